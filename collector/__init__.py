@@ -1,0 +1,1 @@
+"""From environments to step shards: recorder, environments, policies, rollout."""

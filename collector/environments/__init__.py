@@ -1,0 +1,1 @@
+"""Environments that rollouts play; one file each."""

@@ -1,0 +1,1 @@
+"""Policies that choose actions; one file each."""

@@ -1,0 +1,1 @@
+"""One estimator per file; `credit/table.py` lists them all."""

@@ -1,0 +1,85 @@
+"""Files that appear whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+TEMPORARY_SUFFIX = ".tmp"
+
+ROW_GROUP_ROWS = 65_536
+ROW_GROUP_BYTES = 128 << 20
+_DICTIONARY_COLUMNS = frozenset({"state", "next_state", "task_id", "trajectory_id", "action"})
+_DICTIONARY_PAGE_BYTES = 32 << 20
+"""Large enough that a row group of long states keeps its dictionary, which readers live on."""
+
+
+@contextmanager
+def atomic_path(path: Path) -> Generator[Path]:
+    """Yield a temporary path in the same directory; on success it is synced and renamed to `path`.
+
+    If the body raises, the temporary file is removed and `path` stays as it was. If the process is
+    killed, a `*.tmp` file is left behind, which no reader looks at.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
+    try:
+        yield temporary
+        sync_file(temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a table as Parquet, the way `DATA.md` asks for; see `write_table_unsynced`.
+
+    The file appears under its name only when it is complete and on disk.
+    """
+    with atomic_path(path) as temporary:
+        write_table_unsynced(table, temporary)
+
+
+def write_table_unsynced(table: pa.Table, path: Path) -> None:
+    """Write a table as Parquet: zstd, dictionaries for repeated text, bounded row groups.
+
+    Args:
+        table: Any table; its schema metadata goes into the file.
+        path: Written in place: use a temporary path.
+    """
+    dictionaries: Any = [name for name in table.column_names if name in _DICTIONARY_COLUMNS]
+    row_bytes = max(1, table.nbytes // max(1, table.num_rows))
+    pq.write_table(
+        table,
+        path,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=dictionaries,
+        dictionary_pagesize_limit=_DICTIONARY_PAGE_BYTES,
+        row_group_size=max(1, min(ROW_GROUP_ROWS, ROW_GROUP_BYTES // row_bytes)),
+    )
+
+
+def sync_file(path: Path) -> None:
+    """Wait until a file's content is on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_directory(path: Path) -> None:
+    """Wait until a directory's entries are on disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

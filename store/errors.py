@@ -1,0 +1,45 @@
+"""Every error this project raises on purpose.
+
+    GraphcreditError
+    ├── InputError                what the caller gave breaks a rule (also a ValueError)
+    │   ├── StoreFormatError      not a store, or one this version cannot read
+    │   ├── SchemaError           a file's columns are not those of the schema
+    │   ├── StepRefusedError      a logged step breaks a rule; nothing of it was written
+    │   ├── OptionError           an option of a command or an estimator is unknown or out of range
+    │   └── QueryRefusedError     a SQL statement is not allowed, or exceeded its limits
+    └── MissingDependencyError    an optional extra is needed; the message says how to install it
+
+A message says what must hold, what was found, where, and what to do.
+"""
+
+
+class GraphcreditError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class InputError(GraphcreditError, ValueError):
+    """What the caller gave breaks a rule."""
+
+
+class StoreFormatError(InputError):
+    """A directory is not a store, or not one that this version can read."""
+
+
+class SchemaError(InputError):
+    """The columns of a file are not those of the schema."""
+
+
+class StepRefusedError(InputError):
+    """A logged step breaks a rule; nothing of it was written."""
+
+
+class OptionError(InputError):
+    """An option is unknown or out of its range."""
+
+
+class QueryRefusedError(InputError):
+    """A SQL statement is not allowed, or exceeded its limits."""
+
+
+class MissingDependencyError(GraphcreditError, ImportError):
+    """An optional extra is not installed."""

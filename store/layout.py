@@ -1,0 +1,193 @@
+"""Where everything is in a store, and what may be a name in it."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphcredit.store.atomic import atomic_path
+from graphcredit.store.errors import InputError, StoreFormatError
+
+FORMAT = "graphcredit-store"
+FORMAT_VERSION = 1
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def check_name(kind: str, value: object) -> str:
+    """Return a name that may become part of a path.
+
+    Args:
+        kind: What is named ("run_id", "worker_id"); used in the message.
+        value: The candidate.
+
+    Raises:
+        InputError: It is not a string of 1 to 128 letters, digits, dots, underscores and hyphens
+            that starts with a letter or a digit.
+    """
+    if not isinstance(value, str) or _NAME.fullmatch(value) is None:
+        raise InputError(
+            f"{kind} becomes part of a path, so it must match {_NAME.pattern}: got {value!r}. "
+            "Use letters, digits, '.', '_' and '-', and start with a letter or a digit."
+        )
+    return value
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shard:
+    """A step shard, and where its credit shard belongs."""
+
+    run_id: str
+    iteration: int
+    path: Path
+    """The step shard."""
+    credit_path: Path
+    """The credit shard with the same rows; it may not exist yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The paths of one store. Get one from `open_store` or `create_store`."""
+
+    root: Path
+
+    @property
+    def spool_dir(self) -> Path:
+        """Steps that are not in a shard yet."""
+        return self.root / "spool"
+
+    @property
+    def quarantine_dir(self) -> Path:
+        """What was refused, and why."""
+        return self.root / "quarantine"
+
+    @property
+    def catalog_path(self) -> Path:
+        """The DuckDB file of views; can be deleted and rebuilt."""
+        return self.root / "store.duckdb"
+
+    def steps_dir(self, run_id: str, iteration: int) -> Path:
+        """Return where new step shards of an iteration go."""
+        return self._partition("steps", run_id, iteration)
+
+    def graph_dir(self, run_id: str, iteration: int) -> Path:
+        """Return where the graph tables of an iteration go."""
+        return self._partition("graph", run_id, iteration)
+
+    def runs(self) -> list[str]:
+        """Return the runs that have step shards, sorted."""
+        return sorted(name for name, _ in _partitions(self.root / "steps", "run_id"))
+
+    def iterations(self, run_id: str) -> list[int]:
+        """Return the iterations of a run that have a step directory, sorted."""
+        run_dir = self.root / "steps" / f"run_id={check_name('run_id', run_id)}"
+        return sorted({int(value) for value, _ in _partitions(run_dir, "iteration")})
+
+    def shards(self, run_id: str | None = None, iteration: int | None = None) -> list[Shard]:
+        """Return the finished step shards, sorted by run, iteration and file name.
+
+        Args:
+            run_id: Only this run.
+            iteration: Only this iteration.
+        """
+        found = [
+            Shard(
+                run_id=run,
+                iteration=int(value),
+                path=path,
+                credit_path=self.root / "credit" / path.relative_to(self.root / "steps"),
+            )
+            for run, run_dir in _partitions(self.root / "steps", "run_id")
+            if run_id is None or run == run_id
+            for value, directory in _partitions(run_dir, "iteration")
+            if iteration is None or int(value) == iteration
+            for path in directory.glob("*.parquet")
+        ]
+        return sorted(found, key=lambda shard: (shard.run_id, shard.iteration, shard.path.name))
+
+    def _partition(self, table: str, run_id: str, iteration: int) -> Path:
+        check_name("run_id", run_id)
+        if iteration < 0:
+            raise InputError(f"iteration must be 0 or more: got {iteration}")
+        return self.root / table / f"run_id={run_id}" / f"iteration={iteration:06d}"
+
+
+def create_store(root: str | Path) -> Store:
+    """Open a store, making it first where there is none.
+
+    Any number of processes may do this to one path at a time.
+
+    Raises:
+        StoreFormatError: `root` holds other files, or is a store that cannot be read.
+    """
+    root = Path(root)
+    if not (root / "store.json").exists():
+        _refuse_foreign_directory(root)
+        root.mkdir(parents=True, exist_ok=True)
+        with atomic_path(root / "store.json") as temporary:
+            marker = {"format": FORMAT, "version": FORMAT_VERSION}
+            temporary.write_text(json.dumps(marker) + "\n", encoding="utf-8")
+    return open_store(root)
+
+
+def open_store(root: str | Path) -> Store:
+    """Open an existing store.
+
+    Raises:
+        StoreFormatError: There is none at `root`, or its version is newer than this program's.
+    """
+    root = Path(root)
+    marker = _read_marker(root)
+    version = marker.get("version")
+    if marker.get("format") != FORMAT or not isinstance(version, int) or version < 1:
+        raise StoreFormatError(
+            f"{root / 'store.json'} must hold "
+            f'{{"format": "{FORMAT}", "version": {FORMAT_VERSION}}}: found {json.dumps(marker)}'
+        )
+    if version > FORMAT_VERSION:
+        raise StoreFormatError(
+            f"{root} has store version {version}, this program reads up to {FORMAT_VERSION}: "
+            "install a newer graphcredit"
+        )
+    return Store(root)
+
+
+def _read_marker(root: Path) -> dict[str, object]:
+    path = root / "store.json"
+    try:
+        marker = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise StoreFormatError(
+            f"{root} is not a store: it has no store.json. "
+            "`graphcredit collect` and StepRecorder make one; check the path."
+        ) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise StoreFormatError(f"{path} must be JSON: {error}") from error
+    if not isinstance(marker, dict):
+        raise StoreFormatError(f"{path} must be a JSON object: found {type(marker).__name__}")
+    return marker
+
+
+def _refuse_foreign_directory(root: Path) -> None:
+    if root.exists() and not root.is_dir():
+        raise StoreFormatError(f"a store is a directory: {root} is a file")
+    if root.is_dir():
+        foreign = sorted(p.name for p in root.iterdir() if not p.name.startswith("store.json"))
+        if foreign and not (root / "store.json").exists():
+            raise StoreFormatError(
+                f"{root} has no store.json but holds {foreign[0]!r}: "
+                "name a new or empty directory, or an existing store"
+            )
+
+
+def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
+    """Yield (value, path) of the `key=value` folders; other names are left to the checks."""
+    if not directory.is_dir():
+        return
+    for path in directory.iterdir():
+        name, separator, value = path.name.partition("=")
+        if name != key or not separator or not path.is_dir():
+            continue
+        if value.isascii() and (value.isdigit() if key == "iteration" else _NAME.fullmatch(value)):
+            yield value, path

@@ -1,0 +1,170 @@
+"""Every column of the store, declared once: name, Arrow type, nullability, meaning.
+
+Reading these tables is reading the schema. No other file spells a column's type.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+SCHEMA_VERSION = 1
+"""Version of the columns below; written into the metadata of every shard."""
+
+SCHEMA_VERSION_KEY = b"graphcredit.schema_version"
+CONFIGURATION_KEY = b"graphcredit.configuration"
+"""Metadata key of a credit shard: JSON, per estimator the options that made its columns."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Column:
+    """One column of one kind of file."""
+
+    name: str
+    type: pa.DataType
+    nullable: bool = False
+    """Whether a value may be null; a nullable column may be missing from a foreign file."""
+    meaning: str
+
+
+def _column(name: str, type_: pa.DataType, meaning: str, *, nullable: bool = False) -> Column:
+    return Column(name=name, type=type_, nullable=nullable, meaning=meaning)
+
+
+def _nullable(name: str, type_: pa.DataType, meaning: str) -> Column:
+    return Column(name=name, type=type_, nullable=True, meaning=meaning)
+
+
+_STRING, _BOOL, _DOUBLE, _FLOAT, _INT = (
+    pa.string(),
+    pa.bool_(),
+    pa.float64(),
+    pa.float32(),
+    pa.int32(),
+)
+
+PARTITION_COLUMNS: tuple[Column, ...] = (
+    _column("run_id", _STRING, "one training run or one imported log; in the path"),
+    _column("iteration", _INT, "policy iteration, 0-based; in the path"),
+)
+
+STEP_COLUMNS: tuple[Column, ...] = (
+    _column("task_id", _STRING, "rollouts of one task and initial state form a group"),
+    _column("trajectory_id", _STRING, "unique within (run_id, iteration)"),
+    _column("step_index", _INT, "0 … T-1, contiguous"),
+    _column("state", _STRING, "what identifies the state before the action"),
+    _column("next_state", _STRING, "the same after the action; equals the next step's state"),
+    _nullable("observation", _STRING, "text shown to the agent, where it differs from state"),
+    _nullable("thought", _STRING, "reasoning text of this step"),
+    _column("action", _STRING, "the action as the environment received it"),
+    _nullable("admissible_actions", pa.list_(_STRING), "what the environment accepts here"),
+    _column("is_action_valid", _BOOL, "false: unparsable or refused; nothing was done"),
+    _column("reward", _DOUBLE, "environment reward of this step"),
+    _column("cost", _DOUBLE, "cost of this step, > 0"),
+    _nullable("oracle_distance", _DOUBLE, "true remaining cost to the goal before the action"),
+    _nullable("next_oracle_distance", _DOUBLE, "true remaining cost after it; 0 when won"),
+    _column("terminated", _BOOL, "the environment ended the episode with this step"),
+    _column("truncated", _BOOL, "a limit ended the episode with this step"),
+    _nullable("success", _BOOL, "task accomplished; set on the last step only"),
+    _nullable("prompt_ids", pa.list_(_INT), "token ids the policy was given"),
+    _nullable("response_ids", pa.list_(_INT), "token ids the policy sampled"),
+    _nullable("response_logprobs", pa.list_(_FLOAT), "log-probability of each sampled token"),
+    _nullable("temperature", _FLOAT, "sampling temperature of this step"),
+    _nullable("top_p", _FLOAT, "nucleus truncation of the sampling distribution"),
+    _nullable("top_k", _INT, "top-k truncation of the sampling distribution"),
+    _nullable("policy_version", _STRING, "which weights sampled this step"),
+    _column("worker_id", _STRING, "who logged the step"),
+    _column("logged_at", pa.timestamp("us", tz="UTC"), "when; does not decrease in a trajectory"),
+    _nullable("extra", _STRING, "JSON object, for the caller"),
+)
+
+CREDIT_COLUMNS: tuple[Column, ...] = (
+    _column("trajectory_id", _STRING, "copied from the step shard, so that a zip can be checked"),
+    _column("step_index", _INT, "copied from the step shard"),
+    _nullable("state_id", _INT, "node of the state in its group's graph"),
+    _nullable("next_state_id", _INT, "node the step leads to; the goal is a node of its own"),
+    _nullable("goal_distance", _FLOAT, "cost of the cheapest observed path to the goal"),
+    _nullable("next_goal_distance", _FLOAT, "the same from where the step leads"),
+    _nullable("state_group_size", _INT, "steps of the group that start from this state"),
+    _nullable("group_size", _INT, "complete trajectories in the group"),
+    _nullable("group_success_rate", _FLOAT, "share of them that succeeded"),
+    _nullable("is_degenerate_group", _BOOL, "all trajectories of the group have one return"),
+)
+"""Columns every credit shard has; null on the steps of incomplete trajectories."""
+
+ESTIMATOR_NAMES: tuple[str, ...] = (
+    "grpo",
+    "rloo",
+    "gigpo",
+    "hgpo",
+    "rewardflow",
+    "graphgpo",
+    "spo3",
+    "sapo",
+    "g2po",
+)
+ESTIMATOR_PARTS: tuple[str, ...] = (
+    "step_reward",
+    "step_advantage",
+    "episode_advantage",
+    "advantage",
+)
+"""`<estimator>_<part>` is a float column; an estimator writes the parts that it defines."""
+
+EDGE_PARTS: tuple[str, ...] = ("step_reward", "step_advantage", "advantage")
+"""The parts that the edge table averages over the steps of an edge."""
+
+NODE_COLUMNS: tuple[Column, ...] = (
+    _column("task_id", _STRING, "the group"),
+    _column("state_id", _INT, "node id, from 0 in each group"),
+    _nullable("state", _STRING, "representative text; null at the goal"),
+    _column("is_goal", _BOOL, "the node that successful last steps lead to"),
+    _column("visits", _INT, "how often the group's trajectories were here"),
+    _column("num_trajectories", _INT, "how many different trajectories were here"),
+    _column("success_rate", _FLOAT, "share of those that succeeded"),
+    _nullable("goal_distance", _FLOAT, "cost of the cheapest observed path to the goal"),
+    _nullable("rewardflow_value", _FLOAT, "RewardFlow's potential, where it was computed"),
+    _column("num_merged", _INT, "distinct texts merged into this node"),
+)
+
+EDGE_COLUMNS: tuple[Column, ...] = (
+    _column("task_id", _STRING, "the group"),
+    _column("state_id", _INT, "node the edge leaves"),
+    _column("next_state_id", _INT, "node the edge enters"),
+    _column("action", _STRING, "the action taken"),
+    _column("visits", _INT, "steps on this edge"),
+    _column("cost", _DOUBLE, "the least cost observed on this edge"),
+    _column("is_pruned", _BOOL, "self-loop, or every step on it was invalid"),
+)
+
+STATE_SCORE_COLUMNS: tuple[Column, ...] = (
+    _column("task_id", _STRING, "the task"),
+    _column("state", _STRING, "the state"),
+    _column("num_total", _INT, "trajectories that passed the state"),
+    _column("num_success", _INT, "successful ones among them"),
+    _column("score", _DOUBLE, "3SPO's score S of the state"),
+    _column("num_rollouts", _INT, "rollouts to allocate at the state"),
+)
+
+ENTITY_COLUMNS: tuple[Column, ...] = (
+    _column("task_id", _STRING, "the task"),
+    _column("entity_id", _STRING, "key of the entity within the task"),
+    _column("name", _STRING, "its name in text"),
+    _nullable("aliases", pa.list_(_STRING), "other names"),
+    _column("is_answer", _BOOL, "whether the entity answers the task"),
+)
+
+RELATION_COLUMNS: tuple[Column, ...] = (
+    _column("task_id", _STRING, "the task"),
+    _column("head_id", _STRING, "entity the relation starts from"),
+    _column("relation", _STRING, "name of the relation"),
+    _column("tail_id", _STRING, "entity it leads to"),
+)
+
+
+def arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
+    """Return the Arrow schema of some columns, with the schema version in its metadata."""
+    fields = [pa.field(c.name, c.type, c.nullable) for c in columns]
+    return pa.schema(fields, metadata={SCHEMA_VERSION_KEY: str(SCHEMA_VERSION).encode()})
+
+
+STEP_SCHEMA = arrow_schema(STEP_COLUMNS)

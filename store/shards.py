@@ -1,0 +1,170 @@
+"""Reading Parquet files of the store, whoever wrote them.
+
+A foreign writer may leave nullable columns out, add columns of its own, order them as it likes, and
+use an equivalent Arrow type (`large_string`, a dictionary, `int64`). What is read here always has
+the schema's columns and types.
+"""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from graphcredit.store.errors import SchemaError
+from graphcredit.store.layout import Shard, Store
+from graphcredit.store.schema import (
+    CREDIT_COLUMNS,
+    PARTITION_COLUMNS,
+    SCHEMA_VERSION,
+    SCHEMA_VERSION_KEY,
+    STEP_COLUMNS,
+    Column,
+)
+
+_STEP_COLUMNS = {column.name: column for column in STEP_COLUMNS}
+
+
+def open_parquet(path: Path, *, dictionaries: Iterable[str] = ()) -> pq.ParquetFile:
+    """Open a Parquet file of the store.
+
+    Args:
+        path: The file.
+        dictionaries: Names of the text columns to read as dictionaries.
+
+    Raises:
+        SchemaError: It is not Parquet, is damaged, or has a newer schema version.
+    """
+    try:
+        file = pq.ParquetFile(path, read_dictionary=list(dictionaries))
+    except (pa.ArrowException, OSError) as error:
+        raise SchemaError(
+            f"{path} cannot be read as Parquet: {error}. "
+            "`graphcredit check STORE --quarantine` moves damaged shards aside."
+        ) from error
+    version = (file.schema_arrow.metadata or {}).get(SCHEMA_VERSION_KEY, b"1")
+    if not version.isdigit() or int(version) > SCHEMA_VERSION:
+        raise SchemaError(
+            f"{path} has schema version {version.decode(errors='replace')}, this program reads up "
+            f"to {SCHEMA_VERSION}: install a newer graphcredit"
+        )
+    return file
+
+
+def conform(table: pa.Table, columns: Iterable[Column], *, where: str) -> pa.Table:
+    """Return a table with exactly the given columns, cast to the schema's types without loss.
+
+    A dictionary of the right value type stays a dictionary.
+
+    Raises:
+        SchemaError: A non-nullable column is missing, or a value does not fit its type.
+    """
+    arrays: list[pa.ChunkedArray] = []
+    fields: list[pa.Field] = []
+    for column in columns:
+        array = _column_or_nulls(table, column, where)
+        if array.type != column.type and not _is_dictionary_of(array.type, column.type):
+            array = _cast(array, column, where)
+        arrays.append(array)
+        fields.append(pa.field(column.name, array.type, column.nullable))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def step_columns(names: Iterable[str]) -> tuple[Column, ...]:
+    """Return step columns by name.
+
+    Raises:
+        SchemaError: A name is not a column of `steps`.
+    """
+    unknown = sorted(set(names) - _STEP_COLUMNS.keys())
+    if unknown:
+        raise SchemaError(
+            f"steps has no column {unknown[0]!r}; its columns are {', '.join(_STEP_COLUMNS)}"
+        )
+    return tuple(_STEP_COLUMNS[name] for name in names)
+
+
+def read_steps(
+    store: Store,
+    *,
+    columns: Iterable[str] | None = None,
+    run_id: str | None = None,
+    iteration: int | None = None,
+    task_id: str | None = None,
+) -> Iterator[pa.Table]:
+    """Yield the steps of a store, one table per row group, reading only what is asked for.
+
+    Args:
+        store: The store.
+        columns: Step columns; all of them by default. `run_id` and `iteration` always come first.
+        run_id: Only this run.
+        iteration: Only this iteration.
+        task_id: Only this task; row groups whose statistics exclude it are not read.
+    """
+    wanted = step_columns(_STEP_COLUMNS if columns is None else columns)
+    with_task = wanted if task_id is None else (*wanted, _STEP_COLUMNS["task_id"])
+    for shard in store.shards(run_id, iteration):
+        with open_parquet(shard.path) as file:
+            present = [
+                c.name for c in dict.fromkeys(with_task) if c.name in file.schema_arrow.names
+            ]
+            for index in range(file.num_row_groups):
+                if task_id is not None and _excludes(file, index, "task_id", task_id):
+                    continue
+                table = file.read_row_group(index, columns=present)
+                if task_id is not None:
+                    table = table.filter(pc.equal(table["task_id"], task_id))
+                yield _with_partition(conform(table, wanted, where=str(shard.path)), shard)
+
+
+def credit_columns(file: pq.ParquetFile) -> list[str]:
+    """Return the estimator columns of an open credit shard, in file order."""
+    common = {column.name for column in CREDIT_COLUMNS}
+    return [name for name in file.schema_arrow.names if name not in common]
+
+
+def _with_partition(table: pa.Table, shard: Shard) -> pa.Table:
+    run, iteration = PARTITION_COLUMNS
+    length = table.num_rows
+    table = table.add_column(0, run.name, pa.repeat(pa.scalar(shard.run_id, run.type), length))
+    return table.add_column(
+        1, iteration.name, pa.repeat(pa.scalar(shard.iteration, iteration.type), length)
+    )
+
+
+def _column_or_nulls(table: pa.Table, column: Column, where: str) -> pa.ChunkedArray:
+    if column.name in table.column_names:
+        return table[column.name]
+    if not column.nullable:
+        raise SchemaError(
+            f"{where} must have the column {column.name!r} ({column.type}); "
+            f"it has {', '.join(table.column_names) or 'none'}"
+        )
+    return pa.chunked_array([pa.nulls(table.num_rows, column.type)])
+
+
+def _is_dictionary_of(type_: pa.DataType, value_type: pa.DataType) -> bool:
+    return pa.types.is_dictionary(type_) and type_.value_type == value_type
+
+
+def _cast(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedArray:
+    try:
+        return array.cast(column.type)
+    except pa.ArrowException as error:
+        raise SchemaError(
+            f"{where}: column {column.name!r} must be {column.type}, found {array.type}: {error}"
+        ) from error
+
+
+def _excludes(file: pq.ParquetFile, row_group: int, column: str, value: str) -> bool:
+    metadata = file.metadata.row_group(row_group)
+    for index in range(metadata.num_columns):
+        chunk = metadata.column(index)
+        if chunk.path_in_schema == column and chunk.is_stats_set and chunk.statistics.has_min_max:
+            low, high = chunk.statistics.min, chunk.statistics.max
+            return isinstance(low, str) and not low <= value <= high
+    return False

@@ -1,0 +1,63 @@
+"""Files from other programs read as the schema says."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphcredit.store import create_store, read_steps
+from graphcredit.store.errors import SchemaError
+from graphcredit.store.schema import STEP_SCHEMA
+from tests.worlds import step_table
+
+
+def _write(root: Path, table: pa.Table) -> None:
+    directory = root / "steps" / "run_id=r0" / "iteration=3"
+    directory.mkdir(parents=True)
+    pq.write_table(table, directory / "foreign.parquet")
+
+
+def test_missing_nullable_columns_read_as_null(tmp_path: Path):
+    store = create_store(tmp_path / "store")
+    table = step_table([{"trajectory_id": "x", "state": "A", "next_state": "B"}])
+    _write(store.root, table.drop_columns(["thought", "extra", "prompt_ids"]))
+    (read,) = read_steps(store)
+    assert read.schema.names == ["run_id", "iteration", *STEP_SCHEMA.names]
+    assert read["prompt_ids"].null_count == 1
+    assert read["iteration"].to_pylist() == [3]
+
+
+def test_equivalent_types_are_cast_without_loss(tmp_path: Path):
+    store = create_store(tmp_path / "store")
+    table = step_table([{"trajectory_id": "x", "state": "A", "next_state": "B"}])
+    wide = table.set_column(
+        table.schema.get_field_index("step_index"), "step_index", table["step_index"].cast("int64")
+    )
+    wide = wide.set_column(
+        wide.schema.get_field_index("state"), "state", wide["state"].cast(pa.large_string())
+    )
+    _write(store.root, wide)
+    (read,) = read_steps(store, columns=["step_index", "state"])
+    assert read.schema.field("step_index").type == pa.int32()
+    assert read.schema.field("state").type == pa.string()
+
+
+def test_a_missing_required_column_names_the_file_and_what_is_there(tmp_path: Path):
+    store = create_store(tmp_path / "store")
+    table = step_table([{"trajectory_id": "x", "state": "A", "next_state": "B"}])
+    _write(store.root, table.drop_columns(["reward"]))
+    with pytest.raises(SchemaError, match=r"foreign\.parquet must have the column 'reward'"):
+        list(read_steps(store))
+
+
+def test_only_the_asked_for_task_is_read(tmp_path: Path):
+    store = create_store(tmp_path / "store")
+    rows = [
+        {"task_id": task, "trajectory_id": f"{task}-x", "state": "A", "next_state": "B"}
+        for task in ("t0", "t1", "t0")
+    ]
+    _write(store.root, step_table(rows))
+    (read,) = read_steps(store, columns=["trajectory_id"], task_id="t0")
+    assert read["trajectory_id"].to_pylist() == ["t0-x", "t0-x"]
+    assert list(read_steps(store, columns=["trajectory_id"], task_id="zz")) == []

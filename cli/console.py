@@ -1,0 +1,23 @@
+"""Results go to stdout, talk and progress to stderr; bars are drawn on a terminal only."""
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+out = Console()
+"""Results."""
+
+talk = Console(stderr=True)
+"""Everything a pipe should not see."""
+
+
+def progress_bar() -> Progress:
+    """Return a progress bar on stderr; it draws nothing when stderr is not a terminal."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=talk,
+        disable=not talk.is_terminal,
+        transient=True,
+    )

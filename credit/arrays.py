@@ -1,0 +1,66 @@
+"""Array types, and sums over segments without a Python loop."""
+
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+
+def starts_of_runs(codes: Ints) -> Ints:
+    """Return where each run of equal codes starts, and the length at the end.
+
+    Args:
+        codes: [n] codes, equal ones adjacent.
+
+    Returns:
+        [num_runs + 1] positions; `[0]` for an empty array.
+    """
+    if not len(codes):
+        return np.zeros(1, np.int64)
+    changes = np.flatnonzero(codes[1:] != codes[:-1]) + 1
+    return np.concatenate(([0], changes, [len(codes)]))
+
+
+def factorise(keys: Ints) -> tuple[Ints, Ints]:
+    """Number the distinct keys in order of first appearance.
+
+    Args:
+        keys: [n] any integers.
+
+    Returns:
+        [n] number of each key, and [num_distinct] the key of each number.
+    """
+    encoded = pa.array(keys).dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_numpy()
+
+
+def sum_per_run(values: Floats, starts: Ints) -> Floats:
+    """Return the sum of each run. [num_runs], from values [n] and starts [num_runs + 1]."""
+    return np.add.reduceat(values, starts[:-1]) if len(values) else np.zeros(0)
+
+
+def discounted_returns(reward: Floats, starts: Ints, gamma: float) -> Floats:
+    """Return G_t = Σ_{k≥t} γ^{k-t} r_k within each run, by doubling the horizon.
+
+    After the pass with stride h, each entry holds the sum over its next 2h steps; so a run of
+    length T is done after log2(T) passes.
+
+    Args:
+        reward: [n] rewards, the steps of a trajectory adjacent and in order.
+        starts: [num_runs + 1] where each trajectory starts.
+        gamma: Discount.
+    """
+    returns = reward.astype(np.float64)
+    lengths = np.diff(starts)
+    remaining = np.repeat(starts[1:], lengths) - np.arange(len(reward))
+    stride = 1
+    while len(lengths) and stride < lengths.max():
+        reaches = np.flatnonzero(remaining > stride)
+        returns[reaches] += gamma**stride * returns[reaches + stride]
+        stride *= 2
+    return returns

@@ -1,0 +1,65 @@
+"""From a table of steps to a batch, and what is needed to name its nodes again."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.credit.batch import StepBatch
+from graphcredit.credit.graph import build_graph
+from graphcredit.credit.states import Nodes, exact_nodes
+from graphcredit.credit.trajectories import LeftOut, Steps, complete_trajectories
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Assembly:
+    """A batch, the table rows it came from, and the texts behind its codes."""
+
+    batch: StepBatch
+    steps: Steps
+    nodes: Nodes
+    left_out: LeftOut
+    num_rows: int
+    """Rows of the table; those of incomplete trajectories are in no batch."""
+
+
+def assemble(table: pa.Table, *, invalid_action_penalty: float = 0.0) -> Assembly:
+    """Build the batch of all complete trajectories in a table.
+
+    Args:
+        table: Whole groups of one run and iteration, `trajectories.COLUMNS`, in any row order.
+        invalid_action_penalty: Taken off the reward of every invalid step before anything else.
+
+    Raises:
+        SchemaError: A key column holds a null.
+    """
+    steps, left_out = complete_trajectories(table)
+    nodes = exact_nodes(steps)
+    lengths = np.diff(steps.trajectory_start)
+    is_valid = steps.is_action_valid | steps.is_success
+    batch = StepBatch(
+        trajectory_start=steps.trajectory_start,
+        group_of_trajectory=nodes.group_of_step[steps.trajectory_start[:-1]],
+        is_success=steps.is_success[steps.trajectory_start[1:] - 1],
+        trajectory_of_step=np.repeat(np.arange(len(lengths)), lengths),
+        group_of_step=nodes.group_of_step,
+        state_of_step=nodes.state_of_step,
+        target_of_step=nodes.target_of_step,
+        action_of_step=steps.action,
+        reward=np.where(is_valid, steps.reward, steps.reward - invalid_action_penalty),
+        cost=steps.cost,
+        is_valid=is_valid,
+        node_start=nodes.node_start,
+        goal_of_group=nodes.goal_of_group,
+        graph=build_graph(
+            state_of_step=nodes.state_of_step,
+            target_of_step=nodes.target_of_step,
+            cost=steps.cost,
+            is_valid=is_valid,
+            num_nodes=int(nodes.node_start[-1]),
+            goals=nodes.goal_of_group[nodes.goal_of_group >= 0],
+        ),
+    )
+    return Assembly(
+        batch=batch, steps=steps, nodes=nodes, left_out=left_out, num_rows=table.num_rows
+    )

@@ -1,0 +1,94 @@
+"""From texts to nodes: which states of a group are one node of its graph."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcredit.credit.arrays import Bools, Ints, factorise, starts_of_runs
+from graphcredit.credit.trajectories import Steps
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Nodes:
+    """The nodes of many groups; those of a group are consecutive, its goal comes last."""
+
+    state_of_step: Ints
+    """[num_steps] node each step leaves."""
+    target_of_step: Ints
+    """[num_steps] node each step leads to."""
+    group_of_step: Ints
+    """[num_steps] groups in the order of the steps."""
+    node_start: Ints
+    """[num_groups + 1] first node of each group."""
+    goal_of_group: Ints
+    """[num_groups] the goal; -1 in a group without success."""
+    text_of_node: Ints
+    """[num_nodes] code of the state's text; -1 at a goal."""
+
+
+def exact_nodes(steps: Steps) -> Nodes:
+    """Make one node of each distinct text of a group, in order of first appearance.
+
+    The last step of a success leads to the goal, which is a node of its own: the text after that
+    step makes no node, so a text that also occurs elsewhere never becomes a goal by accident.
+
+    Args:
+        steps: Complete trajectories, sorted by group, trajectory and step.
+    """
+    group_start = starts_of_runs(steps.task)
+    num_groups = len(group_start) - 1
+    group_of_step = np.repeat(np.arange(num_groups), np.diff(group_start))
+    last = steps.trajectory_start[1:] - 1
+    is_success = steps.is_success[last]
+
+    visits = _Visits.lay_out(steps, ~is_success)
+    group_of_visit = group_of_step[visits.step]
+    num_texts = len(steps.state_texts)
+    node_of_visit, keys = factorise(group_of_visit * num_texts + visits.text)
+    group_of_node, text_of_node = np.divmod(keys, max(num_texts, 1))
+
+    has_goal = np.zeros(num_groups, bool)
+    has_goal[group_of_step[last[is_success]]] = True
+    goals_before = np.concatenate(([0], np.cumsum(has_goal)))
+    num_texts_of_group = np.bincount(group_of_node, minlength=num_groups)
+    node_start = np.concatenate(([0], np.cumsum(num_texts_of_group))) + goals_before
+    goal_of_group = np.where(has_goal, node_start[1:] - 1, -1)
+
+    node_of_visit = node_of_visit + goals_before[group_of_visit]
+    state_of_step = node_of_visit[visits.visit_of_step]
+    target_of_step = node_of_visit[np.minimum(visits.visit_of_step + 1, len(visits.step) - 1)]
+    target_of_step[last[is_success]] = goal_of_group[group_of_step[last[is_success]]]
+    return Nodes(
+        state_of_step=state_of_step,
+        target_of_step=target_of_step,
+        group_of_step=group_of_step,
+        node_start=node_start,
+        goal_of_group=goal_of_group,
+        text_of_node=np.insert(
+            text_of_node, np.cumsum(num_texts_of_group)[has_goal], np.int64(-1)
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Visits:
+    """The states of all trajectories in order: before every step, and after the last of a failure."""
+
+    step: Ints
+    """[num_visits] the step that starts, or that ended, there."""
+    text: Ints
+    """[num_visits] code of the text."""
+    visit_of_step: Ints
+    """[num_steps] the visit each step starts from."""
+
+    @classmethod
+    def lay_out(cls, steps: Steps, has_last_visit: Bools) -> "_Visits":
+        last = steps.trajectory_start[1:] - 1
+        repeats = np.ones(len(steps.row), np.int64)
+        repeats[last[has_last_visit]] = 2
+        step = np.repeat(np.arange(len(steps.row)), repeats)
+        visit_of_step = np.cumsum(repeats) - repeats
+        text = steps.state[step]
+        ends = last[has_last_visit]
+        text[visit_of_step[ends] + 1] = steps.next_state[ends]
+        return cls(step=step, text=text, visit_of_step=visit_of_step)

@@ -1,0 +1,107 @@
+"""All estimators. Adding one is a file in `estimators/` and a row here."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from graphcredit.credit.arrays import Floats
+from graphcredit.credit.batch import StepBatch
+from graphcredit.credit.estimators.gigpo import Gigpo
+from graphcredit.credit.estimators.graphgpo import GraphGpo
+from graphcredit.credit.estimators.grpo import Grpo
+from graphcredit.credit.estimators.rewardflow import RewardFlow
+from graphcredit.credit.estimators.rloo import Rloo
+from graphcredit.credit.options import options_from_text
+from graphcredit.store.errors import OptionError
+
+
+class Assigner(Protocol):
+    """Options of an estimator, and its pure function from steps to parts of an advantage."""
+
+    def assign(self, batch: StepBatch) -> dict[str, Floats]:
+        """Return `{part: [num_steps] values}`, the parts that the table row names."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Estimator:
+    """One row of the table."""
+
+    name: str
+    """Prefix of its columns."""
+    options: type[Assigner]
+    """Dataclass of its options; its docstring is the specification."""
+    writes: tuple[str, ...]
+    """Parts it defines: columns `<name>_<part>`."""
+    reads: tuple[str, ...] = ()
+    """Step columns it needs beyond `trajectories.COLUMNS`."""
+    paper: str
+    """Where it comes from."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns it writes."""
+        return tuple(f"{self.name}_{part}" for part in self.writes)
+
+
+_EPISODE = ("episode_advantage", "advantage")
+_BOTH = ("step_advantage", "episode_advantage", "advantage")
+
+ESTIMATORS: tuple[Estimator, ...] = (
+    Estimator(name="grpo", options=Grpo, writes=_EPISODE, paper="GiGPO, Eq. 3"),
+    Estimator(name="rloo", options=Rloo, writes=_EPISODE, paper="GiGPO, Eq. 10"),
+    Estimator(name="gigpo", options=Gigpo, writes=_BOTH, paper="GiGPO, Eq. 5-8"),
+    Estimator(
+        name="rewardflow",
+        options=RewardFlow,
+        writes=("step_reward", *_BOTH),
+        paper="RewardFlow, Eq. 3-9",
+    ),
+    Estimator(
+        name="graphgpo",
+        options=GraphGpo,
+        writes=("step_reward", *_BOTH),
+        paper="GraphGPO, Eq. 3-8",
+    ),
+)
+
+_BY_NAME = {estimator.name: estimator for estimator in ESTIMATORS}
+
+
+def estimator_named(name: str) -> Estimator:
+    """Return the row of an estimator.
+
+    Raises:
+        OptionError: There is none of that name; the message lists those there are.
+    """
+    if name not in _BY_NAME:
+        raise OptionError(f"no estimator is called {name!r}; there are {', '.join(_BY_NAME)}")
+    return _BY_NAME[name]
+
+
+def configure(names: Iterable[str], settings: Iterable[str] = ()) -> dict[str, Assigner]:
+    """Return the options of each named estimator.
+
+    Args:
+        names: Estimators, in the order in which to report them.
+        settings: `ESTIMATOR.OPTION=VALUE`, as `--set` takes them.
+
+    Raises:
+        OptionError: A name, an option or a value is not right, or an option is set of an
+            estimator that is not asked for.
+    """
+    rows = [estimator_named(name) for name in dict.fromkeys(names)]
+    of_estimator: dict[str, dict[str, str]] = {row.name: {} for row in rows}
+    for setting in settings:
+        target, equals, value = setting.partition("=")
+        name, dot, option = target.partition(".")
+        if not (equals and dot and option):
+            raise OptionError(f"a setting must read ESTIMATOR.OPTION=VALUE: got {setting!r}")
+        if estimator_named(name).name not in of_estimator:
+            asked = ", ".join(of_estimator)
+            raise OptionError(f"{setting!r} sets an option of {name}, which is not among {asked}")
+        of_estimator[name][option] = value
+    return {
+        row.name: options_from_text(row.options, of_estimator[row.name], owner=row.name)
+        for row in rows
+    }

@@ -1,0 +1,226 @@
+"""Which trajectories are complete, in what order their steps stand, and why others are left out."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphcredit.credit.arrays import Bools, Floats, Ints, starts_of_runs
+from graphcredit.credit.encoding import Codes, encode, encode_together
+from graphcredit.store.errors import SchemaError
+
+COLUMNS: tuple[str, ...] = (
+    "task_id",
+    "trajectory_id",
+    "step_index",
+    "state",
+    "next_state",
+    "action",
+    "is_action_valid",
+    "reward",
+    "cost",
+    "terminated",
+    "truncated",
+    "success",
+)
+"""The step columns that completeness, the state graph and the estimators need."""
+
+TEXT_COLUMNS: tuple[str, ...] = ("task_id", "trajectory_id", "state", "next_state", "action")
+
+REASONS: tuple[str, ...] = (
+    "a value is null, not finite, or a cost is not above 0",
+    "step_index is not 0 … T-1, each once",
+    "a next_state is not the following state",
+    "a step before the last one has an end or a success",
+    "the last step has no end, or no success value",
+)
+"""Why a trajectory gets no credit; the first that applies is counted."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Steps:
+    """Steps of whole trajectories, sorted by task, trajectory and step index."""
+
+    row: Ints
+    """[n] row of the table each step came from."""
+    task: Ints
+    """[n] code of the task."""
+    state: Ints
+    """[n] code of the state's text."""
+    next_state: Ints
+    """[n] code of the next state's text, in the same list of texts."""
+    action: Ints
+    """[n] code of the action's text."""
+    is_action_valid: Bools
+    """[n] as logged."""
+    reward: Floats
+    """[n] as logged."""
+    cost: Floats
+    """[n] as logged."""
+    is_success: Bools
+    """[n] true on the last step of a successful trajectory."""
+    trajectory_start: Ints
+    """[num_trajectories + 1] first step of each trajectory."""
+    task_texts: pa.Array
+    """Text of each task code."""
+    state_texts: pa.Array
+    """Text of each state code."""
+    action_texts: pa.Array
+    """Text of each action code."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeftOut:
+    """Trajectories that get no credit."""
+
+    num_trajectories: Ints
+    """[len(REASONS)] how many, by reason."""
+    num_steps: int
+    """Steps in all of them."""
+    example: str | None
+    """One of them, with its reason."""
+
+
+def complete_trajectories(table: pa.Table) -> tuple[Steps, LeftOut]:
+    """Return the complete trajectories of a table, in an order that its rows do not influence.
+
+    Args:
+        table: Whole groups of one run and iteration; `COLUMNS`, in any row order.
+
+    Raises:
+        SchemaError: A task, trajectory or step index is null.
+    """
+    task, trajectory = encode(table["task_id"]), encode(table["trajectory_id"])
+    index = _keys(table, task, trajectory)
+    order, starts = _order(task.rank(), trajectory.rank(), index)
+    state, next_state = encode_together(table["state"], table["next_state"])
+    action = encode(table["action"])
+    steps = Steps(
+        row=order,
+        task=task.code[order],
+        state=state.code[order],
+        next_state=next_state.code[order],
+        action=action.code[order],
+        is_action_valid=_bools(table["is_action_valid"])[order],
+        reward=_floats(table["reward"])[order],
+        cost=_floats(table["cost"])[order],
+        is_success=_bools(table["success"])[order],
+        trajectory_start=starts,
+        task_texts=task.texts,
+        state_texts=state.texts,
+        action_texts=action.texts,
+    )
+    reason = _reasons(steps, index[order], _Ends.read(table, order))
+    return _select(steps, reason == 0), _left_out(table, steps, reason)
+
+
+def _keys(table: pa.Table, task: Codes, trajectory: Codes) -> Ints:
+    for name in ("task_id", "trajectory_id", "step_index"):
+        if table[name].null_count:
+            raise SchemaError(
+                f"{name} must not be null: {table[name].null_count} steps of this iteration have "
+                "none. `graphcredit check STORE` names file and row."
+            )
+    return table["step_index"].to_numpy().astype(np.int64)
+
+
+def _order(task: Ints, trajectory: Ints, index: Ints) -> tuple[Ints, Ints]:
+    """Return the rows sorted by task, trajectory and index, and where each trajectory starts."""
+    owner = task * (trajectory.max(initial=0) + 1) + trajectory
+    lowest = int(index.min(initial=0))
+    span = int(index.max(initial=0)) - lowest + 1
+    if (int(owner.max(initial=0)) + 1) * span < np.iinfo(np.int64).max:
+        order = np.argsort(owner * span + (index - lowest), kind="stable")
+    else:
+        order = np.lexsort((index, owner))
+    return order, starts_of_runs(owner[order])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Ends:
+    has_end: Bools
+    has_success: Bools
+    has_null: Bools
+
+    @classmethod
+    def read(cls, table: pa.Table, order: Ints) -> "_Ends":
+        required = [table[name] for name in ("is_action_valid", "terminated", "truncated")]
+        return cls(
+            has_end=(_bools(table["terminated"]) | _bools(table["truncated"]))[order],
+            has_success=_bools(pc.is_valid(table["success"]))[order],
+            has_null=np.logical_or.reduce([_bools(pc.is_null(c)) for c in required])[order],
+        )
+
+
+def _reasons(steps: Steps, index: Ints, ends: _Ends) -> Ints:
+    """Return [num_trajectories] 0 for a complete one, else 1 + the position in REASONS."""
+    first, last = steps.trajectory_start[:-1], steps.trajectory_start[1:] - 1
+    num_steps = len(steps.row)
+    position = np.arange(num_steps) - np.repeat(first, last - first + 1)
+    is_last = np.zeros(num_steps, bool)
+    is_last[last] = True
+    follows = np.ones(num_steps, bool)
+    follows[:-1] = (steps.next_state[:-1] == steps.state[1:]) | is_last[:-1]
+    has_text = (steps.state >= 0) & (steps.next_state >= 0) & (steps.action >= 0)
+    has_numbers = np.isfinite(steps.reward) & np.isfinite(steps.cost) & (steps.cost > 0)
+    broken = (
+        ends.has_null | ~has_text | ~has_numbers,
+        index != position,
+        ~follows,
+        ~is_last & (ends.has_end | ends.has_success),
+        is_last & ~(ends.has_end & ends.has_success),
+    )
+    reason = np.zeros(len(first), np.int64)
+    for number, is_broken in reversed(list(enumerate(broken, 1))):
+        reason[np.logical_or.reduceat(is_broken, first) if num_steps else first] = number
+    return reason
+
+
+def _select(steps: Steps, is_kept: Bools) -> Steps:
+    if is_kept.all():
+        return steps
+    lengths = np.diff(steps.trajectory_start)
+    keep = np.repeat(is_kept, lengths)
+    return Steps(
+        row=steps.row[keep],
+        task=steps.task[keep],
+        state=steps.state[keep],
+        next_state=steps.next_state[keep],
+        action=steps.action[keep],
+        is_action_valid=steps.is_action_valid[keep],
+        reward=steps.reward[keep],
+        cost=steps.cost[keep],
+        is_success=steps.is_success[keep],
+        trajectory_start=np.concatenate(([0], np.cumsum(lengths[is_kept]))),
+        task_texts=steps.task_texts,
+        state_texts=steps.state_texts,
+        action_texts=steps.action_texts,
+    )
+
+
+def _left_out(table: pa.Table, steps: Steps, reason: Ints) -> LeftOut:
+    lengths = np.diff(steps.trajectory_start)
+    left_out = np.flatnonzero(reason)
+    example = None
+    if len(left_out):
+        row = int(steps.row[steps.trajectory_start[left_out[0]]])
+        task, name = table["task_id"][row].as_py(), table["trajectory_id"][row].as_py()
+        example = f"{name!r} of task {task!r}: {REASONS[reason[left_out[0]] - 1]}"
+    return LeftOut(
+        num_trajectories=np.bincount(reason, minlength=len(REASONS) + 1)[1:],
+        num_steps=int(lengths[left_out].sum()),
+        example=example,
+    )
+
+
+def _bools(column: pa.ChunkedArray) -> Bools:
+    filled: Bools = pc.fill_null(column, False).to_numpy()
+    return filled
+
+
+def _floats(column: pa.ChunkedArray) -> Floats:
+    return column.to_numpy().astype(np.float64)

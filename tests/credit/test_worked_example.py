@@ -1,0 +1,33 @@
+"""The example of ALGORITHMS.md, to the four digits that it prints."""
+
+import numpy as np
+import pytest
+
+from graphcredit.credit.assembly import assemble
+from graphcredit.credit.table import configure
+from tests.worlds import step_table, worked_example
+
+EXPECTED = {
+    "grpo": [1.1547, 1.1547, 1.1547, 1.1547, -0.5687, -0.5687, -0.5859, -0.5859],
+    "rloo": [10.05, 10.05, 10.05, 10.05, -4.95, -4.95, -5.1, -5.1],
+    "gigpo": [2.1547, 1.1547, 2.3407, 1.8618, -1.2907, -1.2758, -1.3280, -1.3079],
+    "rewardflow": [0.1655, 1.1547, 2.1649, 1.8618, 0.4329, -1.2845, -0.6194, -1.5665],
+    "graphgpo": [0.3692, 1.1547, 2.2474, 1.8618, 0.5240, -1.2758, -1.2006, -1.3714],
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_advantages_of_the_worked_example(name: str):
+    assembly = assemble(step_table(worked_example()))
+    assert assembly.steps.row.tolist() == list(range(8))
+    (options,) = configure([name]).values()
+    advantage = options.assign(assembly.batch)["advantage"]
+    np.testing.assert_allclose(advantage, EXPECTED[name], atol=5.1e-5)
+
+
+def test_the_distances_of_the_worked_example():
+    batch = assemble(step_table(worked_example())).batch
+    # Nodes by first appearance: A, B, C, D, and the goal last.
+    assert batch.graph.goal_distance.tolist() == [2, 3, 1, np.inf, 0]
+    assert batch.state_of_step.tolist() == [0, 1, 0, 2, 0, 2, 0, 0]
+    assert batch.target_of_step.tolist() == [1, 0, 2, 4, 2, 3, 0, 1]

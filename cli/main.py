@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from graphcredit.cli.credit import credit
 from graphcredit.store.errors import GraphcreditError
 
 app = typer.Typer(
@@ -16,6 +17,14 @@ app = typer.Typer(
 )
 
 
+@app.callback()
+def _graphcredit() -> None:
+    """Which steps of an agent's trajectories deserve the credit?"""
+
+
+app.command("credit")(credit)
+
+
 def main() -> None:
     """Run the command line; an error raised on purpose becomes one message and exit code 2."""
     try:
@@ -23,3 +32,7 @@ def main() -> None:
     except GraphcreditError as error:
         sys.stderr.write(f"graphcredit: {error}\n")
         raise SystemExit(2) from error
+
+
+if __name__ == "__main__":
+    main()

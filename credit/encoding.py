@@ -42,12 +42,13 @@ def encode_together(*columns: pa.ChunkedArray) -> list[Codes]:
     unified = pa.chunked_array([c.cast(type_) for c in encoded], type_).unify_dictionaries()
     if not unified.num_chunks:
         return [Codes(code=np.empty(0, np.int64), texts=pa.array([], pa.string()))] * len(columns)
-    # A foreign dictionary may repeat a text: encode the texts once more.
-    distinct = unified.chunk(0).dictionary.dictionary_encode()
-    code_of_text = distinct.indices.to_numpy().astype(np.int64)
-    code_of_text = np.append(code_of_text, -1)
-    code = code_of_text[_indices(unified)]
-    return [Codes(code=part, texts=distinct.dictionary) for part in np.split(code, len(columns))]
+    code, texts = _indices(unified), unified.chunk(0).dictionary
+    if unified.num_chunks == 1:
+        # Nothing was unified, and a foreign dictionary may repeat a text.
+        distinct = texts.dictionary_encode()
+        code_of_text = np.append(distinct.indices.to_numpy().astype(np.int64), -1)
+        code, texts = code_of_text[code], distinct.dictionary
+    return [Codes(code=part, texts=texts) for part in np.split(code, len(columns))]
 
 
 def _indices(column: pa.ChunkedArray) -> Ints:

@@ -78,7 +78,7 @@ class _DistanceFinder:
         edges[: len(source), 1] = target
         edges[len(source) :, 0] = goals
         edges[len(source) :, 1] = self._super_goal
-        self._graph = igraph.Graph(num_nodes + 1, memoryview(edges), directed=True)
+        self._graph = igraph.Graph(num_nodes + 1, edges.data, directed=True)
 
     def __call__(self, weights: Floats) -> Floats:
         """Return [num_nodes] the distance to the super-goal; an infinite weight is no edge."""

@@ -64,15 +64,13 @@ def exact_nodes(steps: Steps) -> Nodes:
         group_of_step=group_of_step,
         node_start=node_start,
         goal_of_group=goal_of_group,
-        text_of_node=np.insert(
-            text_of_node, np.cumsum(num_texts_of_group)[has_goal], np.int64(-1)
-        ),
+        text_of_node=np.insert(text_of_node, np.cumsum(num_texts_of_group)[has_goal], np.int64(-1)),
     )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Visits:
-    """The states of all trajectories in order: before every step, and after the last of a failure."""
+    """The states of all trajectories: before every step, and after the last one of a failure."""
 
     step: Ints
     """[num_visits] the step that starts, or that ended, there."""

@@ -54,17 +54,28 @@ def write_table_unsynced(table: pa.Table, path: Path) -> None:
         table: Any table; its schema metadata goes into the file.
         path: Written in place: use a temporary path.
     """
-    dictionaries: Any = [name for name in table.column_names if name in _DICTIONARY_COLUMNS]
     row_bytes = max(1, table.nbytes // max(1, table.num_rows))
-    pq.write_table(
-        table,
+    with parquet_writer(path, table.schema) as writer:
+        writer.write_table(table, max(1, min(ROW_GROUP_ROWS, ROW_GROUP_BYTES // row_bytes)))
+
+
+def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """Open a Parquet file for tables of one schema, written the way `DATA.md` asks for.
+
+    A reader gets plain text columns: whether the writer held a dictionary is not its business.
+    """
+    dictionaries: Any = [name for name in schema.names if name in _DICTIONARY_COLUMNS]
+    writer = pq.ParquetWriter(
         path,
+        schema,
         compression="zstd",
         compression_level=1,
         use_dictionary=dictionaries,
         dictionary_pagesize_limit=_DICTIONARY_PAGE_BYTES,
-        row_group_size=max(1, min(ROW_GROUP_ROWS, ROW_GROUP_BYTES // row_bytes)),
+        store_schema=False,
     )
+    writer.add_key_value_metadata(schema.metadata or {})
+    return writer
 
 
 def sync_file(path: Path) -> None:

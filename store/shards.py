@@ -55,10 +55,16 @@ def open_parquet(path: Path, *, dictionaries: Iterable[str] = ()) -> pq.ParquetF
     return file
 
 
-def conform(table: pa.Table, columns: Iterable[Column], *, where: str) -> pa.Table:
+def conform(
+    table: pa.Table, columns: Iterable[Column], *, where: str, keep_dictionaries: bool = False
+) -> pa.Table:
     """Return a table with exactly the given columns, cast to the schema's types without loss.
 
-    A dictionary of the right value type stays a dictionary.
+    Args:
+        table: What was read.
+        columns: What it must have.
+        where: The file, for messages.
+        keep_dictionaries: Leave a dictionary of the right value type as it is.
 
     Raises:
         SchemaError: A non-nullable column is missing, or a value does not fit its type.
@@ -67,7 +73,8 @@ def conform(table: pa.Table, columns: Iterable[Column], *, where: str) -> pa.Tab
     fields: list[pa.Field] = []
     for column in columns:
         array = _column_or_nulls(table, column, where)
-        if array.type != column.type and not _is_dictionary_of(array.type, column.type):
+        is_kept = keep_dictionaries and _is_dictionary_of(array.type, column.type)
+        if array.type != column.type and not is_kept:
             array = _cast(array, column, where)
         arrays.append(array)
         fields.append(pa.field(column.name, array.type, column.nullable))

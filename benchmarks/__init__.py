@@ -1,0 +1,1 @@
+"""Scripts that print tables of timings; see each one's docstring for how to run it."""

@@ -1,0 +1,78 @@
+"""Times `graphcredit credit` with all estimators against reading and writing the same columns.
+
+    python -m benchmarks.credit [--steps 10000 100000 1000000] [--iterations 1] [--repeat 3]
+
+The floor (benchmarks/floor.py) reads the same step columns with pyarrow and writes as many float32
+columns; its start-up is not counted. The command is timed whole, start-up included. Each figure is
+the best of `--repeat` runs. `--layout plain` writes the log with pyarrow's default settings, as a
+foreign program would, `--layout store` as the recorder does (long dictionaries, zstd).
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.machine import describe
+from benchmarks.synthetic import write_log
+from graphcredit.credit.table import ESTIMATORS
+from graphcredit.credit.trajectories import COLUMNS
+
+HEADER = f"{'layout':>7} {'steps':>10} {'iterations':>10} {'floor s':>8} {'credit s':>9} "
+HEADER += f"{'ratio':>6} {'peak MiB':>9}"
+
+
+def main() -> None:
+    """Print a row for each combination of the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--iterations", type=int, nargs="+", default=[1])
+    parser.add_argument("--layout", nargs="+", default=["plain", "store"])
+    parser.add_argument("--repeat", type=int, default=3)
+    arguments = parser.parse_args()
+    print(describe())
+    print(HEADER)
+    for layout in arguments.layout:
+        for steps in arguments.steps:
+            for iterations in arguments.iterations:
+                with tempfile.TemporaryDirectory() as folder:
+                    store = Path(folder) / "store"
+                    is_plain = layout == "plain"
+                    write_log(store, steps, num_iterations=iterations, is_plain=is_plain)
+                    row = _measure(store, Path(folder), arguments.repeat)
+                print(f"{layout:>7} {steps:>10,} {iterations:>10} {row}", flush=True)
+
+
+def _measure(store: Path, scratch: Path, repeat: int) -> str:
+    floats = sum(len(estimator.columns) for estimator in ESTIMATORS)
+    floor = ["-m", "benchmarks.floor", store, scratch, ",".join(COLUMNS), floats]
+    command = ["-m", "graphcredit.cli.main", "credit", store]
+    for estimator in ESTIMATORS:
+        command += ["--estimator", estimator.name]
+    floor_s, credit_s, peak = float("inf"), float("inf"), 0.0
+    for _ in range(repeat):
+        floor_s = min(floor_s, float(_run(floor)[0]))
+        _, seconds, mebibytes = _run(command)
+        credit_s, peak = min(credit_s, seconds), max(peak, mebibytes)
+    return f"{floor_s:>8.2f} {credit_s:>9.2f} {credit_s / floor_s:>6.2f} {peak:>9.0f}"
+
+
+def _run(arguments: list[object]) -> tuple[str, float, float]:
+    """Run Python with arguments; return what it printed, its seconds and its peak MiB."""
+    start = time.perf_counter()
+    command = [sys.executable, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command} failed with {process.returncode}")
+    return printed, time.perf_counter() - start, usage.ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()

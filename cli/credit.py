@@ -1,0 +1,103 @@
+"""`graphcredit credit`: assign credit to the steps of a store."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphcredit.cli.console import out, progress_bar, talk
+
+if TYPE_CHECKING:
+    from graphcredit.credit.report import CreditReport
+
+
+def credit(
+    store: Annotated[Path, typer.Argument(help="The store.")],
+    estimator: Annotated[
+        list[str], typer.Option("--estimator", "-e", help="grpo, rloo, gigpo, …; may be repeated.")
+    ],
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="ESTIMATOR.OPTION=VALUE; may be repeated."),
+    ] = None,
+    merge: Annotated[str, typer.Option(help="How states become nodes: exact.")] = "exact",
+    invalid_action_penalty: Annotated[
+        float, typer.Option(help="Taken off the reward of every invalid step first.")
+    ] = 0.0,
+    run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
+    iteration: Annotated[int | None, typer.Option(help="Only this iteration.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Assign credit to every step of the complete trajectories and write it beside them.
+
+    Columns of estimators that are not named stay as they are. Example:
+
+        graphcredit credit STORE -e gigpo -e graphgpo --set graphgpo.distance_discount=0.2
+    """
+    from graphcredit.credit.stage import CreditSettings, assign_credit
+    from graphcredit.credit.table import configure
+    from graphcredit.store.errors import OptionError
+    from graphcredit.store.layout import open_store
+
+    if merge != "exact":
+        raise OptionError(f"--merge must be exact: got {merge!r}")
+    settings = CreditSettings(
+        estimators=configure(estimator, setting or ()),
+        invalid_action_penalty=invalid_action_penalty,
+    )
+    opened = open_store(store)
+    with progress_bar() as bar:
+        task = bar.add_task("credit", total=None)
+        reports = assign_credit(
+            opened,
+            settings,
+            run_id=run,
+            iteration=iteration,
+            on_progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    if as_json:
+        rows = [{"run_id": r, "iteration": i, **v.as_json()} for (r, i), v in reports.items()]
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+    else:
+        show_reports(reports)
+
+
+def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
+    """Print what a credit run found: totals, then everything that got no credit or no signal."""
+    from graphcredit.credit.report import merge_reports
+
+    total = merge_reports(reports.values())
+    out.print(
+        f"credit for {total.num_steps:,} steps of {total.num_trajectories:,} trajectories "
+        f"({total.num_successes:,} successful) in {total.num_groups:,} groups, "
+        f"{len(reports)} iteration{'s' if len(reports) > 1 else ''}",
+        markup=False,
+    )
+    lines = [
+        (total.num_states, "states"),
+        (total.num_edges, "transitions between them"),
+        (
+            total.num_unreachable_states,
+            "states without an observed path to their group's goal "
+            f"({total.unreachable_share:.1%})",
+        ),
+        (total.num_single_visit_steps, "steps alone in their state group: no step advantage"),
+        (total.num_invalid_steps, "invalid steps"),
+        (total.num_singleton_groups, "groups of one trajectory: every advantage is 0"),
+        (total.num_degenerate_groups, "groups whose trajectories all have the same return"),
+        (total.num_groups_without_success, "groups without a success: no goal, no graph signal"),
+        (
+            total.num_incomplete,
+            f"incomplete trajectories ({total.num_incomplete_steps:,} steps): no credit",
+        ),
+    ]
+    for count, meaning in lines:
+        out.print(f"{count:>12,}  {meaning}", markup=False, highlight=False)
+    for reason, count in total.incomplete_reasons.items():
+        out.print(f"{count:>14,}  {reason}", markup=False, highlight=False)
+    if total.incomplete_example:
+        talk.print(f"for example {total.incomplete_example}", markup=False)
+    for notice in total.notices:
+        talk.print(f"notice: {notice}", markup=False)

@@ -1,0 +1,146 @@
+"""Cutting an iteration into batches of whole groups, so that memory is bounded by a batch."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.credit.arrays import Bools, Ints, factorise
+from graphcredit.credit.encoding import encode
+from graphcredit.credit.trajectories import TEXT_COLUMNS
+from graphcredit.store.layout import Shard
+from graphcredit.store.shards import conform, open_parquet, step_columns
+
+BATCH_ROWS = 1 << 17
+"""Rows of a batch, a compromise: caches like small ones, igraph and pyarrow large ones."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """The part of a shard that belongs to a batch."""
+
+    shard: int
+    """Position of the shard in the iteration's list."""
+    rows: Ints
+    """[n] rows of the shard, ascending."""
+    steps: pa.Table
+    """[n] those steps."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """Which rows of which shard go into which batch."""
+
+    num_rows: list[int]
+    """Rows of each shard."""
+    batch_of_row: list[Ints] | None
+    """For each shard, [rows] the batch of each row; None where one batch holds everything."""
+    shards_of_batch: list[list[int]]
+    """The shards that have rows in each batch; an empty shard is in the first."""
+
+    def rows_of(self, shard: int, batch: int) -> Bools | None:
+        """Return [rows of the shard] which belong to the batch, or None for all of them."""
+        if self.batch_of_row is None:
+            return None
+        wanted = self.batch_of_row[shard] == batch
+        return None if wanted.all() else wanted
+
+
+def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
+    """Cut an iteration into batches: each task goes where its first row is.
+
+    The cuts lie between shards (within one only where it is larger than a batch), because a worker
+    writes a group into one shard more often than not, and a shard that is read once is read fast.
+
+    Args:
+        shards: All step shards of one run and iteration.
+        batch_rows: A batch is full before it holds more rows than this.
+    """
+    sizes = [_unit_sizes(shard, batch_rows) for shard in shards]
+    num_rows = [sum(units) for units in sizes]
+    if sum(num_rows) <= batch_rows:
+        everything = [list(range(len(shards)))]
+        return Plan(num_rows=num_rows, batch_of_row=None, shards_of_batch=everything)
+    flat = [size for units in sizes for size in units]
+    batch_of_position = np.repeat(_fill(flat, batch_rows), flat)
+    chunks = [
+        chunk for shard in shards for chunk in _read(shard, ("task_id",), None)["task_id"].chunks
+    ]
+    task, _ = factorise(encode(pa.chunked_array(chunks)).code)
+    first_row = np.unique(task, return_index=True)[1]
+    batch_of_task, batches = factorise(batch_of_position[first_row])
+    batch_of_row = np.split(batch_of_task[task], np.cumsum(num_rows)[:-1])
+    shards_of_batch: list[list[int]] = [[] for _ in batches]
+    for shard, batch_of_its_rows in enumerate(batch_of_row):
+        for batch in np.unique(batch_of_its_rows) if len(batch_of_its_rows) else [0]:
+            shards_of_batch[batch].append(shard)
+    return Plan(num_rows=num_rows, batch_of_row=batch_of_row, shards_of_batch=shards_of_batch)
+
+
+def _unit_sizes(shard: Shard, batch_rows: int) -> list[int]:
+    """Return the rows of the parts that a shard may be cut into."""
+    with open_parquet(shard.path) as file:
+        metadata = file.metadata
+        if metadata.num_rows <= batch_rows:
+            return [metadata.num_rows]
+        return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+
+
+def _fill(sizes: Sequence[int], capacity: int) -> Ints:
+    """Return the batch of each unit: batches are filled in order, up to their capacity."""
+    batch = np.zeros(len(sizes), np.int64)
+    number, filled = 0, 0
+    for position, size in enumerate(sizes):
+        if filled and filled + size > capacity:
+            number, filled = number + 1, 0
+        batch[position] = number
+        filled += size
+    return batch
+
+
+def read_batches(
+    shards: Sequence[Shard], plan: Plan, columns: Sequence[str]
+) -> Iterator[list[Piece]]:
+    """Yield the pieces of each batch, in the order of the shards; the next batch is read ahead."""
+
+    def read(batch: int) -> list[Piece]:
+        members = plan.shards_of_batch[batch]
+        return [_piece(shards, plan, shard, batch, columns) for shard in members]
+
+    with ThreadPoolExecutor(1) as reader:
+        ahead = reader.submit(read, 0)
+        for following in range(1, len(plan.shards_of_batch) + 1):
+            pieces = ahead.result()
+            if following < len(plan.shards_of_batch):
+                ahead = reader.submit(read, following)
+            yield pieces
+
+
+def _piece(
+    shards: Sequence[Shard], plan: Plan, shard: int, batch: int, columns: Sequence[str]
+) -> Piece:
+    wanted = plan.rows_of(shard, batch)
+    rows = np.arange(plan.num_rows[shard]) if wanted is None else np.flatnonzero(wanted)
+    return Piece(shard=shard, rows=rows, steps=_read(shards[shard], columns, wanted))
+
+
+def _read(shard: Shard, names: Sequence[str], wanted: Bools | None) -> pa.Table:
+    """Read columns of a shard: all rows, or the wanted ones from the row groups that hold any."""
+    columns = step_columns(names)
+    with open_parquet(shard.path, dictionaries=TEXT_COLUMNS) as file:
+        present = [name for name in names if name in file.schema_arrow.names]
+        where = str(shard.path)
+        if wanted is None:
+            return conform(file.read(columns=present), columns, where=where, keep_dictionaries=True)
+        parts: list[pa.Table] = []
+        start = 0
+        for index in range(file.num_row_groups):
+            stop = start + file.metadata.row_group(index).num_rows
+            mask = wanted[start:stop]
+            start = stop
+            if mask.any():
+                part = file.read_row_group(index, columns=present).filter(pa.array(mask))
+                parts.append(conform(part, columns, where=where, keep_dictionaries=True))
+        return pa.concat_tables(parts)

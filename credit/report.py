@@ -1,0 +1,114 @@
+"""What a credit run found: counted, so that nothing is dropped silently."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from graphcredit.credit.assembly import Assembly
+from graphcredit.credit.relative import has_spread
+from graphcredit.credit.trajectories import REASONS
+
+
+@dataclass(kw_only=True, slots=True)
+class CreditReport:
+    """Counts over the groups that were processed; reports of parts add up."""
+
+    num_rows: int = 0
+    """Steps in the shards, complete trajectory or not."""
+    num_steps: int = 0
+    """Steps of complete trajectories: those that got credit."""
+    num_invalid_steps: int = 0
+    """Those among them whose action did nothing."""
+    num_trajectories: int = 0
+    """Complete trajectories."""
+    num_successes: int = 0
+    """Those that accomplished their task."""
+    num_incomplete: int = 0
+    """Trajectories without credit, because they are not complete."""
+    num_incomplete_steps: int = 0
+    """Their steps."""
+    incomplete_reasons: dict[str, int] = field(default_factory=dict[str, int])
+    """How many of them, by the first rule that they break."""
+    incomplete_example: str | None = None
+    """One of them."""
+    num_groups: int = 0
+    """Groups with at least one complete trajectory."""
+    num_singleton_groups: int = 0
+    """Groups of one trajectory: every relative advantage is 0."""
+    num_degenerate_groups: int = 0
+    """Groups whose trajectories all have the same return."""
+    num_groups_without_success: int = 0
+    """Groups without a goal: no graph estimator has a step signal there."""
+    num_states: int = 0
+    """Nodes of all state graphs, goals included."""
+    num_edges: int = 0
+    """Distinct (state, next state) transitions."""
+    num_unreachable_states: int = 0
+    """Nodes without an observed path to the goal, in groups that have one."""
+    num_states_with_goal: int = 0
+    """Nodes of the groups that have a goal."""
+    num_single_visit_steps: int = 0
+    """Steps whose state no other step of the group starts from: their state group is alone."""
+    notices: list[str] = field(default_factory=list[str])
+    """Other things to know, a sentence each."""
+
+    @property
+    def unreachable_share(self) -> float:
+        """Share of nodes without a path to the goal, in groups that have a goal."""
+        return self.num_unreachable_states / max(self.num_states_with_goal, 1)
+
+    def add(self, other: "CreditReport") -> None:
+        """Add the counts of another part."""
+        for item in fields(self):
+            mine, theirs = getattr(self, item.name), getattr(other, item.name)
+            if isinstance(mine, dict):
+                theirs = {k: mine.get(k, 0) + theirs.get(k, 0) for k in mine | theirs}
+                setattr(self, item.name, theirs)
+            elif isinstance(mine, int | list):
+                setattr(self, item.name, mine + theirs)
+            else:
+                setattr(self, item.name, mine or theirs)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts and the shares made of them."""
+        return asdict(self) | {"unreachable_share": self.unreachable_share}
+
+
+def merge_reports(reports: Iterable[CreditReport]) -> CreditReport:
+    """Return the sum of some reports."""
+    total = CreditReport()
+    for report in reports:
+        total.add(report)
+    return total
+
+
+def report_of(assembly: Assembly) -> CreditReport:
+    """Count what a batch holds and what it left out."""
+    batch, left_out = assembly.batch, assembly.left_out
+    size = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
+    is_equal = ~has_spread(batch.episode_return, batch.group_of_trajectory, batch.num_groups)
+    node_has_goal = batch.goal_of_group[batch.group_of_node] >= 0
+    reasons = dict(zip(REASONS, left_out.num_trajectories.tolist(), strict=True))
+    visits = np.bincount(batch.state_of_step, minlength=batch.num_nodes)
+    return CreditReport(
+        num_rows=assembly.num_rows,
+        num_steps=batch.num_steps,
+        num_invalid_steps=int((~batch.is_valid).sum()),
+        num_trajectories=len(batch.is_success),
+        num_successes=int(batch.is_success.sum()),
+        num_incomplete=int(left_out.num_trajectories.sum()),
+        num_incomplete_steps=left_out.num_steps,
+        incomplete_reasons={reason: count for reason, count in reasons.items() if count},
+        incomplete_example=left_out.example,
+        num_groups=batch.num_groups,
+        num_singleton_groups=int((size == 1).sum()),
+        num_degenerate_groups=int(is_equal.sum()),
+        num_groups_without_success=int((batch.goal_of_group < 0).sum()),
+        num_states=batch.num_nodes,
+        num_edges=len(batch.graph.source),
+        num_unreachable_states=int((np.isinf(batch.graph.goal_distance) & node_has_goal).sum()),
+        num_states_with_goal=int(node_has_goal.sum()),
+        num_single_visit_steps=int((visits == 1).sum()),
+    )

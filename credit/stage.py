@@ -1,0 +1,197 @@
+"""The credit stage: step shards in, credit shards and graph tables out."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from graphcredit.credit.assembly import assemble
+from graphcredit.credit.columns import common_columns, estimator_columns, scatter
+from graphcredit.credit.estimators.rewardflow import RewardFlow
+from graphcredit.credit.graph_tables import edge_schema, edge_table, node_table
+from graphcredit.credit.options import check_options, options_as_json
+from graphcredit.credit.plan import BATCH_ROWS, Piece, Plan, plan_batches, read_batches
+from graphcredit.credit.previous import PreviousCredit
+from graphcredit.credit.report import CreditReport, report_of
+from graphcredit.credit.table import Assigner, estimator_named
+from graphcredit.credit.trajectories import COLUMNS
+from graphcredit.credit.writer import CreditWriter
+from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.layout import Shard, Store
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CreditSettings:
+    """What to compute, and how."""
+
+    estimators: Mapping[str, Assigner]
+    """Name to options, as `table.configure` returns them."""
+    invalid_action_penalty: float = 0.0
+    """Taken off the reward of every invalid step before anything else."""
+    batch_rows: int = BATCH_ROWS
+    """Rows that are processed together: bounds the memory, changes no number."""
+
+
+def assign_credit(
+    store: Store,
+    settings: CreditSettings,
+    *,
+    run_id: str | None = None,
+    iteration: int | None = None,
+    on_progress: Callable[[float, int], None] = lambda done, total: None,
+) -> dict[tuple[str, int], CreditReport]:
+    """Assign credit to every complete trajectory of a store, or of one run or iteration.
+
+    Columns of estimators that are not in `settings` are kept as they are.
+
+    Args:
+        store: The store.
+        settings: What to compute.
+        run_id: Only this run.
+        iteration: Only this iteration.
+        on_progress: Called with the iterations done, as a fraction, and their number.
+
+    Returns:
+        A report for each (run, iteration), in that order.
+
+    Raises:
+        InputError: There are no step shards to credit.
+        OptionError: An option is out of its range.
+        SchemaError: A shard cannot be read.
+    """
+    _check(settings)
+    shards = store.shards(run_id, iteration)
+    if not shards:
+        raise InputError(_nothing_found(store, run_id, iteration))
+    of_iteration: dict[tuple[str, int], list[Shard]] = {}
+    for shard in shards:
+        of_iteration.setdefault((shard.run_id, shard.iteration), []).append(shard)
+    total = len(of_iteration)
+    return {
+        key: _credit_iteration(
+            store, members, settings, lambda share, done=done: on_progress(done + share, total)
+        )
+        for done, (key, members) in enumerate(of_iteration.items())
+    }
+
+
+def _credit_iteration(
+    store: Store,
+    shards: Sequence[Shard],
+    settings: CreditSettings,
+    on_progress: Callable[[float], None],
+) -> CreditReport:
+    plan = plan_batches(shards, settings.batch_rows)
+    fingerprint = _fingerprint(shards, plan)
+    previous = PreviousCredit.load(shards, settings.estimators, fingerprint)
+    configuration = previous.configuration | _configuration(settings, fingerprint)
+    graph = store.graph_dir(shards[0].run_id, shards[0].iteration)
+    work = _Work(shards=shards, previous=previous, settings=settings)
+    report = CreditReport(notices=list(previous.notices))
+    with CreditWriter(shards, plan.num_rows, configuration) as writer:
+        for number, pieces in enumerate(read_batches(shards, plan, COLUMNS), 1):
+            done = work.credit_batch(pieces)
+            _put(writer, pieces, done.columns)
+            writer.append(graph / "edges.parquet", done.edges)
+            writer.append(graph / "nodes.parquet", done.nodes)
+            report.add(done.report)
+            on_progress(number / len(plan.shards_of_batch))
+    return report
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Done:
+    """What one batch came to."""
+
+    columns: Mapping[str, NDArray[np.generic]]
+    edges: pa.Table
+    nodes: pa.Table
+    report: CreditReport
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Work:
+    """One iteration, ready to be credited batch by batch, in any order."""
+
+    shards: Sequence[Shard]
+    previous: PreviousCredit
+    settings: CreditSettings
+
+    def credit_batch(self, pieces: Sequence[Piece]) -> _Done:
+        """Build the graph of a batch, and compute every column and table."""
+        assembly = assemble(
+            pa.concat_tables([piece.steps for piece in pieces]),
+            invalid_action_penalty=self.settings.invalid_action_penalty,
+        )
+        kept = self.previous.read(self.shards, pieces)
+        columns = common_columns(assembly.batch)
+        columns |= estimator_columns(assembly.batch, self.settings.estimators)
+        columns |= {name: values[assembly.steps.row] for name, values in kept.items()}
+        rewardflow = self._rewardflow()
+        value = rewardflow.value(assembly.batch) if rewardflow else None
+        return _Done(
+            columns={name: scatter(assembly, values) for name, values in columns.items()},
+            edges=edge_table(assembly, columns, edge_schema(list(columns))),
+            nodes=node_table(assembly, value),
+            report=report_of(assembly),
+        )
+
+    def _rewardflow(self) -> RewardFlow | None:
+        """Return RewardFlow as its columns were or will be made, for the nodes' potential."""
+        made_by = self.previous.configuration.get("rewardflow")
+        kept = RewardFlow(**made_by["options"]) if made_by else None
+        asked_for = self.settings.estimators.get("rewardflow", kept)
+        return asked_for if isinstance(asked_for, RewardFlow) else None
+
+
+def _put(
+    writer: CreditWriter, pieces: Sequence[Piece], columns: Mapping[str, NDArray[np.generic]]
+) -> None:
+    start = 0
+    for piece in pieces:
+        stop = start + len(piece.rows)
+        part = {name: values[start:stop] for name, values in columns.items()}
+        writer.put(piece.shard, piece.rows, part)
+        start = stop
+
+
+def _configuration(settings: CreditSettings, fingerprint: str) -> dict[str, Any]:
+    """Return, per estimator, all that its columns depend on."""
+    return {
+        name: {
+            "options": options_as_json(options),
+            "merge": "exact",
+            "invalid_action_penalty": settings.invalid_action_penalty,
+            "steps": fingerprint,
+        }
+        for name, options in settings.estimators.items()
+    }
+
+
+def _fingerprint(shards: Sequence[Shard], plan: Plan) -> str:
+    """Return a hash of the step shards' names and lengths: step shards never change otherwise."""
+    rows = {shard.path.name: count for shard, count in zip(shards, plan.num_rows, strict=True)}
+    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _check(settings: CreditSettings) -> None:
+    if not settings.estimators:
+        raise OptionError("name at least one estimator")
+    for name, options in settings.estimators.items():
+        check_options(options, owner=estimator_named(name).name)
+    if not np.isfinite(settings.invalid_action_penalty) or settings.invalid_action_penalty < 0:
+        raise OptionError(
+            f"invalid_action_penalty must be 0 or more: got {settings.invalid_action_penalty}"
+        )
+
+
+def _nothing_found(store: Store, run_id: str | None, iteration: int | None) -> str:
+    wanted = f" for run {run_id!r}" if run_id else ""
+    wanted += f" and iteration {iteration}" if iteration is not None else ""
+    runs = ", ".join(store.runs()) or "none"
+    return f"{store.root} must have step shards{wanted}: found none (runs: {runs})"

@@ -1,0 +1,226 @@
+"""Slow reference: ALGORITHMS.md read aloud, in plain Python and networkx, one group at a time.
+
+It shares no code with `credit/`.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+
+EPSILON = 1e-6
+GOAL = ("goal",)
+
+Step = Mapping[str, Any]
+Key = tuple[str, str, int]
+
+
+@dataclass
+class Group:
+    """The complete trajectories of one task, each a list of steps in order."""
+
+    trajectories: dict[str, list[Step]]
+
+    def steps(self) -> Iterable[tuple[str, int, Step]]:
+        for name, steps in self.trajectories.items():
+            for index, step in enumerate(steps):
+                yield name, index, step
+
+    def ok(self, name: str) -> bool:
+        return bool(self.trajectories[name][-1]["success"])
+
+    def is_valid(self, name: str, index: int) -> bool:
+        is_last = index == len(self.trajectories[name]) - 1
+        return self.trajectories[name][index]["is_action_valid"] or (is_last and self.ok(name))
+
+    def target(self, name: str, index: int) -> Any:
+        is_last = index == len(self.trajectories[name]) - 1
+        return GOAL if is_last and self.ok(name) else self.trajectories[name][index]["next_state"]
+
+    def returns(self) -> dict[str, float]:
+        return {n: math.fsum(s["reward"] for s in steps) for n, steps in self.trajectories.items()}
+
+
+def groups_of(rows: Iterable[Step]) -> dict[str, Group]:
+    """Return the groups of complete trajectories."""
+    by_name: dict[tuple[str, str], list[Step]] = defaultdict(list)
+    for row in rows:
+        by_name[row["task_id"], row["trajectory_id"]].append(row)
+    groups: dict[str, Group] = {}
+    for (task, name), steps in sorted(by_name.items()):
+        ordered = sorted(steps, key=lambda step: step["step_index"])
+        if is_complete(ordered):
+            groups.setdefault(task, Group({})).trajectories[name] = ordered
+    return groups
+
+
+def is_complete(steps: list[Step]) -> bool:
+    for index, step in enumerate(steps):
+        is_last = index == len(steps) - 1
+        has_end = step["terminated"] or step["truncated"]
+        if step["step_index"] != index or has_end != is_last:
+            return False
+        if (step["success"] is not None) != is_last:
+            return False
+        if not is_last and step["next_state"] != steps[index + 1]["state"]:
+            return False
+    return True
+
+
+def relative(values: list[float], normalize: str = "std") -> list[float]:
+    n = len(values)
+    if n == 1 or max(values) == min(values):
+        return [0.0] * n
+    mean = math.fsum(values) / n
+    if normalize == "none":
+        return [v - mean for v in values]
+    std = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
+    return [(v - mean) / (std + EPSILON) for v in values]
+
+
+def episode_part(
+    group: Group, values: dict[str, float], normalize: str, stat_over: str
+) -> dict[str, float]:
+    names = list(group.trajectories)
+    if stat_over == "trajectories":
+        return dict(zip(names, relative([values[n] for n in names], normalize), strict=True))
+    repeated = [(n, values[n]) for n in names for _ in group.trajectories[n]]
+    return dict(
+        zip(
+            [n for n, _ in repeated],
+            relative([v for _, v in repeated], normalize),
+            strict=True,
+        )
+    )
+
+
+def state_part(
+    group: Group, values: dict[tuple[str, int], float], normalize: str
+) -> dict[tuple[str, int], float]:
+    members: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for name, index, step in group.steps():
+        members[step["state"]].append((name, index))
+    return {
+        key: value
+        for keys in members.values()
+        for key, value in zip(keys, relative([values[key] for key in keys], normalize), strict=True)
+    }
+
+
+def distances(group: Group, *, pruned: bool) -> dict[Any, float]:
+    """Return the distance of every node to the goal; nodes without a path are left out."""
+    graph = nx.DiGraph()
+    graph.add_node(GOAL)
+    for name, index, step in group.steps():
+        source, target = step["state"], group.target(name, index)
+        if pruned and (source == target or not group.is_valid(name, index)):
+            continue
+        cost = 1.0 if pruned else step["cost"]
+        if not graph.has_edge(source, target) or graph[source][target]["cost"] > cost:
+            graph.add_edge(source, target, cost=cost)
+    return nx.single_source_dijkstra_path_length(graph.reverse(), GOAL, weight="cost")
+
+
+def grpo(group: Group, *, normalize: str = "std", stat_over: str = "trajectories"):
+    part = episode_part(group, group.returns(), normalize, stat_over)
+    return {(name, index): part[name] for name, index, _ in group.steps()}
+
+
+def rloo(group: Group):
+    returns = group.returns()
+    result = {}
+    for name, index, _ in group.steps():
+        others = [value for other, value in returns.items() if other != name]
+        result[name, index] = returns[name] - math.fsum(others) / len(others) if others else 0.0
+    return result
+
+
+def gigpo(
+    group: Group,
+    *,
+    gamma: float = 0.95,
+    omega: float = 1.0,
+    normalize: str = "std",
+    stat_over: str = "trajectories",
+):
+    returns = {
+        (name, index): math.fsum(
+            gamma**k * later["reward"] for k, later in enumerate(group.trajectories[name][index:])
+        )
+        for name, index, _ in group.steps()
+    }
+    step = state_part(group, returns, normalize)
+    episode = episode_part(group, group.returns(), normalize, stat_over)
+    return {key: episode[key[0]] + omega * step[key] for key in step}
+
+
+def rewardflow(
+    group: Group,
+    *,
+    gamma: float = 0.9,
+    step_weight: float = 1.0,
+    episode_weight: float = 1.0,
+    normalize: str = "std",
+    stat_over: str = "trajectories",
+):
+    hops = distances(group, pruned=True)
+
+    def value(node: Any) -> float:
+        return gamma ** hops[node] if node in hops else 0.0
+
+    reward = {
+        (name, index): value(group.target(name, index)) - value(step["state"])
+        if group.is_valid(name, index)
+        else 0.0
+        for name, index, step in group.steps()
+    }
+    step = state_part(group, reward, normalize)
+    won = {name: float(group.ok(name)) for name in group.trajectories}
+    episode = episode_part(group, won, normalize, stat_over)
+    return {key: step_weight * step[key] + episode_weight * episode[key[0]] for key in step}
+
+
+def graphgpo(
+    group: Group,
+    *,
+    distance_discount: float = 0.1,
+    success_reward: float = 10.0,
+    step_weight: float = 1.0,
+    episode_weight: float = 1.0,
+    normalize: str = "std",
+    stat_over: str = "trajectories",
+):
+    has_goal = any(group.ok(name) for name in group.trajectories)
+    known = distances(group, pruned=False)
+    unreachable = max(known.values()) + 1
+    reward = {
+        (name, index): success_reward
+        * distance_discount ** (step["cost"] + known.get(group.target(name, index), unreachable))
+        if has_goal
+        else 0.0
+        for name, index, step in group.steps()
+    }
+    step = state_part(group, reward, normalize)
+    episode = episode_part(group, group.returns(), normalize, stat_over)
+    return {key: step_weight * step[key] + episode_weight * episode[key[0]] for key in step}
+
+
+ESTIMATORS = {
+    "grpo": grpo,
+    "rloo": rloo,
+    "gigpo": gigpo,
+    "rewardflow": rewardflow,
+    "graphgpo": graphgpo,
+}
+
+
+def advantages(rows: list[Step], name: str, **options: Any) -> dict[Key, float]:
+    """Return {(task, trajectory, step): advantage} of every step of a complete trajectory."""
+    return {
+        (task, trajectory, index): value
+        for task, group in groups_of(rows).items()
+        for (trajectory, index), value in ESTIMATORS[name](group, **options).items()
+    }

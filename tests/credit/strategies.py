@@ -1,0 +1,57 @@
+"""Random small logs for hypothesis: loops, dead ends, aliased goals, invalid and costly steps."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+STATES = ["", "A", "B", "C", "Ä 🍎", "won"]
+REWARDS = [0.0, 1.0, -0.1, 10.0, 0.3]
+COSTS = [1.0, 0.5, 2.25]
+
+
+@st.composite
+def trajectory(draw: st.DrawFn, task: str, name: str) -> list[dict[str, Any]]:
+    """Draw one trajectory; now and then one that breaks a rule of completeness."""
+    length = draw(st.integers(1, 6))
+    states = draw(st.lists(st.sampled_from(STATES), min_size=length + 1, max_size=length + 1))
+    success = draw(st.booleans())
+    rows = [
+        {
+            "task_id": task,
+            "trajectory_id": name,
+            "step_index": index,
+            "state": states[index],
+            "next_state": states[index + 1],
+            "action": draw(st.sampled_from(["go", "look"])),
+            "is_action_valid": draw(st.integers(0, 3)) > 0,
+            "reward": draw(st.sampled_from(REWARDS)),
+            "cost": draw(st.sampled_from(COSTS)),
+            "terminated": False,
+            "truncated": False,
+            "success": None,
+        }
+        for index in range(length)
+    ]
+    rows[-1] |= {"success": success, "terminated": success, "truncated": not success}
+    fault = draw(st.integers(0, 15))
+    if fault == 0:
+        rows[-1]["success"] = None
+    elif fault == 1:
+        rows[-1] |= {"terminated": False, "truncated": False}
+    elif fault == 2:
+        rows[0]["step_index"] = 7
+    elif fault == 3:
+        rows[-1]["state"] = "somewhere else"
+    elif fault == 4:
+        rows.append(dict(rows[-1]))
+    return rows
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Draw the steps of one to three groups of one to five trajectories."""
+    rows: list[dict[str, Any]] = []
+    for group in range(draw(st.integers(1, 3))):
+        for number in range(draw(st.integers(1, 5))):
+            rows += draw(trajectory(f"task-{group}", f"{group}-{number}"))
+    return rows

@@ -1,0 +1,114 @@
+"""Every estimator against the slow reference, and the contract that all of them keep."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphcredit.credit.assembly import assemble
+from graphcredit.credit.options import options_from_text
+from graphcredit.credit.table import ESTIMATORS, Estimator
+from tests.credit import reference
+from tests.credit.strategies import logs
+from tests.worlds import step_table
+
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "grpo": [{}, {"normalize": "none"}, {"stat_over": "steps"}],
+    "rloo": [{}],
+    "gigpo": [{}, {"normalize": "none", "stat_over": "steps"}, {"gamma": 0.5, "omega": 0.3}],
+    "rewardflow": [
+        {},
+        {"normalize": "none", "gamma": 0.5},
+        {"stat_over": "steps", "step_weight": 2.0, "episode_weight": 0.5},
+        {"gamma": 1.0},
+    ],
+    "graphgpo": [
+        {},
+        {"normalize": "none", "distance_discount": 0.8},
+        {"stat_over": "steps", "success_reward": 1.0, "step_weight": 2.0, "episode_weight": 0.0},
+    ],
+}
+CASES = [(row, options) for row in ESTIMATORS for options in VARIANTS[row.name]]
+
+Key = tuple[str, str, int]
+
+
+def compute(
+    rows: list[dict[str, Any]], row: Estimator, options: dict[str, Any], part: str = "advantage"
+) -> dict[Key, float]:
+    """Return {(task, trajectory, step): value} of the fast implementation."""
+    estimator = options_from_text(
+        row.options, {name: str(value) for name, value in options.items()}, owner=row.name
+    )
+    assembly = assemble(step_table(rows))
+    parts = estimator.assign(assembly.batch)
+    assert tuple(parts) == row.writes
+    origin = assembly.steps.row.tolist()
+    keys = [(r["task_id"], r["trajectory_id"], r["step_index"]) for r in rows]
+    return {keys[o]: v for o, v in zip(origin, parts[part].tolist(), strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("row", "options"), CASES, ids=lambda case: getattr(case, "name", str(case))
+)
+@settings(max_examples=60, deadline=None)
+@given(rows=logs())
+def test_the_fast_implementation_agrees_with_the_slow_one(
+    row: Estimator, options: dict[str, Any], rows: list[dict[str, Any]]
+):
+    fast = compute(rows, row, options)
+    slow = reference.advantages(rows, row.name, **options)
+    assert fast.keys() == slow.keys()
+    for key, value in slow.items():
+        assert fast[key] == pytest.approx(value, rel=1e-6, abs=1e-9), key
+
+
+@pytest.mark.parametrize("row", ESTIMATORS, ids=lambda row: row.name)
+@settings(max_examples=30, deadline=None)
+@given(rows=logs(), seed=st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_nothing_at_all(row: Estimator, rows: Any, seed: Any):
+    shuffled = list(rows)
+    seed.shuffle(shuffled)
+    assert compute(rows, row, {}) == compute(shuffled, row, {})
+
+
+@pytest.mark.parametrize("row", ESTIMATORS, ids=lambda row: row.name)
+@settings(max_examples=30, deadline=None)
+@given(rows=logs())
+def test_a_group_is_credited_alone_as_among_others(row: Estimator, rows: Any):
+    together = compute(rows, row, {})
+    for task in {r["task_id"] for r in rows}:
+        alone = compute([r for r in rows if r["task_id"] == task], row, {})
+        for key, value in alone.items():
+            assert together[key] == pytest.approx(value, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("row", ESTIMATORS, ids=lambda row: row.name)
+@settings(max_examples=30, deadline=None)
+@given(rows=logs())
+def test_equal_trajectories_get_zero(row: Estimator, rows: Any):
+    """Copies of one trajectory have equal returns everywhere: nothing to prefer."""
+    names = sorted({r["trajectory_id"] for r in rows})
+    one = [r for r in rows if r["trajectory_id"] == names[0]]
+    states = [r["state"] for r in one]
+    if len(set(states)) < len(states):
+        one = one[:1]
+        one[0] = one[0] | {"success": True, "terminated": True, "truncated": False}
+    copies = [r | {"trajectory_id": f"copy-{i}"} for i in range(3) for r in one]
+    assert set(compute(copies, row, {}).values()) <= {0.0}
+
+
+@pytest.mark.parametrize("row", ESTIMATORS, ids=lambda row: row.name)
+@settings(max_examples=30, deadline=None)
+@given(rows=logs())
+def test_every_value_is_finite(row: Estimator, rows: Any):
+    for part in row.writes:
+        assert np.isfinite(list(compute(rows, row, {}, part).values())).all()
+
+
+@pytest.mark.parametrize("name", ["grpo", "rloo", "gigpo", "rewardflow", "graphgpo"])
+def test_an_empty_log_has_no_credit(name: str):
+    row = next(r for r in ESTIMATORS if r.name == name)
+    assert compute([], row, {}) == {}

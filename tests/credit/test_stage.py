@@ -1,0 +1,362 @@
+"""The stage on stores written by hand: what it writes, keeps, counts and leaves alone."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphcredit.credit.report import CreditReport
+from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.table import ESTIMATORS, configure
+from graphcredit.store import Store, open_store
+from graphcredit.store.errors import InputError, OptionError, SchemaError
+from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS
+from tests.credit import reference
+from tests.worlds import step_table, trajectory, worked_example, write_store
+
+ALL = tuple(row.name for row in ESTIMATORS)
+
+
+def run(store: Store, *names: str, settings: tuple[str, ...] = (), **options: Any) -> CreditReport:
+    """Credit a store of one iteration and return its report."""
+    wanted = CreditSettings(estimators=configure(names or ALL, settings), **options)
+    (report,) = assign_credit(store, wanted).values()
+    return report
+
+
+def read_credit(store: Store) -> list[dict[str, Any]]:
+    """Return the credit rows of all shards, in order."""
+    tables = [pq.ParquetFile(shard.credit_path).read() for shard in store.shards()]
+    return [row for table in tables for row in table.to_pylist()]
+
+
+def files_of(store: Store) -> dict[str, bytes]:
+    """Return every credit and graph file and its bytes."""
+    paths = [*store.root.glob("credit/**/*"), *store.root.glob("graph/**/*")]
+    return {str(p.relative_to(store.root)): p.read_bytes() for p in paths if p.is_file()}
+
+
+def test_a_credit_shard_stands_row_for_row_beside_its_step_shard(tmp_path: Path):
+    rows = worked_example()
+    random.Random(1).shuffle(rows)
+    store = write_store(tmp_path / "s", rows[:3], rows[3:])
+    run(store)
+    for shard, part in zip(store.shards(), (rows[:3], rows[3:]), strict=True):
+        assert shard.credit_path.name == shard.path.name
+        credit = pq.ParquetFile(shard.credit_path).read().to_pylist()
+        keys = [(row["trajectory_id"], row["step_index"]) for row in part]
+        assert [(row["trajectory_id"], row["step_index"]) for row in credit] == keys
+    written = {(r["trajectory_id"], r["step_index"]): r for r in read_credit(store)}
+    assert written["y", 0]["graphgpo_advantage"] == pytest.approx(0.5240, abs=5e-5)
+    assert written["z", 0]["rewardflow_advantage"] == pytest.approx(-0.6194, abs=5e-5)
+
+
+def test_the_common_columns_of_the_worked_example(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    run(store, "grpo")
+    rows = read_credit(store)
+    names = [column.name for column in CREDIT_COLUMNS]
+    assert list(rows[0]) == [*names, "grpo_episode_advantage", "grpo_advantage"]
+    # Nodes by first appearance: A 0, B 1, C 2, D 3, goal 4.
+    assert [row["state_id"] for row in rows] == [0, 1, 0, 2, 0, 2, 0, 0]
+    assert [row["next_state_id"] for row in rows] == [1, 0, 2, 4, 2, 3, 0, 1]
+    assert [row["goal_distance"] for row in rows] == [2, 3, 2, 1, 2, 1, 2, 2]
+    assert [row["next_goal_distance"] for row in rows] == [3, 2, 1, 0, 1, None, 2, 3]
+    assert [row["state_group_size"] for row in rows] == [5, 1, 5, 2, 5, 2, 5, 5]
+    assert {row["group_size"] for row in rows} == {3}
+    assert {row["group_success_rate"] for row in rows} == {np.float32(1 / 3)}
+    assert {row["is_degenerate_group"] for row in rows} == {False}
+
+
+def test_the_graph_tables_of_the_worked_example(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    run(store, "rewardflow")
+    nodes = pq.ParquetFile(store.graph_dir("r0", 0) / "nodes.parquet").read().to_pylist()
+    assert [node["state"] for node in nodes] == ["A", "B", "C", "D", "won"]
+    assert [node["is_goal"] for node in nodes] == [False] * 4 + [True]
+    # x visits A twice, y once, z twice; B by x and at the end of z; C by x and y.
+    assert [node["visits"] for node in nodes] == [5, 2, 2, 1, 1]
+    assert [node["num_trajectories"] for node in nodes] == [3, 2, 2, 1, 1]
+    assert [node["success_rate"] for node in nodes] == pytest.approx([1 / 3, 0.5, 0.5, 0, 1])
+    assert [node["goal_distance"] for node in nodes] == [2, 3, 1, None, 0]
+    values = [node["rewardflow_value"] for node in nodes]
+    assert values == pytest.approx([0.81, 0.729, 0.9, 0, 1])
+
+    edges = pq.ParquetFile(store.graph_dir("r0", 0) / "edges.parquet").read().to_pylist()
+    found = {(e["state_id"], e["action"], e["next_state_id"]): e for e in edges}
+    assert found.keys() == {
+        (0, "a", 1),
+        (1, "b", 0),
+        (0, "c", 2),
+        (2, "d", 4),
+        (2, "e", 3),
+        (0, "q", 0),
+    }
+    assert found[0, "a", 1]["visits"] == 2  # by x and by z
+    assert [key for key, edge in found.items() if edge["is_pruned"]] == [(0, "q", 0)]
+    # Mean of x0's 0.1655 and z1's -1.5665.
+    mean = found[0, "a", 1]["rewardflow_advantage"]
+    assert mean == pytest.approx((0.1655 - 1.5665) / 2, abs=1e-4)
+
+
+def test_incomplete_trajectories_get_null_and_are_counted(tmp_path: Path):
+    whole = worked_example()
+    dead = trajectory("dead", "A a B b C", success=None, task_id="t0")
+    alone = trajectory("alone", "A a B", success=None, task_id="t1")
+    store = write_store(tmp_path / "s", [*whole, *dead, *alone])
+    report = run(store)
+    rows = read_credit(store)
+    for row in rows[len(whole) :]:
+        assert {v for k, v in row.items() if k not in ("trajectory_id", "step_index")} == {None}
+    assert rows[0]["gigpo_advantage"] == pytest.approx(2.1547, abs=5e-5)
+    assert (report.num_incomplete, report.num_incomplete_steps) == (2, 3)
+    assert report.incomplete_reasons == {"the last step has no end, or no success value": 2}
+    assert report.num_groups == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"reward": float("nan")}, "a value is null, not finite, or a cost is not above 0"),
+        ({"cost": 0.0}, "a value is null, not finite, or a cost is not above 0"),
+        ({"step_index": 9}, "step_index is not 0 … T-1, each once"),
+        ({"next_state": "elsewhere"}, "a next_state is not the following state"),
+        ({"success": True}, "a step before the last one has an end or a success"),
+        ({"truncated": True}, "a step before the last one has an end or a success"),
+    ],
+)
+def test_a_broken_trajectory_is_left_out_with_its_reason(
+    tmp_path: Path, change: dict[str, Any], reason: str
+):
+    rows = worked_example()
+    rows[0] |= change
+    store = write_store(tmp_path / "s", rows)
+    report = run(store, "grpo")
+    assert report.incomplete_reasons == {reason: 1}
+    assert report.incomplete_example == f"'x' of task 't0': {reason}"
+    assert [row["grpo_advantage"] is None for row in read_credit(store)] == [True] * 4 + [False] * 4
+
+
+def test_what_is_counted_in_the_worked_example(tmp_path: Path):
+    single = trajectory("s", "A a won", rewards=[1], success=True, task_id="t1")
+    failed = [s for n in "uv" for s in trajectory(n, "A a B", task_id="t2")]
+    report = run(write_store(tmp_path / "s", [*worked_example(), *single, *failed]))
+    assert (report.num_steps, report.num_trajectories, report.num_successes) == (11, 6, 2)
+    assert report.num_groups == 3
+    assert report.num_singleton_groups == 1
+    assert report.num_degenerate_groups == 2
+    assert report.num_groups_without_success == 1
+    assert report.num_states == 5 + 2 + 2
+    assert report.num_edges == 6 + 1 + 1
+    assert (report.num_unreachable_states, report.num_states_with_goal) == (1, 7)
+    assert report.num_invalid_steps == 1
+    assert report.num_single_visit_steps == 2  # x1 at B, and the single trajectory
+
+
+def test_shards_rows_and_batches_change_no_number(tmp_path: Path):
+    rows = [step for t in range(7) for step in worked_example(f"task-{t}")]
+    expected = write_store(tmp_path / "one", rows)
+    run(expected)
+    by_key = {(r["trajectory_id"], r["state_id"]): r for r in read_credit(expected)}
+    assert by_key
+    shuffled = list(rows)
+    random.Random(5).shuffle(shuffled)
+    parts = [shuffled[:5], [], shuffled[5:31], shuffled[31:]]
+    many = write_store(tmp_path / "many", *parts)
+    run(many, batch_rows=9)
+
+    def keyed(store: Store, order: list[dict[str, Any]]) -> dict[Any, Any]:
+        keys = [(r["task_id"], r["trajectory_id"], r["step_index"]) for r in order]
+        return dict(zip(keys, read_credit(store), strict=True))
+
+    assert keyed(many, shuffled) == keyed(expected, rows)
+
+    def tables(store: Store, name: str) -> list[Any]:
+        table = pq.ParquetFile(store.graph_dir("r0", 0) / f"{name}.parquet").read()
+        return sorted(map(str, table.to_pylist()))
+
+    assert tables(many, "nodes") == tables(expected, "nodes")
+    assert tables(many, "edges") == tables(expected, "edges")
+
+
+def test_other_estimators_keep_their_columns_and_their_configuration(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    run(store, "grpo", "rewardflow", settings=("rewardflow.gamma=0.5",))
+    before = read_credit(store)
+    run(store, "gigpo")
+    run(store, "grpo", settings=("grpo.normalize=none",))
+    after = read_credit(store)
+    names = {name for name in before[0] if name.startswith("rewardflow")}
+    assert names
+    for old, new in zip(before, after, strict=True):
+        assert {n: old[n] for n in names} == {n: new[n] for n in names}
+    assert after[0]["gigpo_advantage"] == pytest.approx(2.1547, abs=5e-5)
+    assert after[0]["grpo_advantage"] == pytest.approx(6.7, abs=1e-6)  # 10 - (10 + 0 - 0.1) / 3
+    metadata = pq.ParquetFile(store.shards()[0].credit_path).schema_arrow.metadata
+    made_by = json.loads(metadata[CONFIGURATION_KEY])
+    assert made_by["rewardflow"]["options"]["gamma"] == 0.5
+    assert made_by["grpo"]["options"]["normalize"] == "none"
+    nodes = pq.ParquetFile(store.graph_dir("r0", 0) / "nodes.parquet").read()
+    assert nodes["rewardflow_value"].to_pylist() == pytest.approx([0.25, 0.125, 0.5, 0, 1])
+    edges = pq.ParquetFile(store.graph_dir("r0", 0) / "edges.parquet").read()
+    assert {"rewardflow_advantage", "gigpo_advantage", "grpo_advantage"} <= set(edges.column_names)
+
+
+def test_kept_columns_that_are_older_than_the_steps_are_named(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    run(store, "grpo")
+    late = trajectory("late", "A a B", task_id="t0")
+    write_store(tmp_path / "s", worked_example(), late)
+    report = run(open_store(tmp_path / "s"), "rloo")
+    assert len(report.notices) == 1
+    assert "grpo columns" in report.notices[0]
+    assert "--estimator grpo" in report.notices[0]
+    rows = read_credit(store)
+    assert rows[-1]["grpo_advantage"] is None
+    assert rows[-1]["rloo_advantage"] is not None
+
+
+def test_a_credit_shard_of_other_rows_is_not_kept_and_named(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    run(store, "grpo")
+    path = store.shards()[0].credit_path
+    pq.write_table(pq.ParquetFile(path).read().slice(0, 5), path)
+    report = run(store, "rloo")
+    assert [str(path) in notice for notice in report.notices[:1]] == [True]
+    assert {row["grpo_advantage"] for row in read_credit(store)} == {None}
+    assert len(read_credit(store)) == 8
+
+
+@pytest.mark.parametrize("fails_at", [1, 2])
+def test_a_run_that_dies_leaves_the_previous_credit_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
+):
+    rows = [step for t in range(4) for step in worked_example(f"task-{t}")]
+    store = write_store(tmp_path / "s", rows[:16], rows[16:])
+    run(store, "grpo")
+    before = files_of(store)
+
+    import graphcredit.credit.stage as stage
+
+    calls = 0
+
+    def dying(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == fails_at:
+            raise KeyboardInterrupt
+        return assemble_report(*arguments)
+
+    assemble_report = stage.report_of
+    monkeypatch.setattr(stage, "report_of", dying)
+    with pytest.raises(KeyboardInterrupt):
+        run(store, "gigpo", batch_rows=8)
+    assert files_of(store) == before
+
+
+def test_the_penalty_is_taken_off_before_anything_else(tmp_path: Path):
+    rows = worked_example()
+    store = write_store(tmp_path / "s", rows)
+    run(store, "rloo", invalid_action_penalty=0.5)
+    # z's return is -0.1 - 0.5 = -0.6: x gets 10 - (0 - 0.6) / 2.
+    assert read_credit(store)[0]["rloo_advantage"] == pytest.approx(10.3)
+
+
+def test_the_last_step_of_a_success_is_valid_whatever_its_flag(tmp_path: Path):
+    won = trajectory("x", "A a won", rewards=[1], success=True, invalid=(0,))
+    store = write_store(tmp_path / "s", [*won, *trajectory("y", "A b B")])
+    report = run(store, "rewardflow", invalid_action_penalty=0.5)
+    first = read_credit(store)[0]
+    assert report.num_invalid_steps == 0
+    assert first["rewardflow_step_reward"] == pytest.approx(1 - 0.9)
+
+
+def test_a_text_that_also_ends_a_success_does_not_become_the_goal(tmp_path: Path):
+    """`B` is where x wins, and an ordinary state of y."""
+    x = trajectory("x", "A a B", rewards=[1], success=True)
+    y = trajectory("y", "A b B c A d D")
+    store = write_store(tmp_path / "s", [*x, *y])
+    run(store, "graphgpo")
+    rows = read_credit(store)
+    assert [row["next_goal_distance"] for row in rows] == [0, 2, 1, None]
+    assert rows[0]["next_state_id"] != rows[1]["next_state_id"]
+
+
+def test_costs_decide_which_path_is_cheapest(tmp_path: Path):
+    x = trajectory("x", "A a won", success=True)
+    x[0]["cost"] = 5.0
+    y = trajectory("y", "A b B c won", success=True, cost=1.5)
+    store = write_store(tmp_path / "s", [*x, *y])
+    run(store, "graphgpo", settings=("graphgpo.distance_discount=0.5",))
+    rows = read_credit(store)
+    assert [row["goal_distance"] for row in rows] == [3, 3, 1.5]
+    rewards = [row["graphgpo_step_reward"] for row in rows]
+    assert rewards == pytest.approx([10 * 0.5**5, 10 * 0.5**3, 10 * 0.5**1.5])
+
+
+def test_every_iteration_is_credited_alone(tmp_path: Path):
+    write_store(tmp_path / "s", worked_example(), iteration=0)
+    store = write_store(tmp_path / "s", trajectory("x", "A a B"), iteration=12)
+    reports = assign_credit(store, CreditSettings(estimators=configure(["grpo"])))
+    assert list(reports) == [("r0", 0), ("r0", 12)]
+    assert reports["r0", 12].num_singleton_groups == 1
+    only = assign_credit(store, CreditSettings(estimators=configure(["grpo"])), iteration=12)
+    assert list(only) == [("r0", 12)]
+
+
+def test_written_values_equal_the_reference(tmp_path: Path):
+    rows = [step for t in ("t0", "t1") for step in worked_example(t)]
+    store = write_store(tmp_path / "s", rows)
+    run(store)
+    for name in ALL:
+        slow = reference.advantages(step_table(rows).to_pylist(), name)
+        for row, step in zip(read_credit(store), rows, strict=True):
+            key = (step["task_id"], step["trajectory_id"], step["step_index"])
+            assert row[f"{name}_advantage"] == pytest.approx(slow[key], rel=1e-5, abs=1e-6)
+
+
+def test_there_must_be_something_to_credit(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    settings = CreditSettings(estimators=configure(["grpo"]))
+    with pytest.raises(InputError, match=r"for run 'nope'.*\(runs: r0\)"):
+        assign_credit(store, settings, run_id="nope")
+
+
+def test_a_null_key_names_the_column(tmp_path: Path):
+    rows = worked_example()
+    rows[0]["step_index"] = 0
+    store = write_store(tmp_path / "s", rows)
+    path = store.shards()[0].path
+    table = pq.ParquetFile(path).read()
+    column = pa.array([None, *table["step_index"].to_pylist()[1:]], pa.int32())
+    schema = table.schema.set(2, pa.field("step_index", pa.int32()))
+    columns = [column if n == "step_index" else table[n] for n in table.column_names]
+    pq.write_table(pa.table(columns, schema=schema), path)
+    with pytest.raises(SchemaError, match="step_index must not be null: 1 steps"):
+        run(store)
+
+
+@pytest.mark.parametrize(
+    ("names", "settings", "message"),
+    [
+        (["grp"], [], "no estimator is called 'grp'; there are grpo, rloo"),
+        (["grpo"], ["gigpo.gamma=0.5"], "not among grpo"),
+        (["grpo"], ["grpo.normalise=none"], "grpo has no option 'normalise'"),
+        (["grpo"], ["grpo.normalize=maybe"], "must be 'std' or 'none': got 'maybe'"),
+        (["gigpo"], ["gigpo.gamma=1.5"], "at least 0 and at most 1: got 1.5"),
+        (["gigpo"], ["gigpo.gamma=nan"], "at least 0 and at most 1: got nan"),
+        (["gigpo"], ["gigpo.gamma=x"], "must be a float: got 'x'"),
+        (["gigpo"], ["gamma"], "ESTIMATOR.OPTION=VALUE: got 'gamma'"),
+        (["rloo"], ["rloo.normalize=none"], "its options: none"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_what_would_be_right(
+    names: list[str], settings: list[str], message: str
+):
+    with pytest.raises(OptionError, match=message.replace("(", r"\(")):
+        configure(names, settings)

@@ -1,0 +1,28 @@
+"""Text from logs, made harmless to a terminal."""
+
+import unicodedata
+
+_ESCAPED_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_DIRECTION_MARKS = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+
+
+def plain_text(text: str, *, keep: str = "") -> str:
+    r"""Return text with control characters spelled out (`\n`, `\x1b`), so that none acts.
+
+    Args:
+        text: Any text, for example a state that an agent observed.
+        keep: Control characters to leave as they are.
+    """
+    if text.isprintable() and text.isascii():
+        return text
+    return "".join(_spelled(c) if c not in keep and _acts(c) else c for c in text)
+
+
+def _acts(character: str) -> bool:
+    return unicodedata.category(character) in _ESCAPED_CATEGORIES or character in _DIRECTION_MARKS
+
+
+def _spelled(character: str) -> str:
+    return character.encode("unicode_escape").decode()

@@ -1,0 +1,107 @@
+"""Query results as text: a table to look at, CSV and JSON for programs."""
+
+import csv
+import json
+import math
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any, TextIO
+
+import pyarrow as pa
+from rich.console import Console
+from rich.text import Text
+
+from graphcredit.cli.plain import plain_text
+
+_BATCH_ROWS = 4096
+
+
+def print_table(console: Console, table: pa.Table) -> None:
+    """Print rows in full: as columns where they fit the terminal, else one block per row.
+
+    Off a terminal there is no width to fit, and each row is one line.
+    """
+    names = [Text(plain_text(name), style="bold") for name in table.column_names]
+    rows = [[_cell(column[i].as_py()) for column in table.columns] for i in range(table.num_rows)]
+    widths = [max(cell.cell_len for cell in cells) for cells in zip(names, *rows, strict=True)]
+    if console.is_terminal and sum(widths) + 2 * len(widths) > console.width:
+        _print_blocks(console, names, rows)
+        return
+    numeric = [_is_number(field.type) for field in table.schema]
+    for row in (names, *rows):
+        for cell, width, is_number in zip(row, widths, numeric, strict=True):
+            padding = width - cell.cell_len
+            (cell.pad_left if is_number else cell.pad_right)(padding)
+        _print_line(console, Text("  ").join(row))
+
+
+def _print_blocks(console: Console, names: list[Text], rows: list[list[Text]]) -> None:
+    label_width = max(name.cell_len for name in names)
+    for number, row in enumerate(rows, start=1):
+        _print_line(console, Text(f"row {number}", style="bold"))
+        for name, cell in zip(names, row, strict=True):
+            label = name.copy()
+            label.pad_right(label_width - label.cell_len)
+            _print_line(console, Text("  ").join([Text(), label, cell]))
+
+
+def _print_line(console: Console, line: Text) -> None:
+    line.rstrip()
+    console.print(line, soft_wrap=True)
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_)
+
+
+def _cell(value: object) -> Text:
+    if value is None:
+        return Text("null", style="dim")
+    if isinstance(value, float):
+        return Text(f"{value:.6g}")
+    return Text(plain_text(_as_text(value)))
+
+
+def write_csv(table: pa.Table, stream: TextIO) -> None:
+    """Write CSV: a header, null as nothing, lists and structs as JSON."""
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(table.column_names)
+    for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+        columns = [column.to_pylist() for column in batch.columns]
+        for row in zip(*columns, strict=True):
+            writer.writerow(["" if value is None else _as_text(value) for value in row])
+
+
+def write_json(table: pa.Table, stream: TextIO) -> None:
+    """Write a JSON array of objects, one a line; NaN and infinities are strings."""
+    separator = "["
+    for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+        for row in batch.to_pylist():
+            stream.write(separator + json.dumps(_jsonable(row), ensure_ascii=False))
+            separator = ",\n "
+    stream.write("[]\n" if separator == "[" else "]\n")
+
+
+def _as_text(value: object) -> str:
+    jsonable = _jsonable(value)
+    return jsonable if isinstance(jsonable, str) else json.dumps(jsonable, ensure_ascii=False)
+
+
+def _jsonable(value: Any) -> Any:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case date() | time() | datetime():
+            return value.isoformat()
+        case bytes():
+            return value.hex()
+        case dict():
+            return {str(key): _jsonable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_jsonable(item) for item in value]
+        case _:
+            return str(value)

@@ -1,0 +1,101 @@
+"""`graphcredit sql`: one query over the views of a store."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphcredit.store.errors import OptionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TABLE_ROWS = 100
+
+
+class ResultFormat(StrEnum):
+    """How results are written."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+def sql(
+    store: Annotated[Path, typer.Argument(help="The store.", show_default=False)],
+    query: Annotated[str, typer.Argument(help="One SELECT statement.", show_default=False)],
+    format_: Annotated[
+        ResultFormat, typer.Option("--format", help="How to write the rows.")
+    ] = ResultFormat.TABLE,
+    output: Annotated[
+        Path | None, typer.Option(help="Write to this file instead of stdout.")
+    ] = None,
+    limit_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help=f"Rows at most, 0 for all; {_TABLE_ROWS} in a table and all elsewhere by default.",
+        ),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds the query may take.")] = 60.0,
+    memory: Annotated[int, typer.Option(help="MiB the query and its result may use.")] = 1024,
+    unlocked: Annotated[
+        bool,
+        typer.Option("--unlocked", help="No locks, no limits: any SQL on any file, as you."),
+    ] = False,
+) -> None:
+    """Query a store's views with SQL.
+
+    The views are steps, credit, enriched (both joined), trajectories, groups, nodes, edges and
+    state_scores. The query sees these and no other file, writes none, and ends within its limits.
+
+    Example: graphcredit sql STORE "SELECT task_id, success_rate FROM groups ORDER BY 2"
+    """
+    from graphcredit.cli.console import talk
+    from graphcredit.store.catalog import run_trusted_query
+    from graphcredit.store.layout import open_store
+    from graphcredit.store.sandbox import MIB, run_query
+
+    if format_ is ResultFormat.PARQUET and output is None:
+        raise OptionError("--format parquet is not text: name a file with --output FILE")
+    default = _TABLE_ROWS if format_ is ResultFormat.TABLE else 0
+    max_rows = (default if limit_rows is None else limit_rows) or None
+    opened = open_store(store)
+    if unlocked:
+        result = run_trusted_query(opened, query, max_rows=max_rows)
+    else:
+        result = run_query(opened, query, max_rows=max_rows, seconds=timeout, memory=memory * MIB)
+    _write(result.table, format_, output)
+    if result.is_cut:
+        more = "more" if result.num_left_out is None else f"{result.num_left_out:,} more"
+        talk.print(
+            f"{result.table.num_rows:,} rows shown, {more} left out: --limit-rows sets how many, "
+            "0 shows all",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def _write(table: "pa.Table", format_: ResultFormat, output: Path | None) -> None:
+    from rich.console import Console
+
+    from graphcredit.cli.console import out
+    from graphcredit.cli.rows import print_table, write_csv, write_json
+    from graphcredit.store.atomic import atomic_path, write_table
+
+    writers = {ResultFormat.CSV: write_csv, ResultFormat.JSON: write_json}
+    if output is not None and format_ is ResultFormat.PARQUET:
+        write_table(table, output)
+    elif output is not None:
+        with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as stream:
+            if format_ is ResultFormat.TABLE:
+                print_table(Console(file=stream), table)
+            else:
+                writers[format_](table, stream)
+    elif format_ is ResultFormat.TABLE:
+        print_table(out, table)
+    else:
+        writers[format_](table, sys.stdout)

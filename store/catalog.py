@@ -1,0 +1,94 @@
+"""The catalog: the store's views, for any DuckDB."""
+
+import time
+from typing import cast
+
+import duckdb
+import pyarrow as pa
+
+from graphcredit.store.atomic import atomic_path
+from graphcredit.store.errors import QueryRefusedError, SchemaError
+from graphcredit.store.layout import Store
+from graphcredit.store.sandbox import QueryResult
+from graphcredit.store.views import BASE_VIEWS, DERIVED_VIEWS, base_view_sql, parquet_source
+
+
+def connect(store: Store) -> duckdb.DuckDBPyConnection:
+    """Return an in-memory DuckDB connection with the store's views, for SQL that is trusted.
+
+    Raises:
+        SchemaError: A file cannot be read.
+    """
+    connection = duckdb.connect(":memory:")
+    try:
+        connection.execute("SET TimeZone='UTC'")
+        _create_views(connection, store)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def run_trusted_query(store: Store, sql: str, *, max_rows: int | None = None) -> QueryResult:
+    """Run any SQL with the store's views at hand, in this process and without limits.
+
+    Only for SQL whose author may do whatever the caller may: it can read and write every file.
+
+    Args:
+        store: The store.
+        sql: One or more statements; the rows of the last one are returned.
+        max_rows: Rows to return at most; None for all.
+
+    Raises:
+        QueryRefusedError: DuckDB refused the SQL.
+        SchemaError: A file cannot be read.
+    """
+    started = time.perf_counter()
+    with connect(store) as connection:
+        try:
+            # A statement without rows, such as CREATE, gives None, whatever the stubs say.
+            relation = cast("duckdb.DuckDBPyRelation | None", connection.sql(sql))
+            table = pa.table({}) if relation is None else relation.to_arrow_table()
+        except duckdb.Error as error:
+            raise QueryRefusedError(f"DuckDB refused the query: {error}") from error
+    shown = table if max_rows is None else table.slice(0, max_rows)
+    num_left_out = table.num_rows - shown.num_rows
+    return QueryResult(
+        table=shown,
+        is_cut=num_left_out > 0,
+        num_left_out=num_left_out,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def rebuild_catalog(store: Store) -> None:
+    """Write `store.duckdb`: the views, usable with the plain `duckdb` command line.
+
+    The views read the files that are there when they are queried, so new shards need no new
+    catalog. A store that has moved does (paths are absolute), and so does an estimator that wrote
+    credit for the first time: its columns are in `credit` and `edges` from the next build on.
+
+    Raises:
+        SchemaError: A file cannot be read.
+    """
+    with (
+        atomic_path(store.catalog_path) as temporary,
+        duckdb.connect(str(temporary)) as connection,
+    ):
+        _create_views(connection, store)
+
+
+def _create_views(connection: duckdb.DuckDBPyConnection, store: Store) -> None:
+    try:
+        for view in BASE_VIEWS:
+            source = parquet_source(store.root, view)
+            found = connection.sql(f"SELECT * FROM {source}").columns if view.optional else []
+            sql = base_view_sql(view.all_columns(found), [source])
+            connection.execute(f"CREATE VIEW {view.name} AS {sql}")
+        for name, sql in DERIVED_VIEWS.items():
+            connection.execute(f"CREATE VIEW {name} AS {sql}")
+    except duckdb.Error as error:
+        raise SchemaError(
+            f"the views of {store.root} read every shard, and one cannot be read: {error}. "
+            "`graphcredit check STORE` names it, and `--quarantine` moves it aside."
+        ) from error

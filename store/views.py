@@ -1,0 +1,198 @@
+"""The SQL of the views: base relations over files, and what is derived from them.
+
+The catalog, our own connections and the locked-down sandbox all make their views from this text;
+they differ only in what a base relation reads from.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from graphcredit.store.schema import (
+    CREDIT_COLUMNS,
+    EDGE_COLUMNS,
+    EDGE_PARTS,
+    ESTIMATOR_NAMES,
+    ESTIMATOR_PARTS,
+    NODE_COLUMNS,
+    PARTITION_COLUMNS,
+    STATE_SCORE_COLUMNS,
+    STEP_COLUMNS,
+    Column,
+)
+
+_RUN = PARTITION_COLUMNS[:1]
+_ITERATION_FOLDERS = "run_id=*/iteration=[0-9]*"
+
+_DUCKDB_TYPES: dict[pa.DataType, str] = {
+    pa.string(): "VARCHAR",
+    pa.bool_(): "BOOLEAN",
+    pa.float64(): "DOUBLE",
+    pa.float32(): "FLOAT",
+    pa.int32(): "INTEGER",
+    pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BaseView:
+    """A view that reads files: the schema's columns, with the schema's types."""
+
+    name: str
+    pattern: str
+    """Which files, relative to the store's root."""
+    partitions: tuple[Column, ...]
+    """Columns that come from the path; always first."""
+    columns: tuple[Column, ...]
+    """Columns that every file has, or that read as null where a file lacks them."""
+    optional: tuple[str, ...] = ()
+    """Float columns that the view has only if a file has them: one per estimator and part."""
+
+    def all_columns(self, found: Iterable[str]) -> tuple[Column, ...]:
+        """Return the columns of the view, given the names that were found in the files."""
+        names = set(found)
+        estimators = [
+            Column(name=name, type=pa.float32(), nullable=True, meaning="")
+            for name in self.optional
+            if name in names
+        ]
+        return (*self.partitions, *self.columns, *estimators)
+
+
+def _estimator_columns(parts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{name}_{part}" for name in ESTIMATOR_NAMES for part in parts)
+
+
+BASE_VIEWS: tuple[BaseView, ...] = (
+    BaseView(
+        name="steps",
+        pattern=f"steps/{_ITERATION_FOLDERS}/*.parquet",
+        partitions=PARTITION_COLUMNS,
+        columns=STEP_COLUMNS,
+    ),
+    BaseView(
+        name="credit",
+        pattern=f"credit/{_ITERATION_FOLDERS}/*.parquet",
+        partitions=PARTITION_COLUMNS,
+        columns=CREDIT_COLUMNS,
+        optional=_estimator_columns(ESTIMATOR_PARTS),
+    ),
+    BaseView(
+        name="nodes",
+        pattern=f"graph/{_ITERATION_FOLDERS}/nodes.parquet",
+        partitions=PARTITION_COLUMNS,
+        columns=NODE_COLUMNS,
+    ),
+    BaseView(
+        name="edges",
+        pattern=f"graph/{_ITERATION_FOLDERS}/edges.parquet",
+        partitions=PARTITION_COLUMNS,
+        columns=EDGE_COLUMNS,
+        optional=_estimator_columns(EDGE_PARTS),
+    ),
+    BaseView(
+        name="state_scores",
+        pattern="history/run_id=*/state_scores.parquet",
+        partitions=_RUN,
+        columns=STATE_SCORE_COLUMNS,
+    ),
+)
+
+DERIVED_VIEWS: dict[str, str] = {
+    "enriched": """
+        SELECT steps.*, credit.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
+        FROM steps LEFT JOIN credit USING (run_id, iteration, trajectory_id, step_index)
+    """,
+    # Complete, as DATA.md defines it: the steps are 0 … T-1, each next_state is the following
+    # state, and exactly the last step ends the episode and says whether it succeeded. The chain is
+    # compared as two sets of hashes, links that are left and links that are entered, so that long
+    # texts are neither sorted nor kept.
+    "trajectories": """
+        WITH folded AS (
+            SELECT
+                run_id, iteration, any_value(task_id) AS task_id, trajectory_id,
+                count(*)::INTEGER AS num_steps,
+                sum(reward ORDER BY step_index) AS "return",
+                arg_max_null(success, step_index) AS success,
+                arg_max(terminated, step_index) AS terminated,
+                arg_max(truncated, step_index) AS truncated,
+                min(logged_at) AS first_logged_at,
+                max(logged_at) AS last_logged_at,
+                min(step_index) AS first_index,
+                max(step_index) AS last_index,
+                count(DISTINCT step_index) AS num_indices,
+                count(DISTINCT task_id) AS num_tasks,
+                count_if(terminated OR truncated) AS num_ends,
+                count(success) AS num_outcomes,
+                coalesce(bit_xor(hash(state, step_index)) FILTER (step_index > 0), 0) AS left_at,
+                bit_xor(hash(next_state, step_index + 1)) AS entered_at,
+                arg_max(hash(next_state, step_index + 1), step_index) AS last_entered
+            FROM steps
+            GROUP BY run_id, iteration, trajectory_id
+        )
+        SELECT
+            run_id, iteration, task_id, trajectory_id, num_steps, "return", success,
+            num_tasks = 1 AND first_index = 0 AND last_index = num_steps - 1
+                AND num_indices = num_steps
+                AND left_at = xor(entered_at, last_entered)
+                AND num_ends = 1 AND (terminated OR truncated)
+                AND num_outcomes = 1 AND success IS NOT NULL AS is_complete,
+            terminated, truncated, first_logged_at, last_logged_at
+        FROM folded
+    """,
+    "groups": """
+        SELECT
+            run_id, iteration, task_id,
+            count_if(is_complete)::INTEGER AS num_trajectories,
+            count_if(NOT is_complete)::INTEGER AS num_incomplete,
+            avg(success::INTEGER) FILTER (is_complete) AS success_rate,
+            avg("return") FILTER (is_complete) AS mean_return,
+            min("return") FILTER (is_complete) = max("return") FILTER (is_complete)
+                AS is_degenerate,
+            sum(num_steps)::BIGINT AS num_steps
+        FROM trajectories
+        GROUP BY run_id, iteration, task_id
+    """,
+}
+"""Name to SQL, in the order in which they must be made; each reads only views before it."""
+
+VIEW_NAMES: tuple[str, ...] = (*(view.name for view in BASE_VIEWS), *DERIVED_VIEWS)
+
+
+def duckdb_type(type_: pa.DataType) -> str:
+    """Return DuckDB's name of a column type of the schema."""
+    if pa.types.is_list(type_):
+        return f"{_DUCKDB_TYPES[type_.value_type]}[]"
+    return _DUCKDB_TYPES[type_]
+
+
+def base_view_sql(columns: Sequence[Column], sources: Iterable[str]) -> str:
+    """Return the SELECT of a base view.
+
+    Args:
+        columns: The columns of the view, in order.
+        sources: What stands in a FROM clause, each with some of these columns. None at all gives
+            an empty relation of the same columns and types.
+    """
+    empty = ", ".join(f'NULL::{duckdb_type(c.type)} AS "{c.name}"' for c in columns)
+    parts = [f"SELECT {empty} WHERE false", *(f"SELECT * FROM {source}" for source in sources)]
+    casts = ", ".join(f'CAST("{c.name}" AS {duckdb_type(c.type)}) AS "{c.name}"' for c in columns)
+    return f"SELECT {casts} FROM ({' UNION ALL BY NAME '.join(parts)})"
+
+
+def parquet_source(root: Path, view: BaseView) -> str:
+    """Return a FROM item that reads a view's files, those of now and those to come."""
+    folder = re.sub(r"([\[*?])", r"[\1]", str(root.resolve()))
+    types = ", ".join(f"'{c.name}': {duckdb_type(c.type)}" for c in view.partitions)
+    return (
+        f"read_parquet({quoted(f'{folder}/{view.pattern}')}, hive_partitioning=true, "
+        f"hive_types={{{types}}}, union_by_name=true, allow_empty=true)"
+    )
+
+
+def quoted(text: str) -> str:
+    """Return a SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"

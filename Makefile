@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # The editable install links files one by one, so a new file needs a new install: watch the folders.
-FOLDERS := $(shell find store collector credit cli -type d -not -name __pycache__)
+FOLDERS := $(shell find store collector credit viewer cli -type d -not -name __pycache__)
 
 .PHONY: demo test check format clean
 .DELETE_ON_ERROR:

@@ -49,10 +49,14 @@ class PreviousCredit:
         """
         configuration: dict[str, Any] = {}
         found: set[str] = set()
+        mixed: set[str] = set()
         present = [shard for shard in shards if shard.credit_path.exists()]
         for shard in present:
             names, made_by = _describe(shard.credit_path)
             found |= names
+            mixed |= {
+                name for name in made_by if configuration.get(name, made_by[name]) != made_by[name]
+            }
             configuration |= made_by
         kept = [name for name in ESTIMATOR_NAMES if name not in replaced]
         columns = tuple(
@@ -74,6 +78,12 @@ class PreviousCredit:
             f"present step shards: run it again with --estimator {name}"
             for name, made_by in configuration.items()
             if made_by.get("steps") != fingerprint
+        )
+        notices += tuple(
+            f"the {name} columns that were kept were made with different options in different "
+            f"shards, by a run that was killed: run it again with --estimator {name}"
+            for name in kept
+            if name in mixed
         )
         return cls(
             configuration=configuration,

@@ -1,0 +1,82 @@
+"""The picture of a state graph: what is in it, and that a log cannot put markup into it."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store
+from graphcredit.store.errors import InputError
+from graphcredit.viewer.colours import diverging
+from graphcredit.viewer.layered import layered_positions
+from graphcredit.viewer.picture import draw
+from graphcredit.viewer.task_graph import TaskGraph, read_task_graph
+from tests.worlds import trajectory, worked_example, write_store
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _credited(store: Store) -> Store:
+    assign_credit(store, CreditSettings(estimators=configure(["graphgpo"])))
+    return store
+
+
+def _graph(store: Store, task_id: str = "t0", estimator: str = "graphgpo") -> TaskGraph:
+    return read_task_graph(store, run_id="r0", iteration=0, task_id=task_id, estimator=estimator)
+
+
+def test_parallel_actions_are_one_edge_with_the_mean_of_its_steps(tmp_path: Path):
+    again = trajectory("w", "A z B")
+    store = _credited(write_store(tmp_path / "s", [*worked_example(), *again]))
+    edges = {(edge.source, edge.target): edge for edge in _graph(store).edges}
+    assert edges[0, 1].actions == ("a", "z")
+    assert edges[0, 1].visits == 3
+    assert edges[0, 0].is_pruned
+
+
+def test_states_stand_in_layers_by_their_distance_from_the_start(tmp_path: Path):
+    graph = _graph(_credited(write_store(tmp_path / "s", worked_example())))
+    # A leads to B and C; C leads to D and to the goal.
+    layers = {state: x for state, (x, _) in layered_positions(graph).items()}
+    assert layers == {0: 0, 1: 1, 2: 1, 3: 2, 4: 2}
+    places = list(layered_positions(graph).values())
+    assert len(set(places)) == len(places)
+
+
+def test_the_picture_shows_every_state_and_every_action(tmp_path: Path):
+    graph = _graph(_credited(write_store(tmp_path / "s", worked_example())))
+    root = ET.fromstring(draw(graph, title="worked example"))
+    texts = [text.text or "" for text in root.iter(f"{SVG}text")]
+    assert {"worked example", "GOAL", "0  A", "1  B", "2  C", "3  D"} <= set(texts)
+    assert {"a", "b", "c", "d", "e", "q"} <= set(texts)
+    assert "no way seen · 1×" in texts
+
+
+def test_markup_and_control_characters_from_a_log_stay_text(tmp_path: Path):
+    evil = '<script>alert("x")</script>\x1b[31m'
+    rows = trajectory("x", ["A", evil, "B & C", "b", "won"], rewards=[0, 1], success=True)
+    graph = _graph(_credited(write_store(tmp_path / "s", rows)))
+    svg = draw(graph, title=evil)
+    assert "<script" not in svg
+    assert "\x1b" not in svg
+    assert (
+        "2  B & C" in [t.text for t in ET.fromstring(svg).iter(f"{SVG}text")] or "B &amp; C" in svg
+    )
+
+
+def test_zero_is_grey_and_the_ends_are_orange_and_blue():
+    assert diverging(0, 2) == diverging(5, 0) == "#b8bcc2"
+    assert diverging(-2, 2) == diverging(-9, 2) == "#c04f15"
+    assert diverging(2, 2) == "#1b5ea8"
+
+
+@pytest.mark.parametrize(
+    ("task_id", "estimator", "message"),
+    [("nope", "graphgpo", "has no task 'nope'"), ("t0", "gigpo", "--estimator gigpo")],
+)
+def test_what_is_not_there_is_named(tmp_path: Path, task_id: str, estimator: str, message: str):
+    store = _credited(write_store(tmp_path / "s", worked_example()))
+    with pytest.raises(InputError, match=message):
+        _graph(store, task_id, estimator)

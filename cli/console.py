@@ -1,5 +1,7 @@
 """Results go to stdout, talk and progress to stderr; bars are drawn on a terminal only."""
 
+from typing import Any
+
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -8,6 +10,9 @@ out = Console()
 
 talk = Console(stderr=True)
 """Everything a pipe should not see."""
+
+PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
+"""For `print`: the text as it is, neither interpreted nor broken into lines."""
 
 
 def progress_bar() -> Progress:

@@ -7,6 +7,7 @@
     │   ├── StepRefusedError      a logged step breaks a rule; nothing of it was written
     │   ├── OptionError           an option of a command or an estimator is unknown or out of range
     │   └── QueryRefusedError     a SQL statement is not allowed, or exceeded its limits
+    ├── RecorderError             a recorder cannot start or go on; what it acknowledged is kept
     └── MissingDependencyError    an optional extra is needed; the message says how to install it
 
 A message says what must hold, what was found, where, and what to do.
@@ -39,6 +40,10 @@ class OptionError(InputError):
 
 class QueryRefusedError(InputError):
     """A SQL statement is not allowed, or exceeded its limits."""
+
+
+class RecorderError(GraphcreditError):
+    """A recorder cannot start or go on; every step it acknowledged is in its spool or a shard."""
 
 
 class MissingDependencyError(GraphcreditError, ImportError):

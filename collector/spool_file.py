@@ -1,0 +1,204 @@
+"""The spool's format: an Arrow IPC stream with one record batch for each acknowledged step.
+
+A batch has two columns: `values`, a JSON object of the step's short values by column name, and
+`parts`, a list of its long ones: `state`, `action`, `next_state`, `prompt_ids`, `response_ids`,
+`response_logprobs`. Two columns and not one for each of `steps`, because a batch costs a
+microsecond or two for each column. A batch without `parts` ends a trajectory.
+
+The stream's metadata says whose steps these are. There is no end-of-stream mark: the file is whole
+up to its last whole batch.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from struct import Struct
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.collector.step_rules import DEFAULTS
+from graphcredit.store.errors import SchemaError
+from graphcredit.store.schema import STEP_COLUMNS
+
+HEADER_KEY = b"graphcredit.spool"
+
+_PARTS = ("state", "action", "next_state", "prompt_ids", "response_ids", "response_logprobs")
+_ARRAY_PARTS = {"prompt_ids": np.int32, "response_ids": np.int32, "response_logprobs": np.float32}
+_PART_NAMES = frozenset(_PARTS)
+_NEEDED = frozenset(c.name for c in STEP_COLUMNS if not c.nullable) - {"worker_id", *DEFAULTS}
+_LIST = pa.list_(pa.binary())
+_SPOOL_SCHEMA = pa.schema([pa.field("values", pa.string(), nullable=False), ("parts", _LIST)])
+
+_pack_range = Struct("<2i").pack
+_pack_offsets = Struct(f"<{len(_PARTS) + 1}i").pack
+_to_json = json.JSONEncoder(check_circular=False).encode
+_NO_PARTS = pa.nulls(1, _LIST)
+_ALL_PARTS = pa.py_buffer(_pack_range(0, len(_PARTS)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpoolHeader:
+    """Whose steps a spool holds."""
+
+    spool_id: str
+    """Unique for ever; a shard carries the id of the spool it was made from."""
+    run_id: str
+    iteration: int
+    worker_id: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpoolContent:
+    """What could be read of a spool."""
+
+    header: SpoolHeader
+    rows: list[dict[str, Any]]
+    """Column name to value, as they were logged and in that order."""
+    num_bytes_unread: int
+    """Bytes after the last whole batch."""
+    problem: str
+    """Why reading stopped there; empty at a clean end."""
+
+
+class SpoolWriter:
+    """Appends batches to one spool file; after an error the file is as it was before the call."""
+
+    def __init__(
+        self, path: Path, header: SpoolHeader, messages: Iterable[pa.Buffer], *, fsync: bool
+    ):
+        metadata = {HEADER_KEY: json.dumps(asdict(header)).encode()}
+        head = _SPOOL_SCHEMA.with_metadata(metadata).serialize()
+        self.header = header
+        self.size = 0
+        self._fsync = fsync
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        self.append(b"".join([head, *messages]))
+
+    def append(self, message: pa.Buffer | bytes) -> None:
+        """Append whole messages and hand them to the operating system, or to the disk.
+
+        Raises:
+            OSError: They could not be written; nothing of them is in the file.
+        """
+        view = memoryview(message)
+        size = self.size + len(view)
+        try:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+            if self._fsync:
+                os.fsync(self._descriptor)
+        except BaseException:
+            os.ftruncate(self._descriptor, self.size)
+            raise
+        self.size = size
+
+    def close(self) -> None:
+        """Close the file; its content stays."""
+        os.close(self._descriptor)
+
+
+def encode_step(row: Mapping[str, Any]) -> pa.Buffer:
+    """Return the batch of one step.
+
+    Args:
+        row: Column name to value as kept by `check_step`, with the columns the recorder fills.
+    """
+    values = {name: value for name, value in row.items() if name not in _PART_NAMES}
+    parts: list[bytes] = []
+    offsets = [0]
+    present = 0
+    for bit, name in enumerate(_PARTS):
+        value = row.get(name)
+        if value is not None:
+            part = value.encode() if isinstance(value, str) else value.tobytes()
+            parts.append(part)
+            present |= 1 << bit
+            offsets.append(offsets[-1] + len(part))
+        else:
+            offsets.append(offsets[-1])
+    binaries = _array(
+        pa.binary(),
+        len(_PARTS),
+        [bytes((present,)), _pack_offsets(*offsets), b"".join(parts)],
+    )
+    return _serialize(
+        values, pa.Array.from_buffers(_LIST, 1, [None, _ALL_PARTS], children=[binaries])
+    )
+
+
+def encode_end(trajectory_id: str, end: Mapping[str, bool]) -> pa.Buffer:
+    """Return the batch that ends a trajectory: `terminated`, `truncated` and `success`."""
+    return _serialize({"trajectory_id": trajectory_id, **end}, _NO_PARTS)
+
+
+def read_spool(path: Path) -> SpoolContent:
+    """Read a spool up to its last whole batch.
+
+    Raises:
+        SchemaError: Its head is damaged, or it is not a spool of this version.
+    """
+    data = pa.py_buffer(path.read_bytes())
+    file = pa.BufferReader(data)
+    try:
+        reader = pa.ipc.open_stream(file)
+        header = SpoolHeader(**json.loads((reader.schema.metadata or {})[HEADER_KEY]))
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise SchemaError(f"{path} must start with the head of a spool: {error}") from error
+    if not reader.schema.equals(_SPOOL_SCHEMA):
+        raise SchemaError(
+            f"{path} must have the columns {', '.join(_SPOOL_SCHEMA.names)} of a spool: "
+            f"it has {', '.join(reader.schema.names)}"
+        )
+    rows: list[dict[str, Any]] = []
+    last_rows: dict[str, dict[str, Any]] = {}
+    whole, problem = file.tell(), ""
+    try:
+        for batch in reader:
+            _add_batch(batch, rows, last_rows)
+            whole = file.tell()
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        problem = str(error)
+    return SpoolContent(
+        header=header,
+        rows=rows,
+        num_bytes_unread=data.size - whole,
+        problem=problem or "the stream ends before the file",
+    )
+
+
+def _add_batch(
+    batch: pa.RecordBatch, rows: list[dict[str, Any]], last_rows: dict[str, dict[str, Any]]
+) -> None:
+    batch.validate(full=True)
+    if batch.num_rows != 1:
+        raise ValueError(f"a batch must have one row: it has {batch.num_rows}")
+    values = json.loads(batch["values"][0].as_py())
+    parts = batch["parts"][0].as_py()
+    if parts is None:
+        last_rows[values["trajectory_id"]].update(values)
+        return
+    row: dict[str, Any] = values
+    for name, part in zip(_PARTS, parts, strict=True):
+        if part is not None:
+            dtype = _ARRAY_PARTS.get(name)
+            row[name] = part.decode() if dtype is None else np.frombuffer(part, dtype)
+    missing = _NEEDED - row.keys()
+    if missing:
+        raise ValueError(f"a step must have {', '.join(sorted(missing))}")
+    rows.append(row)
+    last_rows[row["trajectory_id"]] = row
+
+
+def _serialize(values: Mapping[str, Any], parts: pa.Array) -> pa.Buffer:
+    text = _to_json(values).encode()
+    column = _array(pa.string(), 1, [None, _pack_range(0, len(text)), text])
+    return pa.RecordBatch.from_arrays([column, parts], schema=_SPOOL_SCHEMA).serialize()
+
+
+def _array(type_: pa.DataType, length: int, buffers: list[bytes | None]) -> pa.Array:
+    wrapped = [None if buffer is None else pa.py_buffer(buffer) for buffer in buffers]
+    return pa.Array.from_buffers(type_, length, wrapped)

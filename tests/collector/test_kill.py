@@ -1,0 +1,168 @@
+"""A worker may die at any moment: every acknowledged step is in the store exactly once."""
+
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphcredit.collector import StepRecorder
+from graphcredit.collector.spool import recover_spools
+from graphcredit.collector.spool_file import read_spool
+from graphcredit.collector.worker_shards import find_shard
+from graphcredit.store import Store, create_store, read_steps
+from graphcredit.store.errors import RecorderError
+from tests.collector import crash_worker
+
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["tests.collector.crash_worker"])
+
+
+def _run(target: Callable[..., None], *arguments: object) -> int | None:
+    process = processes.Process(target=target, args=arguments)
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def _kill_after(seconds: float, target: Callable[..., None], *arguments: object) -> None:
+    process = processes.Process(target=target, args=arguments)
+    process.start()
+    assert process.pid is not None
+    time.sleep(seconds)
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+
+
+def _steps(store: Store) -> list[dict[str, Any]]:
+    return [row for table in read_steps(store) for row in table.to_pylist()]
+
+
+def _assert_each_acknowledged_once(store: Store, acknowledged: Path, *, deaths: int = 1) -> None:
+    """Every acknowledged step is stored once, and at most one more for each death."""
+    lines = (
+        acknowledged.read_text(encoding="utf-8").split("\n")[:-1] if acknowledged.exists() else []
+    )
+    rows = _steps(store)
+    stored = Counter((row["trajectory_id"], str(row["step_index"])) for row in rows)
+    assert set(stored.values()) <= {1}
+    steps = {tuple(line.split()) for line in lines if not line.endswith(" end")}
+    assert steps <= stored.keys()
+    assert len(stored) <= len(steps) + deaths
+    ended = {row["trajectory_id"] for row in rows if row["success"] is not None}
+    assert {line.split()[0] for line in lines if line.endswith(" end")} <= ended
+    for row in rows:
+        assert row["next_state"] == str(row["step_index"] + 1)
+        assert row["reward"] == 0.5 * row["step_index"]
+        assert (row["success"] is not None) == (row["terminated"] or row["truncated"])
+    assert not list(store.spool_dir.glob("*"))
+    assert not list(store.root.rglob("*.tmp"))
+
+
+def test_no_kill_between_two_file_operations_loses_or_doubles_a_step(tmp_path: Path):
+    left_over: set[str] = set()
+    for kill_before in range(200):
+        root, acknowledged = tmp_path / f"{kill_before}", tmp_path / f"{kill_before}.txt"
+        store = create_store(root)
+        code = _run(crash_worker.record_until_killed, root, acknowledged, kill_before)
+        left_over.add(_left_over(store))
+        recover_spools(store)
+        _assert_each_acknowledged_once(store, acknowledged)
+        if code == 0:
+            assert len(_steps(store)) == 6
+            break
+        assert code == -signal.SIGKILL
+    assert left_over >= {
+        "",
+        "tmp",
+        "arrows",
+        "arrows tmp",
+        "closing tmp",
+        "arrows closing",
+        "arrows closing, its shard",
+        "arrows, its shard",
+    }
+
+
+def _left_over(store: Store) -> str:
+    """Return which of the worker's files there are, and whether the older has its shard."""
+    paths = [p for p in store.spool_dir.glob("*") if p.suffix != ".lock"]
+    names = " ".join(sorted(path.suffix[1:] for path in paths))
+    spools = sorted((p for p in paths if p.suffix != ".tmp"), key=lambda p: p.suffix, reverse=True)
+    has_shard = spools and find_shard(store, read_spool(spools[0]).header)
+    return f"{names}, its shard" if has_shard else names
+
+
+def test_no_kill_during_recovery_loses_or_doubles_a_step(tmp_path: Path):
+    """Two spools are left over when the worker dies before the shard of the first is there."""
+    killed, acknowledged = tmp_path / "killed", tmp_path / "killed.txt"
+    for kill_before in range(200):
+        create_store(killed)
+        _run(crash_worker.record_until_killed, killed, acknowledged, kill_before)
+        if {"w0.closing", "w0.arrows"} <= {path.name for path in (killed / "spool").iterdir()}:
+            break
+        shutil.rmtree(killed)
+        acknowledged.unlink(missing_ok=True)
+    for kill_before in range(50):
+        root = tmp_path / f"{kill_before}"
+        store = Store(Path(shutil.copytree(killed, root)))
+        code = _run(crash_worker.recover_until_killed, root, kill_before)
+        recover_spools(store)
+        _assert_each_acknowledged_once(store, acknowledged)
+        if code == 0:
+            assert kill_before > 5
+            return
+    pytest.fail("the recovery never finished")
+
+
+def test_random_kills_of_a_busy_worker_lose_and_double_nothing(tmp_path: Path):
+    store, acknowledged = create_store(tmp_path / "store"), tmp_path / "acknowledged.txt"
+    wait = random.Random(7)
+    num_kills = 25
+    for _ in range(num_kills):
+        _kill_after(
+            wait.uniform(0.02, 0.12), crash_worker.record_for_ever, store.root, acknowledged, "w0"
+        )
+    assert store.shards()
+    recover_spools(store)
+    _assert_each_acknowledged_once(store, acknowledged, deaths=num_kills)
+    assert len(_steps(store)) > 1000
+
+
+def test_workers_that_start_together_share_a_store_that_is_not_there_yet(tmp_path: Path):
+    root = tmp_path / "store"
+    workers = [
+        processes.Process(target=crash_worker.record_a_little, args=(root, f"w{number}"))
+        for number in range(12)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * 12
+    rows = _steps(Store(root))
+    assert len(rows) == 12 * 5
+    assert len({row["trajectory_id"] for row in rows}) == 12
+
+
+def test_a_live_worker_is_left_alone_until_it_dies(tmp_path: Path):
+    store, ready = create_store(tmp_path / "store"), tmp_path / "ready"
+    process = processes.Process(target=crash_worker.hold_recorder, args=(store.root, ready))
+    process.start()
+    while not ready.exists():
+        time.sleep(0.01)
+    assert recover_spools(store) == []
+    with pytest.raises(RecorderError, match="'w0' has a live one"):
+        StepRecorder(store, run_id="r0", iteration=0, worker_id="w0")
+    process.kill()
+    process.join()
+    (recovered,) = recover_spools(store)
+    assert (recovered.worker_id, recovered.run_id, recovered.num_steps) == ("w0", "r0", 1)
+    assert [row["trajectory_id"] for row in _steps(store)] == ["x"]

@@ -1,0 +1,223 @@
+"""Left-over spools become shards, up to what can be read; nothing is deleted unread."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphcredit.collector import StepRecorder
+from graphcredit.collector.spool import recover_spools, spool_paths
+from graphcredit.collector.spool_file import (
+    SpoolHeader,
+    SpoolWriter,
+    encode_end,
+    encode_step,
+    read_spool,
+)
+from graphcredit.collector.step_rules import check_step
+from graphcredit.store import Store, create_store, read_steps
+from graphcredit.store.errors import SchemaError
+
+HEADER = SpoolHeader(spool_id="s0", run_id="r0", iteration=3, worker_id="w7")
+
+
+def _row(index: int, trajectory_id: str = "x", **columns: Any) -> dict[str, Any]:
+    return {
+        "task_id": "t0",
+        "trajectory_id": trajectory_id,
+        "step_index": index,
+        "logged_at": 1_000_000 + index,
+        "state": f"s{index}",
+        "action": "a",
+        "next_state": f"s{index + 1}",
+        "reward": 0.25,
+        **columns,
+    }
+
+
+def _spool(path: Path, messages: list[pa.Buffer], header: SpoolHeader = HEADER) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    SpoolWriter(path, header, messages, fsync=False).close()
+    return path
+
+
+def _stored(store: Store) -> list[tuple[str, int, bool | None]]:
+    names = ["trajectory_id", "step_index", "success"]
+    tables = [table.to_pylist() for table in read_steps(store, columns=names)]
+    return [(row["trajectory_id"], row["step_index"], row["success"]) for t in tables for row in t]
+
+
+def test_a_spool_is_an_arrow_stream_with_one_batch_for_each_step(tmp_path: Path):
+    path = _spool(tmp_path / "w7.arrows", [encode_step(_row(0)), encode_step(_row(1))])
+    with pa.ipc.open_stream(path) as reader:
+        batches = list(reader)
+    assert [batch.num_rows for batch in batches] == [1, 1]
+    assert json.loads(batches[1]["values"][0].as_py()) == {
+        "task_id": "t0",
+        "trajectory_id": "x",
+        "step_index": 1,
+        "logged_at": 1_000_001,
+        "reward": 0.25,
+    }
+    assert batches[1]["parts"][0].as_py() == [b"s1", b"a", b"s2", None, None, None]
+
+
+def test_a_torn_tail_at_any_byte_costs_only_the_torn_step(tmp_path: Path):
+    messages = [encode_step(_row(index)) for index in range(2)]
+    whole = _spool(tmp_path / "whole.arrows", messages).read_bytes()
+    ends = [len(whole) - sum(m.size for m in messages[index:]) for index in range(3)]
+    torn = tmp_path / "torn.arrows"
+    for size in range(ends[0], len(whole) + 1):
+        torn.write_bytes(whole[:size])
+        content = read_spool(torn)
+        num_whole = sum(size >= end for end in ends[1:])
+        assert [row["step_index"] for row in content.rows] == list(range(num_whole))
+        assert content.num_bytes_unread == size - ends[num_whole]
+
+
+def test_the_steps_before_a_torn_tail_are_recovered_and_the_spool_is_kept(tmp_path: Path):
+    store = create_store(tmp_path / "store")
+    path = _spool(spool_paths(store, "w7").live, [encode_step(_row(0)), encode_step(_row(1))])
+    path.write_bytes(path.read_bytes()[:-8])
+    (recovered,) = recover_spools(store)
+    assert (recovered.num_steps, recovered.run_id, recovered.iteration) == (1, "r0", 3)
+    assert recovered.num_bytes_unread == encode_step(_row(1)).size - 8
+    assert recovered.quarantined == store.quarantine_dir / "w7-000000.arrows"
+    note = json.loads(recovered.quarantined.with_suffix(".json").read_text())
+    assert note["source"] == "spool/w7.arrows"
+    assert note["num_bytes_unread"] == recovered.num_bytes_unread
+    assert _stored(store) == [("x", 0, None)]
+
+
+@pytest.mark.parametrize("content", [b"", b"not a spool", b"\0" * 64])
+def test_a_spool_without_a_readable_head_moves_to_quarantine(tmp_path: Path, content: bytes):
+    store = create_store(tmp_path / "store")
+    live = spool_paths(store, "w7").live
+    live.parent.mkdir()
+    live.write_bytes(content)
+    (recovered,) = recover_spools(store)
+    assert recovered.quarantined is not None
+    assert recovered.quarantined.read_bytes() == content
+    assert "must start with the head of a spool" in recovered.quarantined.with_suffix(
+        ".json"
+    ).read_text(encoding="utf-8")
+    assert (recovered.run_id, recovered.shard, recovered.num_steps) == (None, None, 0)
+    assert recover_spools(store) == []
+
+
+def test_other_columns_than_a_spools_are_refused(tmp_path: Path):
+    path = tmp_path / "w7.arrows"
+    metadata = {"graphcredit.spool": '{"spool_id":"s","run_id":"r","iteration":0,"worker_id":"w"}'}
+    path.write_bytes(pa.schema([("a", pa.int32())], metadata=metadata).serialize())
+    with pytest.raises(SchemaError, match="must have the columns values, parts of a spool"):
+        read_spool(path)
+
+
+def test_an_end_marks_the_last_step_of_its_trajectory(tmp_path: Path):
+    end = {"terminated": True, "truncated": False, "success": True}
+    messages = [
+        encode_step(_row(0)),
+        encode_step(_row(0, "y")),
+        encode_step(_row(1)),
+        encode_end("x", end),
+    ]
+    store = create_store(tmp_path / "store")
+    _spool(spool_paths(store, "w7").live, messages)
+    recover_spools(store)
+    assert _stored(store) == [("x", 0, None), ("y", 0, None), ("x", 1, True)]
+
+
+def test_a_carried_step_stays_with_the_newer_spool(tmp_path: Path):
+    store = create_store(tmp_path / "store")
+    paths = spool_paths(store, "w7")
+    end = {"terminated": True, "truncated": False, "success": False}
+    newer = SpoolHeader(spool_id="s1", run_id="r0", iteration=3, worker_id="w7")
+    _spool(paths.closing, [encode_step(_row(0)), encode_step(_row(1))])
+    _spool(paths.live, [encode_step(_row(1)), encode_end("x", end)], newer)
+    assert [recovered.num_steps for recovered in recover_spools(store)] == [1, 1]
+    assert _stored(store) == [("x", 0, None), ("x", 1, False)]
+
+
+def test_a_damaged_newer_spool_leaves_the_carried_step_with_the_older(tmp_path: Path):
+    store = create_store(tmp_path / "store")
+    paths = spool_paths(store, "w7")
+    _spool(paths.closing, [encode_step(_row(0)), encode_step(_row(1))])
+    paths.live.write_bytes(b"damaged")
+    older, newer = recover_spools(store)
+    assert older.num_steps == 2
+    assert newer.quarantined is not None
+    assert _stored(store) == [("x", 0, None), ("x", 1, None)]
+
+
+def test_a_shard_of_the_same_name_from_elsewhere_is_neither_replaced_nor_taken_for_ones_own(
+    tmp_path: Path,
+):
+    store = create_store(tmp_path / "store")
+    _spool(spool_paths(store, "w7").live, [encode_step(_row(0))])
+    foreign = store.steps_dir("r0", 3) / "w7-000000.parquet"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_bytes(b"something else")
+    (recovered,) = recover_spools(store)
+    assert recovered.shard == foreign.with_name("w7-000001.parquet")
+    assert foreign.read_bytes() == b"something else"
+
+
+def test_only_the_named_worker_is_recovered(tmp_path: Path):
+    store = create_store(tmp_path / "store")
+    for worker in ("w.1", "w.2"):
+        header = SpoolHeader(spool_id=worker, run_id="r0", iteration=3, worker_id=worker)
+        _spool(spool_paths(store, worker).live, [encode_step(_row(0, worker))], header)
+    assert [recovered.worker_id for recovered in recover_spools(store, "w.2")] == ["w.2"]
+    assert [path.name for path in store.spool_dir.iterdir()] == ["w.1.arrows"]
+
+
+def test_the_unfinished_shard_of_a_dead_worker_is_removed_and_others_are_not(tmp_path: Path):
+    store = create_store(tmp_path / "store")
+    _spool(spool_paths(store, "w7").live, [encode_step(_row(0))])
+    directory = store.steps_dir("r0", 3)
+    directory.mkdir(parents=True)
+    (directory / "w7-000000.parquet.0a1b2c3d.tmp").touch()
+    others = directory / "w7-000000-000000.parquet.0a1b2c3d.tmp"
+    others.touch()
+    recover_spools(store)
+    assert {path.name for path in directory.iterdir()} == {"w7-000000.parquet", others.name}
+
+
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+_IDS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=5)
+_NUMBER = st.floats(allow_nan=False, allow_infinity=False)
+_COLUMNS = st.fixed_dictionaries(
+    {"state": _TEXT, "action": _TEXT, "next_state": _TEXT, "reward": _NUMBER},
+    optional={
+        "thought": _TEXT,
+        "admissible_actions": st.lists(_TEXT, max_size=3),
+        "is_action_valid": st.booleans(),
+        "cost": st.floats(1e-9, 1e9),
+        "oracle_distance": _NUMBER,
+        "prompt_ids": _IDS,
+        "response_ids": _IDS,
+        "temperature": st.floats(0, 2, width=32),
+        "top_k": st.integers(0, 1000),
+        "extra": st.dictionaries(_TEXT, st.integers(), max_size=2),
+    },
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(columns=_COLUMNS)
+def test_a_step_comes_out_of_a_spool_as_it_comes_out_of_a_recorder(
+    tmp_path_factory: pytest.TempPathFactory, columns: dict[str, Any]
+):
+    root = tmp_path_factory.mktemp("stores")
+    with StepRecorder(root / "a", run_id="r0", iteration=3, worker_id="w7") as recorder:
+        recorder.trajectory(task_id="t0", trajectory_id="x").log(**columns)
+    store = create_store(root / "b")
+    _spool(spool_paths(store, "w7").live, [encode_step(_row(0) | check_step(columns))])
+    recover_spools(store)
+    (recorded,) = (table.drop_columns("logged_at") for table in read_steps(Store(root / "a")))
+    (recovered,) = (table.drop_columns("logged_at") for table in read_steps(store))
+    assert recovered.equals(recorded)

@@ -70,7 +70,8 @@ def show_shares(connection: duckdb.DuckDBPyConnection) -> None:
         f"{progress:.1%} of the {found.num_failed_steps:,} steps of failed trajectories led nearer "
         f"to the goal (the papers report 22.0 % on ALFWorld);\n"
         f"{idle:.1%} of the {found.num_successful_steps:,} steps of successful ones did not "
-        "(the papers: 65.3 %).\nCredit for whole trajectories cannot tell these steps from the others.",
+        "(the papers: 65.3 %).\n"
+        "Credit for whole trajectories cannot tell these steps from the others.",
         **PLAIN,
     )
 
@@ -150,12 +151,12 @@ def _trajectory_table(steps: Sequence[Sequence[Any]], estimators: Sequence[str])
     table = _table("step", "action", "truly to go", *estimators, "")
     for index, action, before, after, *advantages in steps:
         signs = {value > 0 for value in advantages if value}
-        change = "" if before is None or after is None else f"{before:g} → {after:g}"
-        is_progress = bool(change) and after < before
+        distances = [f"{value:g}" for value in (before, after) if value is not None]
+        is_progress = len(distances) == 2 and before > after
         table.add_row(
             str(index),
             Text(plain_text(action)),
-            Text(change, style="bold" if is_progress else ""),
+            Text(" → ".join(distances), style="bold" if is_progress else ""),
             *(_coloured(value) for value in advantages),
             "≠" if len(signs) > 1 else "",
         )

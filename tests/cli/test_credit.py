@@ -1,0 +1,86 @@
+"""`graphcredit credit` as a user types it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.worlds import trajectory, worked_example, write_store
+
+
+def graphcredit(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own, as a pipe sees it."""
+    command = [sys.executable, "-m", "graphcredit.cli.main", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_report_counts_what_got_no_credit(tmp_path: Path):
+    dead = trajectory("dead", "A a B", success=None, task_id="t0")
+    store = write_store(tmp_path / "s", [*worked_example(), *dead])
+    result = graphcredit("credit", store.root, "-e", "graphgpo")
+    assert result.returncode == 0, result.stderr
+    first, *lines = result.stdout.splitlines()
+    assert first.startswith("credit for 8 steps of 3 trajectories (1 successful) in 1 groups")
+    counts = {" ".join(words[1:]): words[0] for line in lines if (words := line.split())}
+    assert counts["incomplete trajectories (1 steps): no credit"] == "1"
+    assert counts["the last step has no end, or no success value"] == "1"
+    assert counts["states"] == "5"
+    assert "'dead' of task 't0'" in result.stderr
+
+
+def test_the_report_as_json_is_all_that_stdout_holds(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example(), iteration=4)
+    result = graphcredit("credit", store.root, "-e", "grpo", "-e", "gigpo", "--json")
+    (report,) = json.loads(result.stdout)
+    assert (report["run_id"], report["iteration"]) == ("r0", 4)
+    assert report["num_steps"] == 8
+    assert report["unreachable_share"] == pytest.approx(1 / 5)
+    assert result.stderr == ""
+
+
+def test_settings_reach_the_estimator(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    result = graphcredit("credit", store.root, "-e", "grpo", "--set", "grpo.normalize=none")
+    assert result.returncode == 0, result.stderr
+    table = pq.ParquetFile(store.shards()[0].credit_path).read()
+    assert table["grpo_advantage"][0].as_py() == pytest.approx(6.7)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-e", "nope"], "no estimator is called 'nope'"),
+        (["-e", "grpo", "--set", "grpo.gamma=1"], "grpo has no option 'gamma'"),
+        (["-e", "grpo", "--run", "r9"], "for run 'r9'"),
+        (["-e", "grpo", "--merge", "magic"], "--merge must be exact"),
+        (["-e", "grpo", "--invalid-action-penalty", "nan"], "must be 0 or more"),
+    ],
+)
+def test_wrong_use_exits_with_2_and_says_what_is_right(
+    tmp_path: Path, arguments: list[str], message: str
+):
+    store = write_store(tmp_path / "s", worked_example())
+    result = graphcredit("credit", store.root, *arguments)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (store.root / "credit").exists()
+
+
+def test_a_directory_that_is_no_store_is_refused(tmp_path: Path):
+    result = graphcredit("credit", tmp_path, "-e", "grpo")
+    assert result.returncode == 2
+    assert "has no store.json" in result.stderr
+
+
+def test_a_damaged_shard_is_named(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example(), worked_example("t1"))
+    path = store.shards()[1].path
+    path.write_bytes(path.read_bytes()[:100])
+    result = graphcredit("credit", store.root, "-e", "grpo")
+    assert result.returncode == 2
+    assert str(path) in result.stderr
+    assert "--quarantine" in result.stderr

@@ -1,0 +1,33 @@
+"""The demo on a few games: each of its parts says something true of the store it leaves."""
+
+from pathlib import Path
+
+import pytest
+
+from graphcredit.store import catalog, open_store
+from tests.cli.test_credit import graphcredit
+
+
+@pytest.mark.play
+def test_the_demo_plays_credits_and_shows(tmp_path: Path):
+    root = tmp_path / "demo"
+    result = graphcredit("demo", "--store", root, "--games", 4)
+    assert result.returncode == 0, result.stderr
+    shown = result.stdout
+    for part in ("1. Play", "2. Assign", "3. Judge", "4. One failed", "5. Ask", "6. Go on"):
+        assert part in shown
+    with catalog.connect(open_store(root)) as connection:
+        ((num_steps, num_null),) = connection.sql(
+            "SELECT count(*), count_if(graphgpo_advantage IS NULL) FROM enriched"
+        ).fetchall()
+        tasks = connection.sql("SELECT DISTINCT task_id FROM groups").fetchall()
+    assert num_null == 0
+    assert f"{num_steps:,} steps of 32 trajectories" in shown
+    for (task,) in tasks:
+        assert task.removeprefix("textworld-") in shown
+    (picture,) = root.glob("*.svg")
+    assert str(picture) in shown
+
+    again = graphcredit("demo", "--store", root, "--games", 4)
+    assert again.returncode == 0, again.stderr
+    assert "played none" in again.stdout

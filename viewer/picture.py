@@ -63,7 +63,7 @@ def _head(title: str, limit: float) -> Iterator[str]:
 
 
 def _limit(graph: TaskGraph) -> float:
-    """Return where the colours end: at the upper sixth of the edges, so that one does not pale all."""
+    """Return where the colours end: the top sixth of the edges is beyond, and pales no other."""
     sizes = sorted(abs(edge.advantage) for edge in graph.edges if edge.advantage is not None)
     return sizes[len(sizes) * 5 // 6] if sizes else 0.0
 
@@ -94,8 +94,8 @@ def _edge(edge: Edge, centre: Mapping[int, _Point], limit: float, most: int) -> 
 
 def _label(edge: Edge, centre: Mapping[int, _Point]) -> Iterator[str]:
     """Write the action near the right end of its edge: there the edges of a state are apart."""
-    more = f" +{len(edge.actions) - 1}" if len(edge.actions) > 1 else ""
-    text = edge.actions[0]
+    text, *others = edge.actions
+    more = f" +{len(others)}" if others else ""
     if len(text) > _LABEL_LENGTH:
         text = text[: _LABEL_LENGTH - 1] + "…"
     goes_right = centre[edge.target][0] > centre[edge.source][0]

@@ -1,0 +1,101 @@
+"""`graphcredit collect`: play tasks and record what happens."""
+
+import json
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphcredit.cli.console import out, progress_bar, talk
+
+if TYPE_CHECKING:
+    from graphcredit.collector.rollout import CollectReport
+
+
+def collect(
+    store: Annotated[Path, typer.Argument(help="The store; made where there is none.")],
+    env: Annotated[str, typer.Option(help="What to play: textworld.")],
+    policy: Annotated[str, typer.Option(help="Who plays: random, or oracle:EPSILON.")],
+    games: Annotated[
+        str | None,
+        typer.Option(help="custom, coin-l205, treasure-l15-s2, …, by commas; all families if not."),
+    ] = None,
+    tasks: Annotated[int, typer.Option(help="Tasks to play.")] = 16,
+    group_size: Annotated[int, typer.Option(help="Trajectories of each task.")] = 8,
+    max_steps: Annotated[int, typer.Option(help="Steps after which one is truncated.")] = 30,
+    seed: Annotated[int, typer.Option(help="Decides games and actions.", min=0)] = 0,
+    workers: Annotated[int, typer.Option(help="Processes.")] = 2,
+    run: Annotated[str, typer.Option(help="The run to record.")] = "r0",
+    iteration: Annotated[int, typer.Option(help="The iteration to record.")] = 0,
+    oracle: Annotated[
+        bool, typer.Option("--oracle", help="Record the true remaining plan length; slower.")
+    ] = False,
+    games_dir: Annotated[
+        Path | None, typer.Option(help="Where games are kept; the user's cache if not given.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Play groups of trajectories and record them in a store.
+
+    The same command again plays only what is missing, so it may be interrupted. Example:
+
+        graphcredit collect STORE --env textworld --policy oracle:0.3 --tasks 16 --oracle
+    """
+    from graphcredit.collector import rollout
+    from graphcredit.collector.environments.table import environment_kind
+
+    chosen = environment_kind(env).list_tasks(games, num_tasks=tasks, seed=seed)
+    with _interrupted_cleanly(), progress_bar() as bar:
+        progress = bar.add_task("collect", total=len(chosen) * group_size)
+        report = rollout.collect(
+            store,
+            tasks=chosen,
+            policy=policy,
+            group_size=group_size,
+            max_steps=max_steps,
+            seed=seed,
+            num_workers=workers,
+            run_id=run,
+            iteration=iteration,
+            record_oracle=oracle,
+            cache_dir=games_dir,
+            on_progress=lambda done, _: bar.update(progress, completed=done),
+        )
+    if as_json:
+        sys.stdout.write(json.dumps(report.as_json(), indent=2) + "\n")
+    else:
+        show_report(report)
+    if report.casualties:
+        talk.print("The same command again plays what is missing.")
+        raise typer.Exit(1)
+
+
+def show_report(report: "CollectReport") -> None:
+    """Print what was played, then everything that was out of the ordinary."""
+    for line in (*report.notes, *report.casualties):
+        talk.print(line, markup=False, highlight=False, soft_wrap=True)
+    if report.num_recovered_steps:
+        talk.print(f"{report.num_recovered_steps} steps recovered from an interrupted collection")
+    asked = f"{report.num_tasks} tasks, {report.num_already_complete} trajectories there already"
+    if not report.num_trajectories:
+        out.print(f"{asked}; played none")
+        return
+    out.print(
+        f"{asked}; played {report.num_trajectories}, {report.num_steps} steps "
+        f"in {report.seconds:.1f} s ({report.steps_per_second:.0f} steps/s)"
+    )
+    out.print(
+        f"{report.num_success} succeeded, {report.num_lost} lost, {report.num_truncated} truncated"
+    )
+
+
+@contextmanager
+def _interrupted_cleanly() -> Generator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        talk.print("Interrupted: the store is valid, and the same command again goes on.")
+        raise typer.Exit(1) from None

@@ -1,0 +1,70 @@
+"""Every environment that can be played: its name, its tasks, how one is opened.
+
+An environment's library is imported only when a task of it is opened.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from graphcredit.collector.environment import Environment, Task
+from graphcredit.collector.environments import textworld_games
+from graphcredit.store.errors import MissingDependencyError, OptionError
+
+
+class ListTasks(Protocol):
+    """Names tasks; plays nothing and needs no library."""
+
+    def __call__(self, games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
+        """Return up to `num_tasks` different tasks, the same ones for the same arguments."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnvironmentKind:
+    """One row of the table."""
+
+    list_tasks: ListTasks
+    """Which tasks `--games`, `--tasks` and `--seed` stand for."""
+    open: Callable[[str, Path, bool], Environment]
+    """Opens a task: its spec, where generated files are kept, whether a plan to win is wanted."""
+    library: str
+    """The package that must be importable."""
+    extra: str
+    """The extra that installs it."""
+
+
+def _open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
+    from graphcredit.collector.environments.textworld import open_textworld
+
+    return open_textworld(spec, cache_dir, with_oracle)
+
+
+ENVIRONMENTS: dict[str, EnvironmentKind] = {
+    "textworld": EnvironmentKind(
+        list_tasks=textworld_games.list_tasks,
+        open=_open_textworld,
+        library="textworld",
+        extra="play",
+    ),
+}
+
+
+def environment_kind(name: str) -> EnvironmentKind:
+    """Return a row of the table.
+
+    Raises:
+        OptionError: There is no environment of this name.
+        MissingDependencyError: Its library is not installed.
+    """
+    if name not in ENVIRONMENTS:
+        raise OptionError(f"environments are {', '.join(ENVIRONMENTS)}: got {name!r}")
+    kind = ENVIRONMENTS[name]
+    if find_spec(kind.library) is None:
+        raise MissingDependencyError(
+            f"playing {name} needs the package {kind.library!r}, which is not installed: "
+            f"pip install 'graphcredit[{kind.extra}]'"
+        )
+    return kind

@@ -1,0 +1,130 @@
+"""TextWorld as an environment: text games that know what is possible and how to win.
+
+- `state` is the room's description and the inventory, white space normalised. The status line with
+  its move counter, and the answer to the last command, are not in it, so a revisit is a revisit.
+- `text` is the task, then what the game last said.
+- The reward is the gain in score. A game that is lost ends without success.
+- The oracle's plan is the game's own, without its detours (`textworld_plan.py`). It wins; it is the
+  shortest where the quest itself has no superfluous action. Asking for it halves the speed.
+
+Importing this file imports TextWorld.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import textworld
+
+from graphcredit.collector.environment import Observation, Transition
+from graphcredit.collector.environments.textworld_cache import game_file, generator_seed
+from graphcredit.collector.environments.textworld_games import parse_game
+from graphcredit.collector.environments.textworld_plan import without_detours
+
+_STATUS_LINE = re.compile(r"\n>[^\n]*-=[^\n]*=-\d+/\d+\s*\Z")
+
+
+class TextWorldEnvironment:
+    """One game in TextWorld's interpreter."""
+
+    def __init__(self, path: Path, *, with_oracle: bool, note: str | None = None) -> None:
+        """Load a game.
+
+        Args:
+            path: The game file, with its description (`.json`) beside it.
+            with_oracle: Whether observations have a plan to win.
+            note: What a report should say about how the game was made.
+        """
+        self.note = note
+        infos = textworld.EnvInfos(
+            feedback=True,
+            description=True,
+            inventory=True,
+            objective=True,
+            admissible_commands=True,
+            score=True,
+            moves=True,
+            won=True,
+            lost=True,
+            policy_commands=with_oracle,
+        )
+        self._game = textworld.start(str(path), infos)
+        self._with_oracle = with_oracle
+        self._moves = 0
+        self._score = 0
+        self._admissible: tuple[str, ...] = ()
+
+    def reset(self) -> Observation:
+        """Start the game from its beginning."""
+        return self._observe(self._game.reset(), is_first=True)
+
+    def step(self, action: str) -> Transition:
+        """Give the game a command.
+
+        The action counts as valid if it was admissible or if the game made a move of it: TextWorld
+        accepts more wordings than it lists.
+        """
+        was_admissible = action in self._admissible
+        moves, score = self._moves, self._score
+        state: Any = self._game.step(action)[0]
+        observation = self._observe(state, is_first=False)
+        return Transition(
+            observation=observation,
+            reward=float(self._score - score),
+            cost=1.0,
+            is_action_valid=was_admissible or self._moves > moves,
+            terminated=state.won or state.lost,
+            success=state.won,
+        )
+
+    def close(self) -> None:
+        """Stop the interpreter."""
+        self._game.close()
+
+    def _observe(self, state: Any, *, is_first: bool) -> Observation:
+        self._moves = state.moves
+        self._score = state.score
+        self._admissible = tuple(state.admissible_commands)
+        plan = self._plan(state)
+        said = _said(state.feedback, state.objective if is_first else "")
+        return Observation(
+            state=_normalise(f"{state.description}\n{state.inventory}"),
+            text=f"Task: {_normalise(state.objective)}\n{said}",
+            admissible_actions=self._admissible,
+            oracle_actions=plan,
+            oracle_distance=None if plan is None else float(len(plan)),
+        )
+
+    def _plan(self, state: Any) -> tuple[str, ...] | None:
+        if not self._with_oracle or state.lost:
+            return None
+        if state.won:
+            return ()
+        actions = state["_winning_policy"]
+        if actions is None:
+            return None
+        return tuple(without_detours(state.policy_commands, actions, state["_facts"]))
+
+
+def open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> TextWorldEnvironment:
+    """Open the game of a task, making it first where it is not in the cache."""
+    game = parse_game(spec)
+    path = game_file(game, cache_dir)
+    seed = generator_seed(path)
+    note = f"{spec}: seed {game.seed} has no such quest, so it was made from seed {seed}"
+    return TextWorldEnvironment(
+        path, with_oracle=with_oracle, note=None if seed == game.seed else note
+    )
+
+
+def _said(feedback: str, objective: str) -> str:
+    """Return what the game said, without the status line and the banner that opens a game."""
+    text = _STATUS_LINE.sub("", feedback)
+    _, found, rest = text.partition(objective) if objective else ("", "", "")
+    return _normalise(rest if found else text)
+
+
+def _normalise(text: str) -> str:
+    """Return the lines that say something, with single spaces."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return "\n".join(line for line in lines if line)

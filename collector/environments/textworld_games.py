@@ -1,0 +1,193 @@
+"""The TextWorld games there are: four families, their settings, and how a game is named.
+
+A game is named `<family>-<settings>-s<seed>`, for example `custom-r8o8q6-s1`: 8 rooms, 8 objects, a
+quest of 6 actions, seed 1. The settings are one letter and one number each.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graphcredit.collector.environment import Task
+from graphcredit.store.errors import OptionError
+
+ENVIRONMENT = "textworld"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """One number in the name of a game."""
+
+    meaning: str
+    """What it sets."""
+    values: range | tuple[int, ...]
+    """The numbers it can be."""
+    default: int | None = None
+    """Its number where the name leaves it out; None where it must be named."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Family:
+    """One kind of game."""
+
+    settings: dict[str, Setting]
+    """By their letter in the name."""
+    presets: tuple[str, ...]
+    """Settings that a noisy policy wins sometimes; used in turn when only the family is named."""
+
+
+_SWITCH = (0, 1)
+
+FAMILIES: dict[str, Family] = {
+    "custom": Family(
+        settings={
+            "r": Setting(meaning="rooms", values=range(1, 51)),
+            "o": Setting(meaning="objects, at least", values=range(1, 101)),
+            "q": Setting(meaning="actions of the quest", values=range(1, 51)),
+        },
+        presets=("r8o8q6", "r6o6q4", "r5o5q6", "r6o8q5"),
+    ),
+    "coin": Family(
+        settings={"l": Setting(meaning="level; dead ends above 100", values=range(1, 301))},
+        presets=("l205", "l105"),
+    ),
+    "treasure": Family(
+        settings={"l": Setting(meaning="level; loops above 10", values=range(1, 31))},
+        presets=("l15", "l12"),
+    ),
+    "cooking": Family(
+        settings={
+            "r": Setting(meaning="ingredients of the recipe", values=range(1, 6)),
+            "t": Setting(meaning="ingredients to fetch", values=range(1, 6)),
+            "g": Setting(meaning="rooms", values=(1, 6, 9, 12)),
+            "o": Setting(meaning="whether doors are closed", values=_SWITCH, default=0),
+            "k": Setting(meaning="whether to cook", values=_SWITCH, default=0),
+            "c": Setting(meaning="whether to cut", values=_SWITCH, default=0),
+            "d": Setting(meaning="whether hands can be full", values=_SWITCH, default=0),
+        },
+        presets=("r1t1g6", "r1t1g6k1"),
+    ),
+}
+"""`treasure` is lost by taking the wrong object, `cooking` by spoiling an ingredient."""
+
+_SETTINGS = r"(?:[a-z][0-9]+)+"
+_ENTRY = re.compile(rf"(?P<family>[a-z]+)(?:-(?P<settings>{_SETTINGS})(?:-s(?P<seed>[0-9]+))?)?")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Game:
+    """One game, by everything that decides what it is."""
+
+    family: str
+    """A key of `FAMILIES`."""
+    settings: str
+    """Letters and numbers, for example `r8o8q6`."""
+    seed: int
+    """Seed of the generator."""
+
+    @property
+    def name(self) -> str:
+        """The spec of its task, and its file name in the cache."""
+        return f"{self.family}-{self.settings}-s{self.seed}"
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Every setting of the family, by letter."""
+        named = {letter: int(number) for letter, number in _pairs(self.settings)}
+        defaults = FAMILIES[self.family].settings
+        return {letter: named.get(letter, s.default or 0) for letter, s in defaults.items()}
+
+
+def parse_game(name: str) -> Game:
+    """Return the game of a full name.
+
+    Raises:
+        OptionError: The name is not `<family>-<settings>-s<seed>`.
+    """
+    family, settings, seed = _parse_entry(name)
+    if settings is None or seed is None:
+        raise OptionError(
+            "a game is named <family>-<settings>-s<seed>, for example custom-r8o8q6-s1: "
+            f"got {name!r}"
+        )
+    return Game(family=family, settings=settings, seed=seed)
+
+
+def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
+    """Return tasks, taking the entries of a list in turn.
+
+    Args:
+        games: Entries separated by commas: a family (its presets are used in turn), a family with
+            settings, or one game with its seed, which gives one task. All families by default.
+        num_tasks: How many tasks; fewer if all entries name one game each.
+        seed: Seed of the first round; each further round has the next.
+
+    Raises:
+        OptionError: An entry is not a game, or `num_tasks` is not positive.
+    """
+    if num_tasks < 1:
+        raise OptionError(f"the number of tasks must be 1 or more: got {num_tasks}")
+    entries = [_parse_entry(entry.strip()) for entry in (games or ",".join(FAMILIES)).split(",")]
+    chosen: dict[str, Task] = {}
+    for game in _in_turn(entries, seed):
+        chosen.setdefault(game.name, Task(environment=ENVIRONMENT, spec=game.name))
+        if len(chosen) == num_tasks:
+            break
+    return list(chosen.values())
+
+
+def _in_turn(entries: list[tuple[str, str | None, int | None]], seed: int) -> Iterator[Game]:
+    """Yield the entries' games round by round; endless unless every entry names one game."""
+    turn = 0
+    while turn == 0 or any(own_seed is None for _, _, own_seed in entries):
+        for family, settings, own_seed in entries:
+            if own_seed is None:
+                presets = FAMILIES[family].presets
+                settings = settings or presets[turn % len(presets)]
+                yield Game(family=family, settings=settings, seed=seed + turn)
+            elif turn == 0 and settings is not None:
+                yield Game(family=family, settings=settings, seed=own_seed)
+        turn += 1
+
+
+def _parse_entry(entry: str) -> tuple[str, str | None, int | None]:
+    match = _ENTRY.fullmatch(entry)
+    if match is None or match["family"] not in FAMILIES:
+        raise OptionError(
+            f"games are named by a family ({', '.join(FAMILIES)}), with settings and a seed if "
+            f"wanted, for example coin or coin-l205 or coin-l205-s1: got {entry!r}"
+        )
+    family, settings, seed = match.group("family", "settings", "seed")
+    if settings is not None:
+        _check_settings(family, settings)
+    return family, settings, None if seed is None else int(seed)
+
+
+def _check_settings(family: str, settings: str) -> None:
+    known = FAMILIES[family].settings
+    pairs = _pairs(settings)
+    found = {letter: int(number) for letter, number in pairs}
+    missing = [letter for letter, s in known.items() if s.default is None and letter not in found]
+    wrong = [x for x in found if x not in known or found[x] not in known[x].values]
+    if missing or wrong or len(found) < len(pairs):
+        raise OptionError(
+            f"the settings of a {family} game are {_describe(known)}, each at most once: "
+            f"got {settings!r}"
+        )
+
+
+def _describe(settings: dict[str, Setting]) -> str:
+    return ", ".join(
+        f"{letter}{_span(s.values)}{'' if s.default is None else ' (optional)'} {s.meaning}"
+        for letter, s in settings.items()
+    )
+
+
+def _span(values: range | tuple[int, ...]) -> str:
+    if isinstance(values, range):
+        return f"{values[0]}…{values[-1]}"
+    return "|".join(map(str, values))
+
+
+def _pairs(settings: str) -> list[tuple[str, str]]:
+    return re.findall(r"([a-z])([0-9]+)", settings)

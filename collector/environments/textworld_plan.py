@@ -1,0 +1,110 @@
+"""TextWorld's plan to win, without its detours.
+
+TextWorld follows every action with a plan that wins from where the player is. The plan is the quest
+it made, with the way back from wherever the player strayed: it walks the quest's rooms in the
+quest's order even where a loop in the map offers a shorter way. Here every walk in the plan is
+replaced by a shortest one.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+_WAYS = {
+    "north_of": ("north", "south"),
+    "south_of": ("south", "north"),
+    "east_of": ("east", "west"),
+    "west_of": ("west", "east"),
+}
+"""For `relation(a, b)`: the direction from b to a, and back; TextWorld keeps one of the facts."""
+
+
+class Fact(Protocol):
+    """What is used of a TextWorld proposition, for example `north_of(kitchen, hall)`."""
+
+    @property
+    def name(self) -> str:
+        """The relation."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of what it relates."""
+        ...
+
+
+class PlannedAction(Protocol):
+    """What is used of a TextWorld action."""
+
+    @property
+    def name(self) -> str:
+        """Its rule, for example `go/north` or `take/s`."""
+        ...
+
+    @property
+    def added(self) -> Iterable[Any]:
+        """Facts that hold after it and did not before."""
+        ...
+
+    @property
+    def removed(self) -> Iterable[Any]:
+        """Facts that held before it and do not after."""
+        ...
+
+
+def without_detours(
+    commands: Sequence[str], actions: Sequence[PlannedAction], facts: Iterable[Fact]
+) -> list[str]:
+    """Return a plan with each of its walks replaced by a shortest walk between the same rooms.
+
+    Args:
+        commands: The plan as the player would type it.
+        actions: The same plan, one action per command.
+        facts: What holds before it.
+    """
+    world = set(facts)
+    plan: list[str] = []
+    steps = zip(commands, actions, strict=True)
+    for is_walk, run in groupby(steps, key=lambda step: step[1].name.startswith("go/")):
+        before, told = world, []
+        for command, action in run:
+            world = (world - set(action.removed)) | set(action.added)
+            told.append(command)
+        plan += _shortest_walk(before, _room(before), _room(world)) if is_walk else told
+    return plan
+
+
+def _room(world: Iterable[Fact]) -> str:
+    return next(fact.names[1] for fact in world if fact.name == "at" and fact.names[0] == "P")
+
+
+def _shortest_walk(world: Iterable[Fact], start: str, goal: str) -> list[str]:
+    exits = _exits(world)
+    came_from: dict[str, tuple[str, str]] = {}
+    queue = deque([start])
+    while goal != start and goal not in came_from:
+        room = queue.popleft()
+        for command, other in exits.get(room, ()):
+            if other != start and other not in came_from:
+                came_from[other] = (room, command)
+                queue.append(other)
+    walk: list[str] = []
+    while goal != start:
+        goal, command = came_from[goal]
+        walk.append(command)
+    return walk[::-1]
+
+
+def _exits(world: Iterable[Fact]) -> dict[str, list[tuple[str, str]]]:
+    """Return, for each room, the commands that leave it now and where they lead, in order."""
+    free = {tuple(fact.names) for fact in world if fact.name == "free"}
+    exits: dict[str, list[tuple[str, str]]] = {}
+    for fact in world:
+        if fact.name in _WAYS:
+            there, back = _WAYS[fact.name]
+            goal, start = fact.names
+            for direction, room, other in ((there, start, goal), (back, goal, start)):
+                if (room, other) in free and (other, room) in free:
+                    exits.setdefault(room, []).append((f"go {direction}", other))
+    return {room: sorted(ways) for room, ways in exits.items()}

@@ -1,0 +1,46 @@
+"""The environment's own plan, with mistakes.
+
+A policy of any skill between perfect and random, for data whose true quality of each step is known.
+A mistake is any admissible action, those that only look included: wasted steps are what credit has
+to find, so none are left out. A mistake can happen to be the plan's action.
+"""
+
+import random
+from dataclasses import dataclass
+
+from graphcredit.collector.environment import Observation
+from graphcredit.collector.policies.random import any_admissible
+from graphcredit.store.errors import OptionError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OraclePolicy:
+    """Follows the plan with probability 1 - epsilon, otherwise does anything admissible."""
+
+    epsilon: float
+    """Probability of a mistake at each step, 0 to 1."""
+
+    def __post_init__(self) -> None:
+        """Check the range.
+
+        Raises:
+            OptionError: `epsilon` is not a probability.
+        """
+        if not 0.0 <= self.epsilon <= 1.0:
+            raise OptionError(f"epsilon of the oracle policy must be 0 to 1: got {self.epsilon}")
+
+    @property
+    def name(self) -> str:
+        """What selects it on the command line."""
+        return f"oracle:{self.epsilon}"
+
+    @property
+    def needs_oracle(self) -> bool:
+        """It follows the environment's plan."""
+        return True
+
+    def act(self, observation: Observation, rng: random.Random) -> str:
+        """Return the plan's next action or a mistake; where there is no plan, anything."""
+        if observation.oracle_actions and rng.random() >= self.epsilon:
+            return observation.oracle_actions[0]
+        return any_admissible(observation, rng)

@@ -1,0 +1,40 @@
+"""Any admissible action, each as likely as the other."""
+
+import random
+from dataclasses import dataclass
+
+from graphcredit.collector.environment import Observation
+from graphcredit.store.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RandomPolicy:
+    """Uniform over the admissible actions, those that only look included."""
+
+    @property
+    def name(self) -> str:
+        """What selects it on the command line."""
+        return "random"
+
+    @property
+    def needs_oracle(self) -> bool:
+        """It follows no plan."""
+        return False
+
+    def act(self, observation: Observation, rng: random.Random) -> str:
+        """Return one of the admissible actions."""
+        return any_admissible(observation, rng)
+
+
+def any_admissible(observation: Observation, rng: random.Random) -> str:
+    """Return an admissible action at random.
+
+    Raises:
+        InputError: The environment lists none.
+    """
+    if not observation.admissible_actions:
+        raise InputError(
+            "a random policy needs the environment's admissible actions: there are none at "
+            f"{observation.state[:80]!r}"
+        )
+    return rng.choice(observation.admissible_actions)

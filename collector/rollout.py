@@ -1,0 +1,171 @@
+"""Collect groups of trajectories: every task is played several times, from the same start."""
+
+import os
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from graphcredit.collector.environment import Task
+from graphcredit.collector.environments.table import environment_kind
+from graphcredit.collector.play import Job, Outcome
+from graphcredit.collector.policies.table import parse_policy
+from graphcredit.collector.schedule import Schedule, Settings, missing_rollouts
+from graphcredit.collector.spool import recover_spools
+from graphcredit.collector.workers import play_all
+from graphcredit.store import Store, create_store
+from graphcredit.store.errors import OptionError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CollectReport:
+    """What one collection played."""
+
+    num_tasks: int
+    """Tasks asked for."""
+    num_already_complete: int
+    """Trajectories asked for that were in the store."""
+    num_recovered_steps: int
+    """Steps of earlier workers that were found in spools and are in shards now."""
+    num_trajectories: int
+    """Trajectories played now."""
+    num_steps: int
+    """Their steps."""
+    num_success: int
+    """Trajectories played now that accomplished their task."""
+    num_lost: int
+    """Those that the environment ended without success."""
+    num_truncated: int
+    """Those that the limit of steps ended."""
+    seconds: float
+    """Time it took, generation of games and start of workers included."""
+    notes: tuple[str, ...]
+    """What is to be known about how tasks were made."""
+    casualties: tuple[str, ...]
+    """A line for each worker that died. What it was playing is left for the next collection."""
+
+    @property
+    def steps_per_second(self) -> float:
+        """Recorded steps per second, over everything."""
+        return self.num_steps / self.seconds
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything above by name."""
+        return {**asdict(self), "steps_per_second": self.steps_per_second}
+
+
+def default_cache_dir() -> Path:
+    """Return where generated games are kept: `$XDG_CACHE_HOME` or `~/.cache`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "graphcredit" / "games"
+
+
+def collect(
+    store: Store | str | Path,
+    *,
+    tasks: Sequence[Task],
+    policy: str,
+    group_size: int = 8,
+    max_steps: int = 30,
+    seed: int = 0,
+    num_workers: int = 2,
+    run_id: str = "r0",
+    iteration: int = 0,
+    record_oracle: bool = False,
+    cache_dir: Path | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> CollectReport:
+    """Play what is not complete in the store yet, and record it.
+
+    The actions of a trajectory depend on the policy, the seed, the iteration, the task and its
+    number in the group, and on nothing else. Workers are spawned, so a script that calls this must
+    do so under `if __name__ == "__main__":`. Ctrl-C raises KeyboardInterrupt after every worker has
+    finished its trajectory; calling this again goes on.
+
+    Args:
+        store: A store, or its path; made where there is none.
+        tasks: What to play; `list_tasks` of an environment names some.
+        policy: `random` or `oracle:EPSILON`.
+        group_size: Trajectories per task.
+        max_steps: Steps after which a trajectory is truncated.
+        seed: Decides all chance, with the iteration, the task and the number in the group.
+        num_workers: Processes; fewer are started when there is less to play.
+        run_id: The run to record.
+        iteration: The iteration to record.
+        record_oracle: Whether to record the true remaining plan length, at half the speed.
+        cache_dir: Where generated games are kept; `default_cache_dir()` by default.
+        on_progress: Called with the numbers of trajectories complete and asked for.
+
+    Raises:
+        OptionError: An option is out of range, or the store has trajectories of these tasks that
+            were played otherwise.
+        MissingDependencyError: The library of an environment is not installed.
+    """
+    started = time.perf_counter()
+    _check_positive(group_size=group_size, max_steps=max_steps, num_workers=num_workers)
+    _check_tasks(tasks)
+    chosen = parse_policy(policy)
+    job = Job(
+        store=store if isinstance(store, Store) else create_store(store),
+        run_id=run_id,
+        iteration=iteration,
+        policy=chosen,
+        settings=Settings(policy=chosen.name, seed=seed, max_steps=max_steps, oracle=record_oracle),
+        cache_dir=cache_dir or default_cache_dir(),
+    )
+    recovered = recover_spools(job.store)
+    rollouts = missing_rollouts(
+        job.store,
+        run_id=run_id,
+        iteration=iteration,
+        tasks=tasks,
+        group_size=group_size,
+        settings=job.settings,
+    )
+    total = len(tasks) * group_size
+    outcomes: list[Outcome] = []
+    casualties: list[str] = []
+    worker_ids = _new_worker_ids(min(num_workers, len(rollouts)))
+    with closing(play_all(job, Schedule(rollouts), worker_ids, casualties)) as played:
+        for outcome in played:
+            outcomes.append(outcome)
+            if on_progress is not None:
+                on_progress(total - len(rollouts) + len(outcomes), total)
+    if casualties:
+        recovered += recover_spools(job.store)
+    return CollectReport(
+        num_tasks=len(tasks),
+        num_already_complete=total - len(rollouts),
+        num_recovered_steps=sum(spool.num_steps for spool in recovered),
+        num_trajectories=len(outcomes),
+        num_steps=sum(outcome.num_steps for outcome in outcomes),
+        num_success=sum(outcome.success for outcome in outcomes),
+        num_lost=sum(not (outcome.success or outcome.truncated) for outcome in outcomes),
+        num_truncated=sum(outcome.truncated for outcome in outcomes),
+        seconds=time.perf_counter() - started,
+        notes=tuple(sorted({outcome.note for outcome in outcomes if outcome.note is not None})),
+        casualties=tuple(casualties),
+    )
+
+
+def _new_worker_ids(count: int) -> list[str]:
+    """Return names that no other process has: other collections may record into this store."""
+    return [f"w{number}-{secrets.token_hex(4)}" for number in range(count)]
+
+
+def _check_tasks(tasks: Sequence[Task]) -> None:
+    for task, count in Counter(tasks).items():
+        if count > 1:
+            raise OptionError(f"tasks must be different: {task.task_id} is there {count} times")
+    for name in {task.environment for task in tasks}:
+        environment_kind(name)
+
+
+def _check_positive(**options: int) -> None:
+    for name, value in options.items():
+        if value < 1:
+            raise OptionError(f"{name} must be 1 or more: got {value}")

@@ -1,0 +1,142 @@
+"""`graphcredit collect`, as it is typed, interrupted and typed again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from graphcredit.store import open_store, read_steps
+
+COMMAND = [sys.executable, "-m", "graphcredit.cli.main", "collect"]
+GAME = ["--env", "textworld", "--games", "coin-l105-s1", "--policy", "random"]
+
+
+def _run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def _start(*arguments: str | Path) -> "subprocess.Popen[str]":
+    """Start the command as a shell does: in a process group of its own."""
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def _wait_for_steps(store: Path) -> None:
+    """Wait until a worker has written a few trajectories to its spool."""
+    deadline = time.monotonic() + 60
+    while not any(path.stat().st_size > 300_000 for path in (store / "spool").glob("*.arrows")):
+        assert time.monotonic() < deadline, "no worker began to play"
+        time.sleep(0.02)
+
+
+def _ends(store: Path) -> Counter[str]:
+    """Return how many of the trajectories of each index have ended."""
+    tables = read_steps(open_store(store), columns=["trajectory_id", "success"])
+    rows = [row for table in tables for row in table.to_pylist()]
+    ended = [row["trajectory_id"] for row in rows if row["success"] is not None]
+    return Counter(name.partition(".")[0] for name in ended)
+
+
+def _all_once(group_size: int) -> dict[str, int]:
+    return {f"textworld-coin-l105-s1:{index}": 1 for index in range(group_size)}
+
+
+def test_help_has_an_example_and_needs_no_game_library():
+    shown = _run("--help")
+    assert shown.returncode == 0
+    assert "graphcredit collect STORE --env textworld" in shown.stdout
+
+
+@pytest.mark.play
+def test_the_summary_is_on_stdout_and_the_second_time_nothing_is_played(
+    tmp_path: Path, games_dir: Path
+):
+    arguments = [
+        *(tmp_path / "store", *GAME, "--games-dir", games_dir),
+        *("--group-size", "3", "--max-steps", "4", "--oracle"),
+    ]
+    first = _run(*arguments, "--json")
+    assert (first.returncode, first.stderr) == (0, "")
+    summary = json.loads(first.stdout)
+    assert summary["num_trajectories"] == 3
+    assert summary["num_success"] + summary["num_lost"] + summary["num_truncated"] == 3
+    assert summary["steps_per_second"] == summary["num_steps"] / summary["seconds"]
+    second = _run(*arguments)
+    assert second.returncode == 0
+    assert second.stdout == "1 tasks, 3 trajectories there already; played none\n"
+    tables = list(read_steps(open_store(tmp_path / "store"), columns=["oracle_distance"]))
+    assert sum(table.num_rows for table in tables) == summary["num_steps"]
+    assert sum(table["oracle_distance"].null_count for table in tables) == 0
+
+
+@pytest.mark.play
+@pytest.mark.parametrize(
+    ("number", "exit_code"),
+    [(signal.SIGINT, 1), (signal.SIGKILL, -9)],
+)
+def test_after_ctrl_c_or_kill_the_same_command_plays_what_is_missing(
+    tmp_path: Path, games_dir: Path, number: signal.Signals, exit_code: int
+):
+    store = tmp_path / "store"
+    arguments = [store, *GAME, "--games-dir", games_dir, "--group-size", "30", "--max-steps", "50"]
+    collecting = _start(*arguments)
+    _wait_for_steps(store)
+    os.killpg(collecting.pid, number)
+    stdout, stderr = collecting.communicate(timeout=60)
+    assert collecting.returncode == exit_code
+    assert "Traceback" not in stderr
+    assert ("the same command again goes on" in stderr) == (number == signal.SIGINT)
+    assert stdout == ""
+    again = _run(*arguments, "--json")
+    assert again.returncode == 0, again.stderr
+    summary = json.loads(again.stdout)
+    assert summary["num_already_complete"] > 0
+    assert (summary["num_recovered_steps"] > 0) == (number == signal.SIGKILL)
+    assert _ends(store) == _all_once(30)
+
+
+@pytest.mark.play
+def test_when_the_parent_is_killed_its_workers_end_too(tmp_path: Path, games_dir: Path):
+    store = tmp_path / "store"
+    arguments = [store, *GAME, "--games-dir", games_dir, "--group-size", "30", "--max-steps", "50"]
+    collecting = _start(*arguments)
+    _wait_for_steps(store)
+    collecting.kill()
+    collecting.communicate(timeout=60)  # until nobody holds its stdout and stderr any more
+    assert list((store / "spool").glob("*.arrows")) == []
+    ended = _ends(store)
+    assert 0 < len(ended) < 30
+    assert set(ended.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--env", "chess", "--policy", "random"], "environments are textworld: got 'chess'"),
+        (["--env", "textworld", "--policy", "best"], "policies are random and oracle:EPSILON"),
+        (["--env", "textworld", "--policy", "random", "--games", "go"], "got 'go'"),
+        (["--env", "textworld", "--policy", "random", "--workers", "0"], "num_workers must be 1"),
+        (["--env", "textworld"], "Missing option '--policy'"),
+        (["--env", "textworld", "--policy", "random", "--run", "../r"], "run_id becomes part of"),
+    ],
+)
+def test_wrong_use_is_one_message_and_exit_code_2(
+    tmp_path: Path, arguments: list[str], message: str
+):
+    refused = _run(tmp_path / "store", *arguments)
+    assert refused.returncode == 2
+    assert message in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert refused.stdout == ""

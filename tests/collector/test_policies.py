@@ -1,0 +1,98 @@
+"""Policies choose as they say, and all their chance comes from the generator they are given."""
+
+import pickle
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphcredit.collector.environment import Observation
+from graphcredit.collector.policies.oracle import OraclePolicy
+from graphcredit.collector.policies.random import RandomPolicy
+from graphcredit.collector.policies.table import POLICIES, parse_policy
+from graphcredit.store.errors import InputError, OptionError
+
+
+def _observation(
+    *admissible: str, plan: tuple[str, ...] | None = None, state: str = "hall"
+) -> Observation:
+    return Observation(
+        state=state,
+        text=None,
+        admissible_actions=admissible,
+        oracle_actions=plan,
+        oracle_distance=None if plan is None else float(len(plan)),
+    )
+
+
+def _choices(policy: OraclePolicy | RandomPolicy, observation: Observation, count: int) -> Counter:
+    rng = random.Random(0)
+    return Counter(policy.act(observation, rng) for _ in range(count))
+
+
+def test_the_random_policy_takes_each_admissible_action_equally_often():
+    counts = _choices(RandomPolicy(), _observation("look", "north", "south", "take"), 4000)
+    assert counts.keys() == {"look", "north", "south", "take"}
+    # standard deviation of a count: sqrt(4000 · 1/4 · 3/4) = 27
+    assert all(abs(count - 1000) < 110 for count in counts.values())
+
+
+def test_an_oracle_without_mistakes_follows_the_plan():
+    observation = _observation("look", "north", "south", plan=("south", "north"))
+    assert _choices(OraclePolicy(epsilon=0.0), observation, 50) == {"south": 50}
+
+
+def test_an_oracle_errs_as_often_as_it_says():
+    observation = _observation("look", "north", "south", "take", plan=("take",))
+    counts = _choices(OraclePolicy(epsilon=0.4), observation, 4000)
+    # 0.6 from the plan and a quarter of the 0.4 mistakes: 2800, standard deviation 29
+    assert abs(counts["take"] - 2800) < 120
+
+
+def test_an_oracle_that_always_errs_takes_each_action_equally_often():
+    counts = _choices(
+        OraclePolicy(epsilon=1.0), _observation("look", "north", plan=("north",)), 4000
+    )
+    assert abs(counts["north"] - 2000) < 130
+
+
+def test_an_oracle_without_a_plan_does_anything():
+    counts = _choices(OraclePolicy(epsilon=0.0), _observation("look", "north"), 100)
+    assert counts.keys() == {"look", "north"}
+
+
+def test_a_policy_needs_actions_to_choose_from():
+    with pytest.raises(InputError, match="there are none at 'cellar'"):
+        RandomPolicy().act(_observation(state="cellar"), random.Random(0))
+
+
+@given(st.floats(0, 1))
+def test_the_name_of_an_oracle_selects_it_again(epsilon: float):
+    policy = parse_policy(f"oracle:{epsilon}")
+    assert isinstance(policy, OraclePolicy)
+    assert parse_policy(policy.name) == policy
+    assert policy.epsilon == epsilon
+
+
+def test_every_policy_of_the_table_goes_to_a_worker_and_back():
+    policies = [parse_policy({"oracle": "oracle:0.3"}.get(name, name)) for name in POLICIES]
+    assert pickle.loads(pickle.dumps(policies)) == policies
+    assert [policy.needs_oracle for policy in policies] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("greedy", "policies are random and oracle:EPSILON: got 'greedy'"),
+        ("random:1", "takes no argument"),
+        ("oracle", "a number from 0 to 1"),
+        ("oracle:often", "got 'often'"),
+        ("oracle:1.5", "must be 0 to 1: got 1.5"),
+        ("oracle:nan", "must be 0 to 1: got nan"),
+    ],
+)
+def test_what_is_no_policy_is_refused(text: str, message: str):
+    with pytest.raises(OptionError, match=message):
+        parse_policy(text)

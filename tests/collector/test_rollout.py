@@ -1,0 +1,179 @@
+"""Collecting groups of real games, in several processes that may die."""
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphcredit.collector.environment import Task
+from graphcredit.collector.environments.table import ENVIRONMENTS
+from graphcredit.collector.rollout import CollectReport, collect, default_cache_dir
+from graphcredit.store import open_store, read_steps
+from graphcredit.store.errors import MissingDependencyError, OptionError, StoreFormatError
+
+GAMES = "coin-l105-s1,custom-r5o5q4-s2"
+TASKS = ENVIRONMENTS["textworld"].list_tasks(GAMES, num_tasks=2, seed=0)
+
+
+def _collect(store: Path, games_dir: Path, **options: Any) -> CollectReport:
+    options = {"policy": "oracle:0.7", "group_size": 4, "max_steps": 8} | options
+    return collect(store, tasks=TASKS, cache_dir=games_dir, **options)
+
+
+def _actions(store: Path) -> dict[str, list[str]]:
+    """Return the actions of every trajectory of a store, in order."""
+    columns = ["trajectory_id", "step_index", "action"]
+    rows = [
+        row for table in read_steps(open_store(store), columns=columns) for row in table.to_pylist()
+    ]
+    actions: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: (row["trajectory_id"], row["step_index"])):
+        actions.setdefault(row["trajectory_id"], []).append(row["action"])
+    return actions
+
+
+def _ends(store: Path) -> Counter[str]:
+    """Return how often each trajectory has ended."""
+    tables = read_steps(open_store(store), columns=["trajectory_id", "success"])
+    rows = [row for table in tables for row in table.to_pylist()]
+    return Counter(row["trajectory_id"] for row in rows if row["success"] is not None)
+
+
+def _ids(tasks: Sequence[Task], group_size: int) -> set[str]:
+    return {f"{task.task_id}:{index}" for task in tasks for index in range(group_size)}
+
+
+@pytest.mark.play
+def test_every_trajectory_is_played_once_and_counted(tmp_path: Path, games_dir: Path):
+    told: list[tuple[int, int]] = []
+    report = _collect(
+        tmp_path / "store", games_dir, on_progress=lambda *progress: told.append(progress)
+    )
+    assert _ends(tmp_path / "store") == dict.fromkeys(_ids(TASKS, 4), 1)
+    assert report.num_trajectories == 8
+    assert report.num_steps == sum(map(len, _actions(tmp_path / "store").values()))
+    assert report.num_success + report.num_lost + report.num_truncated == 8
+    assert told == [(count, 8) for count in range(1, 9)]
+    assert report.casualties == ()
+    assert list((tmp_path / "store" / "spool").glob("*.arrows")) == []
+
+
+@pytest.mark.play
+def test_the_number_of_workers_does_not_change_what_is_played(tmp_path: Path, games_dir: Path):
+    _collect(tmp_path / "one", games_dir, num_workers=1)
+    _collect(tmp_path / "three", games_dir, num_workers=3, run_id="another")
+    _collect(tmp_path / "other", games_dir, seed=1)
+    assert _actions(tmp_path / "one") == _actions(tmp_path / "three")
+    assert _actions(tmp_path / "one") != _actions(tmp_path / "other")
+
+
+@pytest.mark.play
+def test_a_full_store_is_left_alone_and_a_larger_group_is_filled_up(
+    tmp_path: Path, games_dir: Path
+):
+    store = tmp_path / "store"
+    _collect(store, games_dir, group_size=2)
+    before = _actions(store)
+    full = _collect(store, games_dir, group_size=2)
+    assert (full.num_already_complete, full.num_trajectories, full.num_steps) == (4, 0, 0)
+    assert _actions(store) == before
+    more = _collect(store, games_dir, group_size=3)
+    assert (more.num_already_complete, more.num_trajectories) == (4, 2)
+    assert _ends(store) == dict.fromkeys(_ids(TASKS, 3), 1)
+
+
+@pytest.mark.play
+def test_a_worker_that_dies_is_reported_and_the_next_collection_plays_what_it_left(
+    tmp_path: Path, games_dir: Path
+):
+    store = tmp_path / "store"
+
+    def kill_one(done: int, total: int) -> None:
+        if done == 1:
+            multiprocessing.active_children()[0].kill()
+
+    report = _collect(store, games_dir, on_progress=kill_one, group_size=6)
+    (casualty,) = report.casualties
+    assert "died playing textworld-" in casualty
+    assert casualty.endswith("exit code -9")
+    assert report.num_trajectories < 12
+    rest = _collect(store, games_dir, group_size=6)
+    assert rest.casualties == ()
+    assert rest.num_already_complete >= report.num_trajectories
+    ended = _ends(store)
+    assert set(ended.values()) == {1}
+    assert {name.partition(".")[0] for name in ended} == _ids(TASKS, 6)
+    assert len(ended) == 12
+
+
+@pytest.mark.play
+def test_an_interrupt_lets_every_worker_finish_its_trajectory(tmp_path: Path, games_dir: Path):
+    store = tmp_path / "store"
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _collect(store, games_dir, on_progress=interrupt)
+    assert multiprocessing.active_children() == []
+    begun = _actions(store)
+    assert set(_ends(store)) == set(begun)
+    assert 0 < len(begun) < 8
+    report = _collect(store, games_dir)
+    assert report.num_already_complete == len(begun)
+    assert _ends(store) == dict.fromkeys(_ids(TASKS, 4), 1)
+    _collect(tmp_path / "uninterrupted", games_dir)
+    assert _actions(store) == _actions(tmp_path / "uninterrupted")
+
+
+@pytest.mark.play
+def test_what_a_worker_cannot_do_is_raised_here(tmp_path: Path, games_dir: Path):
+    impossible = Task(environment="textworld", spec="coin-l5")
+    with pytest.raises(OptionError, match="got 'coin-l5'"):
+        collect(tmp_path / "store", tasks=[impossible], policy="random", cache_dir=games_dir)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"group_size": 0}, "group_size must be 1 or more: got 0"),
+        ({"max_steps": -1}, "max_steps must be 1 or more: got -1"),
+        ({"num_workers": 0}, "num_workers must be 1 or more: got 0"),
+        ({"policy": "best"}, "policies are random and oracle:EPSILON: got 'best'"),
+        ({"tasks": [TASKS[0], TASKS[0]]}, "textworld-coin-l105-s1 is there 2 times"),
+        ({"tasks": [Task(environment="chess", spec="e4")]}, "environments are textworld"),
+    ],
+)
+def test_wrong_options_are_refused_before_a_store_is_made(
+    tmp_path: Path, options: dict[str, Any], message: str
+):
+    with pytest.raises(OptionError, match=message):
+        collect(tmp_path / "store", **({"tasks": TASKS, "policy": "random"} | options))
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_directory_with_other_things_is_not_made_a_store(tmp_path: Path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(StoreFormatError, match=r"holds 'thesis\.tex'"):
+        collect(tmp_path, tasks=TASKS, policy="random")
+
+
+def test_a_missing_library_is_named_with_what_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("graphcredit.collector.environments.table.find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[play\]'"):
+        collect(tmp_path / "store", tasks=TASKS, policy="random")
+
+
+def test_games_are_kept_where_the_user_keeps_caches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_cache_dir() == tmp_path / "graphcredit" / "games"
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert default_cache_dir() == Path("/home/ada/.cache/graphcredit/games")

@@ -1,0 +1,287 @@
+"""TextWorld as an environment: what identifies a state, what ends a game, what the plan says."""
+
+import random
+from collections import deque
+from collections.abc import Iterator
+from contextlib import closing
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from graphcredit.collector.environment import Observation, Transition, replay
+from graphcredit.collector.environments.table import environment_kind
+from graphcredit.collector.environments.textworld_games import parse_game
+from graphcredit.store.errors import OptionError
+
+pytestmark = pytest.mark.play
+
+TREE = "coin-l105-s1"
+LOOPS = "treasure-l15-s2"
+QUEST = "custom-r5o5q4-s2"
+MEAL = "cooking-r1t1g1-s3"
+
+OPPOSITE = {"go north": "go south", "go south": "go north", "go east": "go west"} | {
+    "go west": "go east"
+}
+
+
+def _open(spec: str, games_dir: Path, *, with_oracle: bool = True):
+    return closing(environment_kind("textworld").open(spec, games_dir, with_oracle))
+
+
+def _win(environment) -> Iterator[tuple[Observation, Transition]]:
+    before = environment.reset()
+    while before.oracle_actions:
+        done = environment.step(before.oracle_actions[0])
+        yield before, done
+        before = done.observation
+
+
+@pytest.mark.parametrize("spec", [TREE, LOOPS, QUEST])
+def test_walking_away_and_back_ends_in_the_state_it_began_in(spec: str, games_dir: Path):
+    with _open(spec, games_dir) as environment:
+        start = environment.reset()
+        away = next(action for action in start.admissible_actions if action in OPPOSITE)
+        there = environment.step(away)
+        back = environment.step(OPPOSITE[away])
+    assert there.observation.state != start.state
+    assert back.observation.state == start.state
+    assert back.observation.admissible_actions == start.admissible_actions
+    assert back.observation.oracle_distance == start.oracle_distance
+
+
+@pytest.mark.parametrize("spec", [TREE, LOOPS, QUEST, MEAL])
+def test_looking_around_changes_nothing(spec: str, games_dir: Path):
+    with _open(spec, games_dir) as environment:
+        start = environment.reset()
+        for action in ("look", "inventory"):
+            looked = environment.step(action)
+            assert looked.is_action_valid
+            assert looked.observation.state == start.state
+
+
+@pytest.mark.parametrize("spec", [TREE, LOOPS, QUEST, MEAL])
+def test_the_plan_wins_and_comes_one_step_closer_each_time(spec: str, games_dir: Path):
+    with _open(spec, games_dir) as environment:
+        steps = list(_win(environment))
+    distances = [before.oracle_distance for before, _ in steps]
+    assert distances == list(range(len(steps), 0, -1))
+    last = steps[-1][1]
+    assert (last.terminated, last.success, last.observation.oracle_distance) == (True, True, 0.0)
+    assert last.observation.oracle_actions == ()
+    assert not any(done.terminated or done.success for _, done in steps[:-1])
+    assert all(done.is_action_valid and done.cost == 1.0 for _, done in steps)
+
+
+def test_the_reward_is_the_gain_in_score(games_dir: Path):
+    with _open(TREE, games_dir) as environment:
+        rewards = [done.reward for _, done in _win(environment)]
+    assert rewards == [0.0, 0.0, 0.0, 0.0, 1.0]
+    with _open(MEAL, games_dir) as environment:
+        rewards = [done.reward for _, done in _win(environment)]
+    # taking the ingredient, preparing the meal and eating it score one point each
+    assert sorted(rewards)[-3:] == [1.0, 1.0, 1.0]
+    assert sum(rewards) == 3.0
+
+
+def test_a_refused_action_is_not_valid_and_changes_nothing(games_dir: Path):
+    with _open(QUEST, games_dir) as environment:
+        start = environment.reset()
+        for action in ("dance", "take the moon", "go nowhere", ""):
+            refused = environment.step(action)
+            assert not refused.is_action_valid
+            assert not refused.terminated
+            assert refused.reward == 0.0
+            assert refused.observation.state == start.state
+            assert refused.observation.oracle_actions == start.oracle_actions
+
+
+def test_running_into_a_wall_is_not_valid(games_dir: Path):
+    with _open(TREE, games_dir) as environment:
+        start = environment.reset()
+        wall = next(
+            direction for direction in OPPOSITE if direction not in start.admissible_actions
+        )
+        assert not environment.step(wall).is_action_valid
+
+
+def test_another_wording_of_an_admissible_action_is_valid(games_dir: Path):
+    with _open(TREE, games_dir) as environment:
+        start = environment.reset()
+        away = next(action for action in start.admissible_actions if action in OPPOSITE)
+        short = environment.step(away.removeprefix("go "))
+        assert away.removeprefix("go ") not in start.admissible_actions
+        assert short.is_action_valid
+        assert short.observation.state == replay(environment, [away]).state
+
+
+def test_a_lost_game_is_over_without_success_and_without_a_plan(games_dir: Path):
+    with _open(LOOPS, games_dir) as environment:
+        lost = _lose(environment)
+    assert lost.terminated
+    assert lost.reward == 0.0
+    assert lost.observation.oracle_actions is None
+    assert lost.observation.oracle_distance is None
+
+
+def test_the_text_is_the_task_and_what_the_game_said_without_its_counters(games_dir: Path):
+    with _open(TREE, games_dir) as environment:
+        start = environment.reset()
+        looked = environment.step("inventory").observation
+    assert start.text is not None
+    assert looked.text is not None
+    task, *said = looked.text.splitlines()
+    assert task.startswith("Task: ")
+    assert "coin" in task
+    assert said == ["You are carrying nothing."]
+    assert start.text.startswith(task + "\n-= ")
+    for text in (start.text, start.state, looked.text, looked.state):
+        assert "$$" not in text
+        assert "=-0/" not in text
+        assert ">" not in text
+        assert "  " not in text
+        assert "\n\n" not in text
+
+
+def test_without_the_oracle_there_is_no_plan_and_the_game_is_the_same(games_dir: Path):
+    with _open(QUEST, games_dir) as environment:
+        plan = environment.reset().oracle_actions
+        with_plan = [environment.step(action) for action in plan]
+    with _open(QUEST, games_dir, with_oracle=False) as environment:
+        assert environment.reset().oracle_distance is None
+        without = [environment.step(action) for action in plan]
+    assert [done.observation.state for done in without] == [
+        done.observation.state for done in with_plan
+    ]
+    assert without[-1].success
+    assert without[-1].observation.oracle_actions is None
+
+
+def test_a_game_plays_the_same_each_time(games_dir: Path):
+    with _open(QUEST, games_dir) as environment:
+        rng = random.Random(0)
+        first = [environment.reset()]
+        actions = []
+        for _ in range(20):
+            actions.append(rng.choice(first[-1].admissible_actions))
+            first.append(environment.step(actions[-1]).observation)
+    with _open(QUEST, games_dir) as environment:
+        again = [environment.reset()]
+        again += [environment.step(action).observation for action in actions]
+        assert again == first
+        assert replay(environment, actions[:11]) == first[11]
+
+
+def test_the_plan_is_a_shortest_one_from_everywhere_in_a_game_with_loops(games_dir: Path):
+    with _open(LOOPS, games_dir) as environment:
+        start = environment.reset()
+        shortest = _shortest_distances(environment._game.state.game)
+        for seed in range(8):
+            rng = random.Random(seed)
+            observation, over = environment.reset(), False
+            while not over and rng.random() > 0.05:
+                facts = frozenset(environment._game.state["_facts"])
+                assert observation.oracle_distance == shortest.get(facts)
+                done = environment.step(rng.choice(observation.admissible_actions))
+                observation, over = done.observation, done.terminated
+    assert start.oracle_distance == 4.0  # the quest walks six steps, around a loop
+    assert len(shortest) > 30
+
+
+def test_a_game_is_made_once_by_any_number_of_processes(tmp_path: Path):
+    from graphcredit.collector.environments.textworld_cache import game_file
+
+    context = get_context("spawn")
+    makers = [context.Process(target=game_file, args=(parse_game(TREE), tmp_path)) for _ in "ab"]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join()
+    assert [maker.exitcode for maker in makers] == [0, 0]
+    path = game_file(parse_game(TREE), tmp_path)
+    assert sorted(p.name for p in path.parent.iterdir()) == [f"{TREE}.json", f"{TREE}.z8"]
+    made_at = path.stat().st_mtime_ns
+    assert game_file(parse_game(TREE), tmp_path) == path
+    assert path.stat().st_mtime_ns == made_at
+
+
+def test_a_seed_without_a_quest_gives_way_to_another_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from graphcredit.collector.environments import textworld_cache
+
+    build = textworld_cache._build
+
+    def only_above_a_million(game, options):
+        if sum(options.seeds.values()) == seeds_of_the_name:
+            raise textworld_cache.QuestGenerationError
+        return build(game, options)
+
+    options = textworld_cache.textworld.GameOptions()
+    options.seeds = 1
+    seeds_of_the_name = sum(options.seeds.values())
+    monkeypatch.setattr(textworld_cache, "_build", only_above_a_million)
+    for _ in range(2):  # made, then found in the cache
+        with _open(TREE, tmp_path) as environment:
+            assert environment.note == (
+                f"{TREE}: seed 1 has no such quest, so it was made from seed 1000001"
+            )
+
+
+def test_settings_that_no_seed_can_meet_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from graphcredit.collector.environments import textworld_cache
+
+    def never(game, options):
+        raise textworld_cache.QuestGenerationError
+
+    monkeypatch.setattr(textworld_cache, "_build", never)
+    with pytest.raises(OptionError, match="coin-l105: none of 20 seeds from 1 on has one"):
+        textworld_cache.game_file(parse_game(TREE), tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def _lose(environment) -> Transition:
+    """Play at random until a game is lost."""
+    for seed in range(50):
+        rng = random.Random(seed)
+        observation = environment.reset()
+        for _ in range(40):
+            done = environment.step(rng.choice(observation.admissible_actions))
+            observation = done.observation
+            if done.terminated and not done.success:
+                return done
+            if done.terminated:
+                break
+    pytest.fail("no game was lost")
+
+
+def _shortest_distances(game) -> dict[frozenset, int]:
+    """Return the shortest win from every state that has one, by TextWorld's own logic."""
+    from textworld.generator.game import GameProgression
+
+    start = GameProgression(game)
+    seen = {frozenset(start.state.facts): start}
+    came_from: dict[frozenset, list[frozenset]] = {}
+    queue = deque(seen)
+    while queue:
+        facts = queue.popleft()
+        for action in () if seen[facts].done else seen[facts].valid_actions:
+            after = seen[facts].copy()
+            after.update(action)
+            reached = frozenset(after.state.facts)
+            came_from.setdefault(reached, []).append(facts)
+            if reached not in seen:
+                seen[reached] = after
+                queue.append(reached)
+    distances = {facts: 0 for facts, world in seen.items() if world.completed}
+    queue = deque(distances)
+    while queue:
+        facts = queue.popleft()
+        for before in came_from.get(facts, ()):
+            if before not in distances:
+                distances[before] = distances[facts] + 1
+                queue.append(before)
+    return distances

@@ -15,6 +15,11 @@ FORMAT_VERSION = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
+def is_name(value: object) -> bool:
+    """Return whether something may become part of a path."""
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None
+
+
 def check_name(kind: str, value: object) -> str:
     """Return a name that may become part of a path.
 

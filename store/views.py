@@ -33,6 +33,7 @@ _DUCKDB_TYPES: dict[pa.DataType, str] = {
     pa.float64(): "DOUBLE",
     pa.float32(): "FLOAT",
     pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
     pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
 }
 

@@ -1,0 +1,115 @@
+"""The columns of one Parquet file, and a credit shard beside its step shard."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+import json
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from graphcredit.store.errors import SchemaError
+from graphcredit.store.files import TableFile
+from graphcredit.store.rules import FILE_RULES
+from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS, Column
+from graphcredit.store.shards import conform, open_parquet
+from graphcredit.store.views import BASE_VIEWS
+from graphcredit.store.violations import SHOWN_ROWS, Violation
+
+_OPTIONAL = {view.name: frozenset(view.optional) for view in BASE_VIEWS}
+
+
+def check_columns(file: TableFile) -> list[Violation]:
+    """Return what is wrong with a file, as far as its footer and its column types tell."""
+    try:
+        with open_parquet(file.path) as parquet:
+            return [*_column_violations(file, parquet), *_metadata_violations(file, parquet)]
+    except (SchemaError, pa.ArrowException, OSError) as error:
+        return [violation("readable", file, str(error))]
+
+
+def violation(rule: str, file: TableFile, found: str) -> Violation:
+    """Return a violation of a file rule."""
+    return Violation(rule=FILE_RULES[rule], file=file.relative, found=found)
+
+
+def _column_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violation]:
+    schema = parquet.schema_arrow
+    found: list[Violation] = []
+    for name, count in Counter(schema.names).items():
+        if count > 1:
+            found.append(violation("columns", file, f"{count} columns {name!r}"))
+    if found:
+        return found
+    optional = _OPTIONAL.get(file.kind, frozenset())
+    for column in file.columns:
+        if column.name in schema.names:
+            found += _type_violations(file, parquet, column)
+        elif not column.nullable:
+            found.append(violation("columns", file, f"no column {column.name!r}"))
+    for name in schema.names:
+        if name in optional:
+            column = Column(name=name, type=pa.float32(), nullable=True, meaning="")
+            found += _type_violations(file, parquet, column)
+        elif all(name != column.name for column in file.columns):
+            found.append(violation("unknown_column", file, f"column {name!r}"))
+    return found
+
+
+def _type_violations(file: TableFile, parquet: pq.ParquetFile, column: Column) -> list[Violation]:
+    type_ = parquet.schema_arrow.field(column.name).type
+    if type_ == column.type:
+        return []
+    try:
+        for batch in parquet.iter_batches(columns=[column.name]):
+            conform(pa.Table.from_batches([batch]), [column], where=file.relative)
+    except SchemaError as error:
+        return [violation("columns", file, f"{column.name!r} of type {type_}: {error.__cause__}")]
+    return []
+
+
+def _metadata_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violation]:
+    text = (parquet.schema_arrow.metadata or {}).get(CONFIGURATION_KEY)
+    if file.kind != "credit" or text is None:
+        return []
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        return [violation("credit_configuration", file, str(error))]
+    if isinstance(value, dict):
+        return []
+    return [violation("credit_configuration", file, f"a JSON {type(value).__name__}")]
+
+
+def check_credit_rows(steps: TableFile, credit: TableFile) -> list[Violation]:
+    """Return whether a credit shard has the rows of its step shard, in the same order."""
+    keys = CREDIT_COLUMNS[:2]
+    ours, theirs = (_read(file, keys) for file in (credit, steps))
+    if ours.num_rows != theirs.num_rows:
+        found = f"{ours.num_rows} rows, the step shard has {theirs.num_rows}"
+        return [violation("credit_rows", credit, found)]
+    differs = pa.chunked_array([pa.nulls(0, pa.bool_())])
+    for key in keys:
+        unlike = pc.not_equal(ours[key.name], theirs[key.name])
+        differs = pc.or_(differs, unlike) if len(differs) else unlike
+    rows = pc.indices_nonzero(pc.fill_null(differs, True)).to_pylist() if len(differs) else []
+    if not rows:
+        return []
+    first = {key.name: ours[key.name][rows[0]].as_py() for key in keys}
+    return [
+        Violation(
+            rule=FILE_RULES["credit_rows"],
+            file=credit.relative,
+            found=f"{first}",
+            rows=tuple(rows[:SHOWN_ROWS]),
+            num_rows=len(rows),
+        )
+    ]
+
+
+def _read(file: TableFile, columns: tuple[Column, ...]) -> pa.Table:
+    with open_parquet(file.path) as parquet:
+        table = parquet.read(columns=[column.name for column in columns])
+    return conform(table, columns, where=file.relative)

@@ -1,0 +1,256 @@
+"""The row rules, run by DuckDB over the files of one run and iteration at a time."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from graphcredit.store.files import TableFile
+from graphcredit.store.row_rules import (
+    CREDIT_RULES,
+    EDGE_RULES,
+    ENTITY_RULES,
+    NODE_RULES,
+    RELATION_RULES,
+    SEQUENCE_RULES,
+    START_RULES,
+    STATE_SCORE_RULES,
+    STEP_RULES,
+    RowRule,
+)
+from graphcredit.store.rules import Severity
+from graphcredit.store.schema import Column
+from graphcredit.store.views import BASE_VIEWS, DERIVED_VIEWS, base_view_sql, quoted
+from graphcredit.store.violations import SHOWN_ROWS, Violation
+
+_MEMORY = "2GiB"
+_FOUND_LENGTH = 200
+_CREDIT_VIEW = next(view for view in BASE_VIEWS if view.name == "credit")
+_PLACE = (
+    Column(name="checked_file", type=pa.string(), meaning="path of the file"),
+    Column(name="file_row_number", type=pa.int64(), meaning="row in the file"),
+)
+
+
+_SEQUENCE = """
+    SELECT *,
+        lag(step_index) OVER steps_in_order AS previous_index,
+        lead(step_index) OVER steps_in_order AS next_index,
+        lag(task_id) OVER steps_in_order AS previous_task_id,
+        lag(next_state) OVER steps_in_order AS previous_next_state,
+        lag(logged_at) OVER steps_in_order AS previous_logged_at
+    FROM (
+        SELECT checked_file, file_row_number, trajectory_id, task_id, step_index,
+            hash(state) AS state, hash(next_state) AS next_state,
+            terminated, truncated, success, logged_at
+        FROM steps_table
+        WHERE trajectory_id IS NOT NULL AND step_index IS NOT NULL
+    )
+    WINDOW steps_in_order AS (
+        PARTITION BY trajectory_id ORDER BY step_index, checked_file, file_row_number
+    )
+"""
+_TRAJECTORIES = f"""
+    WITH steps AS (
+        SELECT '' AS run_id, 0 AS iteration, 0.0::DOUBLE AS reward, * FROM sequence
+    ) {DERIVED_VIEWS["trajectories"].strip().replace("WITH folded", ", folded", 1)}
+"""
+_STARTS = """
+    SELECT *, first(state) OVER (PARTITION BY task_id ORDER BY trajectory_id) AS group_state
+    FROM sequence WHERE step_index = 0 AND previous_index IS NULL
+"""
+_CREDIT = """
+    SELECT credit_table.*, coalesce(is_complete, false) AS is_complete
+    FROM credit_table LEFT JOIN trajectories USING (trajectory_id)
+"""
+_NODES = """
+    SELECT *,
+        count(*) OVER (PARTITION BY task_id, state_id) AS copies,
+        count_if(is_goal) OVER (PARTITION BY task_id) AS num_goals,
+        min(state_id) OVER (PARTITION BY task_id) AS first_id
+    FROM nodes_table
+"""
+_EDGES = """
+    SELECT *,
+        (task_id, state_id) IN (SELECT (task_id, state_id) FROM nodes_table) AS has_source,
+        (task_id, next_state_id) IN (SELECT (task_id, state_id) FROM nodes_table) AS has_target
+    FROM edges_table
+"""
+_STATE_SCORES = """
+    SELECT *, count(*) OVER (PARTITION BY task_id, state) AS copies FROM state_scores_table
+"""
+_ENTITIES = """
+    SELECT *, count(*) OVER (PARTITION BY task_id, entity_id) AS copies FROM entities_table
+"""
+_RELATIONS = """
+    SELECT *,
+        (task_id, head_id) IN (SELECT (task_id, entity_id) FROM entities_table) AS has_head,
+        (task_id, tail_id) IN (SELECT (task_id, entity_id) FROM entities_table) AS has_tail
+    FROM relations_table
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowRelation:
+    """What some row rules look at."""
+
+    name: str
+    needs: frozenset[str]
+    """Kinds of files; the relation is skipped where there is none of one of them."""
+    sql: str
+    """Over `<kind>_table` of the needed kinds, and the relations above."""
+    rules: tuple[RowRule, ...] = ()
+    is_stored: bool = False
+    """Whether it is computed once because it is read more than once."""
+
+
+def _relation(
+    name: str, needs: str, sql: str, rules: tuple[RowRule, ...] = (), *, is_stored: bool = False
+) -> RowRelation:
+    kinds = frozenset(needs.split())
+    return RowRelation(name=name, needs=kinds, sql=sql, rules=rules, is_stored=is_stored)
+
+
+ROW_RELATIONS: tuple[RowRelation, ...] = (
+    _relation("steps", "steps", "FROM steps_table", STEP_RULES),
+    _relation("sequence", "steps", _SEQUENCE, SEQUENCE_RULES, is_stored=True),
+    _relation("starts", "steps", _STARTS, START_RULES),
+    _relation("trajectories", "steps", _TRAJECTORIES, is_stored=True),
+    _relation("credit", "steps credit", _CREDIT, CREDIT_RULES),
+    _relation("nodes", "nodes", _NODES, NODE_RULES),
+    _relation("edges", "nodes edges", _EDGES, EDGE_RULES),
+    _relation("state_scores", "state_scores", _STATE_SCORES, STATE_SCORE_RULES),
+    _relation("entities", "entities", _ENTITIES, ENTITY_RULES),
+    _relation("relations", "entities relations", _RELATIONS, RELATION_RULES),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowCheck:
+    """What the rows of some files hold."""
+
+    violations: tuple[Violation, ...]
+    num_steps: int
+    num_trajectories: int
+    num_incomplete: int
+
+
+def check_rows(files: Sequence[TableFile], scratch: str) -> RowCheck:
+    """Check the row rules over files that can be read and have the right columns.
+
+    Args:
+        files: The files of one run and iteration.
+        scratch: A directory for what does not fit in memory.
+
+    Raises:
+        duckdb.Error: A file cannot be read after all; `unreadable` says which.
+    """
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(f"SET temp_directory={quoted(scratch)}")
+        connection.execute(f"SET memory_limit='{_MEMORY}'")
+        connection.execute("SET TimeZone='UTC'")
+        kinds = {file.kind for file in files}
+        for kind in kinds:
+            _create_table_view(connection, kind, [file for file in files if file.kind == kind])
+        names = {str(file.path): file for file in files}
+        violations: list[Violation] = []
+        for relation in ROW_RELATIONS:
+            if relation.needs <= kinds:
+                what = "TABLE" if relation.is_stored else "VIEW"
+                connection.execute(f"CREATE TEMP {what} {relation.name} AS {relation.sql}")
+                violations += _broken(connection, relation, names)
+        counts = _counts(connection) if "steps" in kinds else (0, 0, 0)
+    return RowCheck(
+        violations=tuple(violations),
+        num_steps=counts[0],
+        num_trajectories=counts[1],
+        num_incomplete=counts[2],
+    )
+
+
+def unreadable(file: TableFile) -> str | None:
+    """Return why DuckDB cannot read all of a file, or None."""
+    with duckdb.connect(":memory:") as connection:
+        try:
+            _create_table_view(connection, file.kind, [file])
+            counts = ", ".join(f'count("{column.name}")' for column in file.columns)
+            connection.execute(f"SELECT {counts} FROM {file.kind}_table")
+        except duckdb.OutOfMemoryException:
+            raise
+        except duckdb.Error as error:
+            return str(error)
+    return None
+
+
+def _create_table_view(
+    connection: duckdb.DuckDBPyConnection, kind: str, files: Sequence[TableFile]
+) -> None:
+    """Create `<kind>_table`: the columns with the schema's types, and the place of each row."""
+    paths = ", ".join(quoted(_literal_path(str(file.path))) for file in files)
+    source = (
+        f"read_parquet([{paths}], filename='checked_file', file_row_number=true, "
+        "union_by_name=true, hive_partitioning=false)"
+    )
+    columns = files[0].columns
+    if kind == "credit":
+        columns = _CREDIT_VIEW.all_columns(_CREDIT_VIEW.optional)[len(_CREDIT_VIEW.partitions) :]
+    sql = base_view_sql((*_PLACE, *columns), [source])
+    if kind == "credit":
+        has_credit = " OR ".join(f'"{c.name}" IS NOT NULL' for c in columns if c.nullable)
+        sql = f"SELECT *, {has_credit} AS has_credit FROM ({sql})"
+    connection.execute(f"CREATE TEMP VIEW {kind}_table AS {sql}")
+
+
+def _broken(
+    connection: duckdb.DuckDBPyConnection, relation: RowRelation, names: dict[str, TableFile]
+) -> Iterable[Violation]:
+    """Yield the violations of one relation, at most one for each rule and file."""
+    if not relation.rules:
+        return
+    kept = [f"coalesce({rule.condition}, true)" for rule in relation.rules]
+    # Columns that no rule names are counted so that they are read too: damage hides anywhere.
+    counts = ", ".join([*(f"count_if(NOT {condition})" for condition in kept), "count(COLUMNS(*))"])
+    numbers = connection.execute(f"SELECT {counts} FROM {relation.name}").fetchone() or ()
+    for rule, condition, number in zip(relation.rules, kept, numbers, strict=False):
+        if number:
+            yield from _broken_rule(connection, relation, rule, condition, names)
+
+
+def _broken_rule(
+    connection: duckdb.DuckDBPyConnection,
+    relation: RowRelation,
+    rule: RowRule,
+    condition: str,
+    names: dict[str, TableFile],
+) -> Iterable[Violation]:
+    is_step = relation.needs == frozenset(("steps",)) and rule.severity is Severity.ERROR
+    trajectories = "list(DISTINCT trajectory_id)" if is_step else "[]"
+    sql = f"""
+        SELECT checked_file, count(*), min(file_row_number, {SHOWN_ROWS}),
+            arg_min_null(left(({rule.found})::VARCHAR, {_FOUND_LENGTH}), file_row_number),
+            {trajectories}
+        FROM {relation.name} WHERE NOT {condition} GROUP BY checked_file ORDER BY checked_file
+    """
+    for path, number, rows, found, ids in connection.execute(sql).fetchall():
+        yield Violation(
+            rule=rule,
+            file=names[path].relative,
+            found=str(found),
+            rows=tuple(rows),
+            num_rows=number,
+            trajectories=frozenset(ids),
+        )
+
+
+def _counts(connection: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
+    (num_steps,) = connection.execute("SELECT count(*) FROM steps").fetchone() or (0,)
+    number, incomplete = connection.execute(
+        "SELECT count(*), count_if(NOT is_complete) FROM trajectories"
+    ).fetchone() or (0, 0)
+    return num_steps, number, incomplete
+
+
+def _literal_path(path: str) -> str:
+    return re.sub(r"([\[*?])", r"[\1]", path)

@@ -1,0 +1,120 @@
+"""Every file of a store, and what its path says it is."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphcredit.store.layout import Store, is_name
+from graphcredit.store.rules import FILE_RULES
+from graphcredit.store.schema import (
+    CREDIT_COLUMNS,
+    EDGE_COLUMNS,
+    ENTITY_COLUMNS,
+    NODE_COLUMNS,
+    RELATION_COLUMNS,
+    STATE_SCORE_COLUMNS,
+    STEP_COLUMNS,
+    Column,
+)
+from graphcredit.store.violations import Violation
+
+_RUN = r"run_id=(?P<run_id>[^/]*)"
+_ITERATION = rf"{_RUN}/iteration=(?P<iteration>[^/]*)"
+
+_TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
+    ("steps", rf"steps/{_ITERATION}/(?P<name>[^/]*)\.parquet", STEP_COLUMNS),
+    ("credit", rf"credit/{_ITERATION}/(?P<name>[^/]*)\.parquet", CREDIT_COLUMNS),
+    ("nodes", rf"graph/{_ITERATION}/nodes\.parquet", NODE_COLUMNS),
+    ("edges", rf"graph/{_ITERATION}/edges\.parquet", EDGE_COLUMNS),
+    ("state_scores", rf"history/{_RUN}/state_scores\.parquet", STATE_SCORE_COLUMNS),
+    ("entities", r"er_graph/entities\.parquet", ENTITY_COLUMNS),
+    ("relations", r"er_graph/relations\.parquet", RELATION_COLUMNS),
+)
+"""Kind, path, columns."""
+
+_OTHERS: tuple[tuple[str, str | None], ...] = (
+    (r"store\.json|store\.duckdb(\.wal)?|(quarantine|training)/.*|spool/[^/]*\.lock", None),
+    (r"spool/[^/]*\.(arrows|closing)", "left_over_spool"),
+    (r".*\.tmp", "left_over_temporary"),
+    (r"(steps|credit|graph|history)/.*\.parquet", "path_name"),
+    (r".*", "unknown_file"),
+)
+"""Path, and the file rule that a file there breaks; the first that matches counts."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableFile:
+    """One Parquet file where the layout has one."""
+
+    kind: str
+    path: Path
+    relative: str
+    """Path from the store's root."""
+    run_id: str | None
+    iteration: int | None
+    columns: tuple[Column, ...]
+
+
+def find_files(store: Store) -> tuple[list[TableFile], list[Violation]]:
+    """Return the table files whose paths are right, and what is wrong or odd about the others."""
+    tables: list[TableFile] = []
+    violations: list[Violation] = []
+    for path in sorted(_walk(store.root)):
+        relative = path.relative_to(store.root).as_posix()
+        table, found = _table_file(path, relative)
+        violations += found
+        if table is not None and not any(v.is_error for v in found):
+            tables.append(table)
+    return tables, violations
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    """Yield all files; linked folders are followed, as readers do."""
+    for folder, _, names in os.walk(root, followlinks=True):
+        yield from (Path(folder, name) for name in names)
+
+
+def _table_file(path: Path, relative: str) -> tuple[TableFile | None, list[Violation]]:
+    for kind, pattern, columns in _TABLES:
+        match = re.fullmatch(pattern, relative)
+        if match is None:
+            continue
+        parts = match.groupdict()
+        violations = list(_path_violations(relative, parts))
+        iteration = parts.get("iteration", "")
+        table = TableFile(
+            kind=kind,
+            path=path,
+            relative=relative,
+            run_id=parts.get("run_id"),
+            iteration=int(iteration) if _is_number(iteration) else None,
+            columns=columns,
+        )
+        return table, violations
+    rule = next(rule for pattern, rule in _OTHERS if re.fullmatch(pattern, relative, re.DOTALL))
+    if rule is None:
+        return None, []
+    return None, [_path_violation(rule, relative, "this file")]
+
+
+def _path_violations(relative: str, parts: dict[str, str]) -> Iterator[Violation]:
+    for part, rule in (("run_id", "path_name"), ("name", "shard_name")):
+        if part in parts and not is_name(parts[part]):
+            yield _path_violation(rule, relative, f"{part} {parts[part]!r}")
+    iteration = parts.get("iteration")
+    if iteration is None:
+        return
+    if not _is_number(iteration):
+        yield _path_violation("path_name", relative, f"iteration {iteration!r}")
+    elif iteration != f"{int(iteration):06d}":
+        yield _path_violation("iteration_padding", relative, f"iteration={iteration}")
+
+
+def _path_violation(rule: str, relative: str, found: str) -> Violation:
+    return Violation(rule=FILE_RULES[rule], file=relative, found=found)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text) < 1 << 31

@@ -1,0 +1,242 @@
+"""The rules that are about rows, declared as data: adding a rule is adding a row.
+
+Each is a SQL condition over a relation of `check_rows.py`. A condition that is null counts
+as kept, since a null is the business of `not_null` alone.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from graphcredit.store.rules import RECREDIT, REWRITE, Rule, Severity
+from graphcredit.store.schema import (
+    CREDIT_COLUMNS,
+    EDGE_COLUMNS,
+    ENTITY_COLUMNS,
+    NODE_COLUMNS,
+    RELATION_COLUMNS,
+    STATE_SCORE_COLUMNS,
+    STEP_COLUMNS,
+    Column,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowRule(Rule):
+    """Something that must hold of every row."""
+
+    condition: str
+    """SQL, true of a row that keeps the rule."""
+    found: str
+    """SQL for what a row that breaks it has instead."""
+
+
+def _row(name: str, holds: str, condition: str, found: str, remedy: str = REWRITE) -> RowRule:
+    return RowRule(name=name, holds=holds, condition=condition, found=found, remedy=remedy)
+
+
+def _row_notice(name: str, holds: str, condition: str, found: str, remedy: str) -> RowRule:
+    return RowRule(
+        name=name,
+        holds=holds,
+        condition=condition,
+        found=found,
+        remedy=remedy,
+        severity=Severity.NOTICE,
+    )
+
+
+def _not_null(columns: Iterable[Column], remedy: str) -> tuple[RowRule, ...]:
+    return tuple(
+        _row("not_null", f"{c.name} must not be null", f'"{c.name}" IS NOT NULL', "'null'", remedy)
+        for c in columns
+        if not c.nullable
+    )
+
+
+def _no_null_elements(column: str) -> RowRule:
+    return _row(
+        "no_null_elements",
+        f"{column} must hold no null",
+        f"list_count({column}) = len({column})",
+        f"(len({column}) - list_count({column}))::VARCHAR || ' null elements'",
+    )
+
+
+def _not_negative(column: str, remedy: str = REWRITE) -> RowRule:
+    return _row(
+        "not_negative", f"{column} must be 0 or more", f"{column} >= 0 AND NOT isnan({column})",
+        column, remedy,
+    )  # fmt: skip
+
+
+STEP_RULES: tuple[RowRule, ...] = (
+    *_not_null(STEP_COLUMNS, REWRITE),
+    _row("finite_reward", "reward must be finite", "isfinite(reward)", "reward"),
+    _row("positive_cost", "cost must be finite and above 0", "isfinite(cost) AND cost > 0", "cost"),
+    _row("step_index", "step_index must be 0 or more", "step_index >= 0", "step_index"),
+    _not_negative("oracle_distance"),
+    _not_negative("next_oracle_distance"),
+    _row(
+        "token_lengths",
+        "response_logprobs must be one number for each of response_ids",
+        "response_logprobs IS NULL OR coalesce(len(response_ids) = len(response_logprobs), false)",
+        "coalesce(len(response_ids)::VARCHAR, 'no') || ' ids, '"
+        " || coalesce(len(response_logprobs)::VARCHAR, 'no') || ' log-probabilities'",
+    ),
+    *map(
+        _no_null_elements,
+        ("admissible_actions", "prompt_ids", "response_ids", "response_logprobs"),
+    ),
+    _row(
+        "extra_object",
+        "extra must be a JSON object",
+        "CASE WHEN json_valid(extra) THEN json_type(extra) = 'OBJECT' ELSE extra IS NULL END",
+        "extra",
+    ),
+)
+"""Over `steps`: the rows of step shards, one by one."""
+
+SEQUENCE_RULES: tuple[RowRule, ...] = (
+    _row(
+        "unique_step",
+        "(trajectory_id, step_index) must be unique within a run and iteration",
+        "step_index IS DISTINCT FROM previous_index AND step_index IS DISTINCT FROM next_index",
+        "'step ' || step_index || ' of ' || trajectory_id || ' more than once'",
+    ),
+    _row(
+        "contiguous_steps",
+        "step_index must count 0, 1, 2, … within a trajectory",
+        "step_index - coalesce(previous_index, -1) <= 1",
+        "'step ' || step_index || ' of ' || trajectory_id || ' after '"
+        " || coalesce('step ' || previous_index, 'no step')",
+    ),
+    _row(
+        "one_task",
+        "a trajectory_id must belong to one task_id within a run and iteration",
+        "task_id = previous_task_id",
+        "trajectory_id || ' in ' || task_id || ' and ' || previous_task_id",
+    ),
+    _row(
+        "unbroken_chain",
+        "state must be the next_state of the step before",
+        "step_index <> previous_index + 1 OR state = previous_next_state",
+        "'another state at step ' || step_index || ' of ' || trajectory_id",
+    ),
+    _row(
+        "end_on_last_step",
+        "terminated and truncated must be false before the last step",
+        "next_index IS NULL OR NOT (terminated OR truncated)",
+        "'an end at step ' || step_index || ' of ' || trajectory_id",
+    ),
+    _row(
+        "success_on_last_step",
+        "success must be null before the last step",
+        "next_index IS NULL OR success IS NULL",
+        "'success at step ' || step_index || ' of ' || trajectory_id",
+    ),
+    _row(
+        "ordered_times",
+        "logged_at must not decrease within a trajectory",
+        "logged_at >= previous_logged_at",
+        "logged_at || ' after ' || previous_logged_at || ' in ' || trajectory_id",
+    ),
+    _row_notice(
+        "ended_with_outcome",
+        "a last step has an end (terminated or truncated) and success, or neither",
+        "next_index IS NOT NULL OR (terminated OR truncated) = (success IS NOT NULL)",
+        "CASE WHEN success IS NULL THEN 'an end without success' "
+        "ELSE 'success without an end' END || ' in ' || trajectory_id",
+        "set both: until then the trajectory counts as incomplete and gets no credit",
+    ),
+)
+"""Over `sequence`: each step beside the one before and after it; states are hashes."""
+
+START_RULES: tuple[RowRule, ...] = (
+    _row_notice(
+        "same_start",
+        "the trajectories of a group start from the same state",
+        "state = group_state",
+        "'another first state of ' || trajectory_id || ' in ' || task_id",
+        "give rollouts of different initial states different task_ids",
+    ),
+)
+"""Over `starts`: the first step of each trajectory."""
+
+CREDIT_RULES: tuple[RowRule, ...] = (
+    *_not_null(CREDIT_COLUMNS, RECREDIT),
+    _row(
+        "no_credit_for_incomplete",
+        "credit must be null on the steps of incomplete trajectories",
+        "is_complete OR NOT has_credit",
+        "'credit in ' || trajectory_id",
+        RECREDIT,
+    ),
+)
+"""Over `credit`: the rows of credit shards, and whether their trajectory is complete."""
+
+NODE_RULES: tuple[RowRule, ...] = (
+    *_not_null(NODE_COLUMNS, RECREDIT),
+    _row(
+        "unique_node",
+        "a state_id must be unique in its task",
+        "copies = 1",
+        "state_id",
+        RECREDIT,
+    ),
+    _row(
+        "node_ids",
+        "node ids must start at 0 in each task",
+        "first_id = 0",
+        "first_id",
+        RECREDIT,
+    ),
+    _row("one_goal", "a task has one goal node at most", "num_goals <= 1", "num_goals", RECREDIT),
+    _row(
+        "state_text",
+        "only the goal has no state",
+        "is_goal OR state IS NOT NULL",
+        "'null'",
+        RECREDIT,
+    ),
+)
+"""Over `nodes`."""
+
+EDGE_RULES: tuple[RowRule, ...] = (
+    *_not_null(EDGE_COLUMNS, RECREDIT),
+    _row("edge_source", "state_id must be a node of the task", "has_source", "state_id", RECREDIT),
+    _row(
+        "edge_target", "next_state_id must be a node of the task", "has_target", "next_state_id",
+        RECREDIT,
+    ),
+    _row("edge_cost", "cost must be finite and above 0", "isfinite(cost) AND cost > 0", "cost",
+         RECREDIT),
+)  # fmt: skip
+"""Over `edges`."""
+
+STATE_SCORE_RULES: tuple[RowRule, ...] = (
+    *_not_null(STATE_SCORE_COLUMNS, REWRITE),
+    _row(
+        "success_count",
+        "num_success must be between 0 and num_total",
+        "num_success BETWEEN 0 AND num_total",
+        "num_success || ' of ' || num_total",
+    ),
+    _row(
+        "unique_state", "a state must be listed once in its task", "copies = 1", "left(state, 80)"
+    ),
+)
+"""Over `state_scores`."""
+
+ENTITY_RULES: tuple[RowRule, ...] = (
+    *_not_null(ENTITY_COLUMNS, REWRITE),
+    _row("unique_entity", "an entity_id must be unique in its task", "copies = 1", "entity_id"),
+    _no_null_elements("aliases"),
+)
+"""Over `entities`."""
+
+RELATION_RULES: tuple[RowRule, ...] = (
+    *_not_null(RELATION_COLUMNS, REWRITE),
+    _row("relation_head", "head_id must be an entity of the task", "has_head", "head_id"),
+    _row("relation_tail", "tail_id must be an entity of the task", "has_tail", "tail_id"),
+)
+"""Over `relations`."""

@@ -48,7 +48,6 @@ class Journal:
         limits: ShardLimits,
         fsync: bool,
     ):
-        store.steps_dir(run_id, iteration)
         self._store = store
         self._run_id, self._iteration, self._worker_id = run_id, iteration, worker_id
         self._limits = limits

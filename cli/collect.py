@@ -79,17 +79,19 @@ def show_report(report: "CollectReport") -> None:
         talk.print(line, markup=False, highlight=False, soft_wrap=True)
     if report.num_recovered_steps:
         talk.print(f"{report.num_recovered_steps} steps recovered from an interrupted collection")
-    asked = f"{report.num_tasks} tasks, {report.num_already_complete} trajectories there already"
-    if not report.num_trajectories:
-        out.print(f"{asked}; played none")
-        return
     out.print(
-        f"{asked}; played {report.num_trajectories}, {report.num_steps} steps "
-        f"in {report.seconds:.1f} s ({report.steps_per_second:.0f} steps/s)"
+        f"{report.num_trajectories:,} trajectories of {report.num_tasks:,} tasks played, "
+        f"{report.num_already_complete:,} were there already"
     )
-    out.print(
-        f"{report.num_success} succeeded, {report.num_lost} lost, {report.num_truncated} truncated"
-    )
+    if report.num_trajectories:
+        out.print(
+            f"{report.num_success:,} succeeded, {report.num_lost:,} lost, "
+            f"{report.num_truncated:,} truncated"
+        )
+        out.print(
+            f"{report.num_steps:,} steps in {report.seconds:.1f} s, "
+            f"{report.steps_per_second:,.0f} steps/s"
+        )
 
 
 @contextmanager

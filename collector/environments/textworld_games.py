@@ -123,10 +123,11 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
         seed: Seed of the first round; each further round has the next.
 
     Raises:
-        OptionError: An entry is not a game, or `num_tasks` is not positive.
+        OptionError: An entry is not a game, or a number is out of range.
     """
     if num_tasks < 1:
         raise OptionError(f"the number of tasks must be 1 or more: got {num_tasks}")
+    _check_seed(seed)
     entries = [_parse_entry(entry.strip()) for entry in (games or ",".join(FAMILIES)).split(",")]
     chosen: dict[str, Task] = {}
     for game in _in_turn(entries, seed):
@@ -160,7 +161,13 @@ def _parse_entry(entry: str) -> tuple[str, str | None, int | None]:
     family, settings, seed = match.group("family", "settings", "seed")
     if settings is not None:
         _check_settings(family, settings)
-    return family, settings, None if seed is None else int(seed)
+    return family, settings, None if seed is None else _check_seed(int(seed))
+
+
+def _check_seed(seed: int) -> int:
+    if not 0 <= seed < 1 << 31:
+        raise OptionError(f"the seed of a game must be from 0 to 2^31 - 1: got {seed}")
+    return seed
 
 
 def _check_settings(family: str, settings: str) -> None:

@@ -70,6 +70,7 @@ def test_a_setting_that_is_left_out_has_its_default():
         ("custom-r5o5", "q1…50 actions of the quest"),
         ("cooking-r1t1g7", r"g1\|6\|9\|12 rooms"),
         ("coin-l5-s", "got 'coin-l5-s'"),
+        ("coin-l5-s2147483648", r"from 0 to 2\^31 - 1: got 2147483648"),
     ],
 )
 def test_what_is_no_game_is_refused(games: str, message: str):
@@ -85,3 +86,8 @@ def test_a_task_needs_a_whole_name():
 def test_no_tasks_is_refused():
     with pytest.raises(OptionError, match="1 or more: got 0"):
         list_tasks("coin", num_tasks=0, seed=0)
+
+
+def test_a_seed_that_no_generator_takes_is_refused():
+    with pytest.raises(OptionError, match="got -1"):
+        list_tasks("coin", num_tasks=1, seed=-1)

@@ -4,7 +4,12 @@ import sys
 
 import typer
 
+from graphcredit.cli.check import check
+from graphcredit.cli.collect import collect
 from graphcredit.cli.credit import credit
+from graphcredit.cli.demo import demo
+from graphcredit.cli.plain import plain_text
+from graphcredit.cli.sql import sql
 from graphcredit.store.errors import GraphcreditError
 
 app = typer.Typer(
@@ -22,7 +27,11 @@ def _graphcredit() -> None:
     """Which steps of an agent's trajectories deserve the credit?"""
 
 
+app.command("check")(check)
+app.command("collect")(collect)
 app.command("credit")(credit)
+app.command("demo")(demo)
+app.command("sql")(sql)
 
 
 def main() -> None:
@@ -30,7 +39,8 @@ def main() -> None:
     try:
         app()
     except GraphcreditError as error:
-        sys.stderr.write(f"graphcredit: {error}\n")
+        message = plain_text(str(error), keep="\n")
+        sys.stderr.write(f"graphcredit: {message}\n")
         raise SystemExit(2) from error
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphcredit.cli.console import out, progress_bar, talk
+from graphcredit.cli.console import PLAIN, out, progress_bar, talk
 
 if TYPE_CHECKING:
     from graphcredit.credit.report import CreditReport
@@ -71,9 +71,9 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
     total = merge_reports(reports.values())
     out.print(
         f"credit for {total.num_steps:,} steps of {total.num_trajectories:,} trajectories "
-        f"({total.num_successes:,} successful) in {total.num_groups:,} groups, "
-        f"{len(reports)} iteration{'s' if len(reports) > 1 else ''}",
-        markup=False,
+        f"({total.num_successes:,} successful) in {_counted(total.num_groups, 'group')}, "
+        f"{_counted(len(reports), 'iteration')}",
+        **PLAIN,
     )
     lines = [
         (total.num_states, "states"),
@@ -94,10 +94,14 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
         ),
     ]
     for count, meaning in lines:
-        out.print(f"{count:>12,}  {meaning}", markup=False, highlight=False)
+        out.print(f"{count:>12,}  {meaning}", **PLAIN)
     for reason, count in total.incomplete_reasons.items():
-        out.print(f"{count:>14,}  {reason}", markup=False, highlight=False)
+        out.print(f"{count:>14,}  {reason}", **PLAIN)
     if total.incomplete_example:
-        talk.print(f"for example {total.incomplete_example}", markup=False)
+        talk.print(f"for example {total.incomplete_example}", **PLAIN)
     for notice in total.notices:
-        talk.print(f"notice: {notice}", markup=False)
+        talk.print(f"notice: {notice}", **PLAIN)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

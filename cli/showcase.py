@@ -119,7 +119,7 @@ def show_query(store: Store, query: str) -> None:
 
 
 def draw_a_game(connection: duckdb.DuckDBPyConnection, store: Store) -> Path:
-    """Write the picture of a legible graph beside the store's data and return its path."""
+    """Write the picture of a legible graph beside the store and return its path."""
     ((run_id, iteration, task_id),) = connection.execute(
         """
         SELECT run_id, iteration, task_id FROM nodes GROUP BY ALL
@@ -130,7 +130,7 @@ def draw_a_game(connection: duckdb.DuckDBPyConnection, store: Store) -> Path:
     graph = read_task_graph(
         store, run_id=run_id, iteration=iteration, task_id=task_id, estimator="graphgpo"
     )
-    path = store.root / f"{task_id}.svg"
+    path = store.root.with_name(f"{store.root.name}-{task_id}.svg")
     with atomic_path(path) as temporary:
         temporary.write_text(draw(graph, title=f"{task_id}: credit by GraphGPO"), encoding="utf-8")
     return path

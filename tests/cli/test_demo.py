@@ -25,7 +25,7 @@ def test_the_demo_plays_credits_and_shows(tmp_path: Path):
     assert f"{num_steps:,} steps of 32 trajectories" in shown
     for (task,) in tasks:
         assert task.removeprefix("textworld-") in shown
-    (picture,) = root.glob("*.svg")
+    (picture,) = tmp_path.glob("*.svg")
     assert str(picture) in shown
 
     again = graphcredit("demo", "--store", root, "--games", 4)

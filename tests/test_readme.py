@@ -1,0 +1,56 @@
+"""The README is a session: its commands run, in order, and print what it says."""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parent.parent / "README.md"
+BLOCK = re.compile(r"```(console|python)\n(.*?)```", re.DOTALL)
+
+
+def session() -> Iterator[tuple[list[str], list[str]]]:
+    """Yield each command of the README and the lines it is said to print."""
+    for language, text in BLOCK.findall(README.read_text(encoding="utf-8")):
+        if language == "python":
+            yield [sys.executable, "-c", text], []
+            continue
+        for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+            command, *printed = part.splitlines()
+            program, *arguments = shlex.split(command)
+            assert program == "graphcredit"
+            yield [sys.executable, "-m", "graphcredit.cli.main", *arguments], printed
+
+
+@pytest.mark.play
+def test_the_commands_of_the_readme_print_what_it_says(tmp_path: Path):
+    commands = list(session())
+    assert len(commands) >= 8
+    for command, expected in commands:
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, (command, result.stderr)
+        _assert_in_order(expected, result.stdout.splitlines())
+
+
+def _assert_in_order(expected: list[str], printed: list[str]) -> None:
+    """Each expected line follows the one before; `…` stands for any lines, or a line's rest."""
+    position = 0
+    for number, line in enumerate(expected):
+        if line == "…":
+            continue
+        start = line.removesuffix("…").rstrip()
+        found = [
+            i
+            for i in range(position, len(printed))
+            if (
+                printed[i].startswith(start) if line.endswith("…") else printed[i].rstrip() == start
+            )
+        ]
+        assert found, f"{line!r} is not in what follows:\n" + "\n".join(printed[position:])
+        may_skip = number == 0 or expected[number - 1] == "…"
+        assert may_skip or found[0] == position, f"{line!r} does not follow at once"
+        position = found[0] + 1

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from graphcredit.cli.console import PLAIN, out, progress_bar
 
@@ -94,4 +95,4 @@ def _play(path: Path, games: int, workers: int) -> "Store":
 
 def _title(title: str, subtitle: str) -> None:
     out.print()
-    out.print(f"[bold]{title}[/bold]  {subtitle}", highlight=False)
+    out.print(Text.assemble((title, "bold"), "  ", subtitle), soft_wrap=True)

@@ -191,13 +191,6 @@ NODE_RULES: tuple[RowRule, ...] = (
         RECREDIT,
     ),
     _row("one_goal", "a task has one goal node at most", "num_goals <= 1", "num_goals", RECREDIT),
-    _row(
-        "state_text",
-        "only the goal has no state",
-        "is_goal OR state IS NOT NULL",
-        "'null'",
-        RECREDIT,
-    ),
 )
 """Over `nodes`."""
 

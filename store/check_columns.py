@@ -25,6 +25,7 @@ def check_columns(file: TableFile) -> list[Violation]:
     """Return what is wrong with a file, as far as its footer and its column types tell."""
     try:
         with open_parquet(file.path) as parquet:
+            _read_empty_columns(parquet)
             return [*_column_violations(file, parquet), *_metadata_violations(file, parquet)]
     except (SchemaError, pa.ArrowException, OSError) as error:
         return [violation("readable", file, str(error))]
@@ -33,6 +34,22 @@ def check_columns(file: TableFile) -> list[Violation]:
 def violation(rule: str, file: TableFile, found: str) -> Violation:
     """Return a violation of a file rule."""
     return Violation(rule=FILE_RULES[rule], file=file.relative, found=found)
+
+
+def _read_empty_columns(parquet: pq.ParquetFile) -> None:
+    """Read the columns that hold only nulls: DuckDB knows it from the footer and skips them."""
+    chunks = [
+        parquet.metadata.row_group(group).column(index)
+        for group in range(parquet.num_row_groups)
+        for index in range(parquet.metadata.num_columns)
+    ]
+    names = {
+        chunk.path_in_schema.partition(".")[0]
+        for chunk in chunks
+        if chunk.is_stats_set and chunk.statistics.null_count == chunk.num_values
+    }
+    for index in range(parquet.num_row_groups if names else 0):
+        parquet.read_row_group(index, columns=sorted(names))
 
 
 def _column_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violation]:

@@ -1,0 +1,297 @@
+"""Every rule is seen to be broken by a store that breaks it, and only by that one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphcredit.store import create_store
+from graphcredit.store.check_rows import ROW_RELATIONS
+from graphcredit.store.checks import check_store
+from graphcredit.store.quarantine import quarantine_store
+from graphcredit.store.rules import FILE_RULES, Severity
+from graphcredit.store.schema import CONFIGURATION_KEY
+from tests.store.whole_store import (
+    CREDIT,
+    EARLIER,
+    EDGES,
+    ENTITIES,
+    NODES,
+    RELATIONS,
+    SCORES,
+    STEPS,
+    add_file,
+    change_table,
+    copy_file,
+    damage_column,
+    edit,
+    move_file,
+    set_value,
+    whole_store,
+)
+from tests.worlds import START, step_table, trajectory, write_store
+
+Fault = Callable[[Path], None]
+
+
+def _drop(column: str) -> Callable[[pa.Table], pa.Table]:
+    return lambda table: table.drop_columns([column])
+
+
+def _replace(column: str, values: list[object]) -> Callable[[pa.Table], pa.Table]:
+    def change(table: pa.Table) -> pa.Table:
+        index = table.schema.get_field_index(column)
+        return table.set_column(index, column, pa.array((values * 99)[: table.num_rows]))
+
+    return change
+
+
+def _configuration(text: bytes) -> Callable[[pa.Table], pa.Table]:
+    return lambda table: table.replace_schema_metadata({CONFIGURATION_KEY: text})
+
+
+def _append(column: str, value: object) -> Callable[[pa.Table], pa.Table]:
+    return lambda table: table.append_column(column, pa.array([value] * table.num_rows))
+
+
+def _with_invalid_utf8(table: pa.Table) -> pa.Table:
+    texts = pa.array([b"\xff"] * table.num_rows).view(pa.string())
+    return table.set_column(table.schema.get_field_index("thought"), "thought", texts)
+
+
+def _shift_state_ids(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        row["state_id"] += 1
+
+
+UNPADDED = "steps/run_id=r0/iteration=7/w0-000000.parquet"
+SPACED = "steps/run_id=r0/iteration=000007/w 0.parquet"
+
+# Rows of the step shard: x is 0-3, y is 4-5, z is 6-7, and the dead worker's trajectory is 8-9.
+ERRORS: list[tuple[str, str, Fault]] = [
+    ("not_null", STEPS, set_value(STEPS, 1, "action", None)),
+    ("not_null", STEPS, set_value(STEPS, 9, "trajectory_id", None)),
+    ("finite_reward", STEPS, set_value(STEPS, 1, "reward", float("nan"))),
+    ("finite_reward", STEPS, set_value(STEPS, 1, "reward", float("inf"))),
+    ("positive_cost", STEPS, set_value(STEPS, 1, "cost", 0.0)),
+    ("positive_cost", STEPS, set_value(STEPS, 1, "cost", float("nan"))),
+    ("not_negative", STEPS, set_value(STEPS, 1, "oracle_distance", -1.0)),
+    ("not_negative", STEPS, set_value(STEPS, 1, "next_oracle_distance", float("nan"))),
+    ("token_lengths", STEPS, set_value(STEPS, 1, "response_logprobs", [-0.5])),
+    ("no_null_elements", STEPS, set_value(STEPS, 1, "admissible_actions", ["a", None])),
+    ("no_null_elements", STEPS, set_value(STEPS, 1, "prompt_ids", [None])),
+    ("extra_object", STEPS, set_value(STEPS, 1, "extra", "[1]")),
+    ("extra_object", STEPS, set_value(STEPS, 1, "extra", "{")),
+    ("step_index", STEPS, edit(STEPS, lambda rows: rows[4].update(step_index=-1))),
+    ("unique_step", STEPS, edit(STEPS, lambda rows: rows.append(dict(rows[8])))),
+    ("contiguous_steps", STEPS, set_value(STEPS, 9, "step_index", 2)),
+    ("contiguous_steps", STEPS, edit(STEPS, lambda rows: rows.pop(0))),
+    ("one_task", STEPS, set_value(STEPS, 9, "task_id", "t1")),
+    ("unbroken_chain", STEPS, set_value(STEPS, 1, "state", "elsewhere")),
+    ("end_on_last_step", STEPS, set_value(STEPS, 1, "truncated", True)),
+    ("success_on_last_step", STEPS, set_value(STEPS, 1, "success", False)),
+    ("ordered_times", STEPS, set_value(STEPS, 1, "logged_at", EARLIER)),
+    ("columns", STEPS, change_table(STEPS, _drop("reward"))),
+    ("columns", STEPS, change_table(STEPS, _replace("reward", ["much"]))),
+    ("columns", STEPS, change_table(STEPS, _replace("step_index", [1 << 40]))),
+    ("columns", STEPS, change_table(STEPS, _replace("prompt_ids", [1.5]))),
+    ("readable", STEPS, add_file(STEPS)),
+    ("readable", STEPS, add_file(STEPS, b"")),
+    *[
+        ("readable", STEPS, damage_column(STEPS, column))
+        for column in ("state", "reward", "thought", "prompt_ids")
+    ],
+    ("readable", STEPS, change_table(STEPS, _with_invalid_utf8)),
+    *[
+        ("path_name", path, add_file(path))
+        for path in (
+            "steps/run_id=a b/iteration=0/x.parquet",
+            "steps/run_id=r0/iteration=one/x.parquet",
+            "steps/x.parquet",
+            "graph/run_id=r0/nodes.parquet",
+        )
+    ],
+    ("credit_pair", CREDIT.replace("w0", "w7"), move_file(CREDIT, CREDIT.replace("w0", "w7"))),
+    ("credit_rows", CREDIT, edit(CREDIT, lambda rows: rows.pop())),
+    ("credit_rows", CREDIT, edit(CREDIT, lambda rows: rows.reverse())),
+    ("credit_configuration", CREDIT, change_table(CREDIT, _configuration(b"[]"))),
+    ("credit_configuration", CREDIT, change_table(CREDIT, _configuration(b"grpo"))),
+    ("columns", CREDIT, change_table(CREDIT, _append("grpo_advantage", "x"))),
+    ("no_credit_for_incomplete", CREDIT, set_value(CREDIT, 9, "state_id", 0)),
+    ("readable", CREDIT, add_file(CREDIT)),
+    ("columns", NODES, change_table(NODES, _drop("visits"))),
+    ("not_null", NODES, set_value(NODES, 0, "visits", None)),
+    ("unique_node", NODES, edit(NODES, lambda rows: rows.append(dict(rows[0])))),
+    ("node_ids", NODES, edit(NODES, _shift_state_ids)),
+    ("one_goal", NODES, set_value(NODES, 0, "is_goal", True)),
+    ("not_null", NODES, set_value(NODES, 0, "state", None)),
+    ("edge_source", EDGES, set_value(EDGES, 0, "state_id", 7)),
+    ("edge_target", EDGES, set_value(EDGES, 0, "next_state_id", 7)),
+    ("edge_cost", EDGES, set_value(EDGES, 0, "cost", -1.0)),
+    ("not_null", EDGES, set_value(EDGES, 0, "action", None)),
+    ("graph_pair", EDGES, move_file(NODES, "training/run_id=r0/nodes.parquet")),
+    ("success_count", SCORES, set_value(SCORES, 0, "num_success", 4)),
+    ("unique_state", SCORES, edit(SCORES, lambda rows: rows.append(dict(rows[0])))),
+    ("not_null", SCORES, set_value(SCORES, 0, "score", None)),
+    ("unique_entity", ENTITIES, edit(ENTITIES, lambda rows: rows.append(dict(rows[0])))),
+    ("no_null_elements", ENTITIES, set_value(ENTITIES, 0, "aliases", [None])),
+    ("not_null", ENTITIES, set_value(ENTITIES, 0, "name", None)),
+    ("relation_head", RELATIONS, set_value(RELATIONS, 0, "head_id", "e9")),
+    ("relation_tail", RELATIONS, set_value(RELATIONS, 0, "tail_id", "e9")),
+    ("not_null", RELATIONS, set_value(RELATIONS, 0, "relation", None)),
+    ("relation_pair", RELATIONS, move_file(ENTITIES, "training/run_id=r0/entities.parquet")),
+]
+"""Rule, file that breaks it, fault."""
+
+NOTICES: list[tuple[str, str, Fault]] = [
+    ("iteration_padding", UNPADDED, copy_file(STEPS, UNPADDED)),
+    ("shard_name", SPACED, copy_file(STEPS, SPACED)),
+    ("unknown_column", STEPS, change_table(STEPS, _append("mood", "glad"))),
+    ("unknown_column", CREDIT, change_table(CREDIT, _append("magic_advantage", "much"))),
+    ("left_over_spool", "spool/w3.arrows", add_file("spool/w3.arrows")),
+    ("left_over_temporary", f"{STEPS}.0a1b2c3d.tmp", add_file(f"{STEPS}.0a1b2c3d.tmp")),
+    ("unknown_file", "notes.txt", add_file("notes.txt")),
+    ("ended_with_outcome", STEPS, set_value(STEPS, 5, "success", None)),
+    ("ended_with_outcome", STEPS, set_value(STEPS, 9, "success", True)),
+    ("same_start", STEPS, set_value(STEPS, 4, "state", "B")),
+]
+
+
+CONSEQUENCES = {
+    STEPS: {
+        ("contiguous_steps", STEPS),
+        ("credit_rows", CREDIT),
+        ("no_credit_for_incomplete", CREDIT),
+    },
+    NODES: {("edge_source", EDGES), ("edge_target", EDGES)},
+}
+"""File to the errors that a fault in it may bring along."""
+
+
+def _ids(table: list[tuple[str, str, Fault]]) -> list[str]:
+    return [f"{rule}-{number}" for number, (rule, _, _) in enumerate(table)]
+
+
+def test_a_store_that_keeps_every_rule_has_nothing_to_report(tmp_path: Path):
+    report = check_store(whole_store(tmp_path / "store"))
+    assert [violation.message for violation in report.violations] == []
+    assert (report.num_step_shards, report.num_steps) == (1, 10)
+    assert (report.num_trajectories, report.num_incomplete) == (4, 1)
+
+
+def test_an_empty_store_has_nothing_to_report(tmp_path: Path):
+    report = check_store(create_store(tmp_path / "store"))
+    assert (report.violations, report.num_steps, report.num_trajectories) == ((), 0, 0)
+
+
+@pytest.mark.parametrize(("rule", "file", "fault"), ERRORS, ids=_ids(ERRORS))
+def test_a_broken_rule_is_the_only_error_and_names_its_file(
+    tmp_path: Path, rule: str, file: str, fault: Fault
+):
+    store = whole_store(tmp_path / "store")
+    fault(store.root)
+    errors = {(error.rule.name, error.file) for error in check_store(store).errors}
+    assert (rule, file) in errors
+    assert errors - {(rule, file)} <= CONSEQUENCES.get(file, set())
+
+
+@pytest.mark.parametrize(("rule", "file", "fault"), ERRORS, ids=_ids(ERRORS))
+def test_after_quarantine_the_store_keeps_every_rule(
+    tmp_path: Path, rule: str, file: str, fault: Fault
+):
+    store = whole_store(tmp_path / "store")
+    fault(store.root)
+    broken = (store.root / file).read_bytes()
+    report, moved = quarantine_store(store)
+    assert report.errors == ()
+    assert check_store(store).errors == ()
+    (item,) = [item for item in moved if item.source == file]
+    assert (store.root / item.target).read_bytes() == broken
+    assert f'"{rule}"' in (store.root / item.target).with_suffix(".json").read_text()
+
+
+@pytest.mark.parametrize(("rule", "file", "fault"), NOTICES, ids=_ids(NOTICES))
+def test_an_oddity_is_a_notice_and_stays(tmp_path: Path, rule: str, file: str, fault: Fault):
+    store = whole_store(tmp_path / "store")
+    if rule in ("ended_with_outcome",):
+        (store.root / CREDIT).unlink()
+    fault(store.root)
+    report = check_store(store)
+    assert (rule, file) in {(notice.rule.name, notice.file) for notice in report.notices}
+    assert report.errors == ()
+    before = (store.root / file).read_bytes()
+    assert quarantine_store(store)[1] == []
+    assert (store.root / file).read_bytes() == before
+
+
+def test_every_rule_has_a_store_that_breaks_it():
+    declared = {
+        (rule.name, rule.severity)
+        for rules in (FILE_RULES.values(), *(relation.rules for relation in ROW_RELATIONS))
+        for rule in rules
+    }
+    tested = {(rule, Severity.ERROR) for rule, _, _ in ERRORS}
+    tested |= {(rule, Severity.NOTICE) for rule, _, _ in NOTICES}
+    assert tested == declared
+
+
+def test_a_violation_shows_its_first_rows_and_counts_the_rest(tmp_path: Path):
+    rows = [row | {"cost": -2.0} for row in trajectory("x", ["A", "a"] * 7 + ["A"])]
+    (error,) = check_store(write_store(tmp_path / "store", rows)).errors
+    assert (error.rows, error.num_rows) == ((0, 1, 2, 3, 4), 7)
+    assert error.message == (
+        "steps/run_id=r0/iteration=000000/w0-000000.parquet, rows 0, 1, 2, 3, 4 and 2 more: "
+        "cost must be finite and above 0: found -2.0; correct the program that wrote it; "
+        "`graphcredit check STORE --quarantine` moves it aside"
+    )
+
+
+def test_rules_between_steps_hold_across_shards_in_any_order(tmp_path: Path):
+    x = trajectory("x", "A a B b C c D", success=True)
+    for number, row in enumerate(x):
+        row["logged_at"] = START.replace(second=number)
+    sound = write_store(tmp_path / "sound", [x[2]], [x[0], x[1]])
+    assert check_store(sound).errors == ()
+    x[2]["state"] = "elsewhere"
+    broken = write_store(tmp_path / "broken", [x[2]], [x[0], x[1]])
+    (error,) = check_store(broken).errors
+    assert (error.rule.name, Path(error.file).name) == ("unbroken_chain", "w0-000000.parquet")
+
+
+def test_a_trajectory_id_may_return_in_another_run_or_iteration(tmp_path: Path):
+    root = tmp_path / "store"
+    for run_id, iteration in (("r0", 0), ("r0", 1), ("r1", 0)):
+        store = write_store(root, trajectory("x", "A a B"), run_id=run_id, iteration=iteration)
+    report = check_store(store)
+    assert (report.errors, report.num_trajectories) == ((), 3)
+
+
+def test_types_and_layouts_of_other_programs_are_no_violation(tmp_path: Path):
+    store = create_store(tmp_path / "store")
+    directory = store.steps_dir("r0", 0)
+    directory.mkdir(parents=True)
+    table = step_table([row for name in "xy" for row in trajectory(name, "A a B b C")])
+    for column, type_ in (("state", pa.large_string()), ("step_index", pa.int64())):
+        index = table.schema.get_field_index(column)
+        table = table.set_column(index, column, table[column].cast(type_))
+    index = table.schema.get_field_index("task_id")
+    table = table.set_column(index, "task_id", table["task_id"].dictionary_encode())
+    table = table.set_column(table.schema.get_field_index("extra"), "extra", pa.nulls(4))
+    pq.write_table(table.select(table.column_names[::-1]), directory / "a[1]'.parquet")
+    pq.write_table(step_table(trajectory("z", "A a B")), directory / "b.parquet")
+    report = check_store(store)
+    assert report.errors == ()
+    assert (report.num_steps, report.num_incomplete) == (5, 0)
+
+
+def test_a_shard_of_a_newer_schema_is_an_error(tmp_path: Path):
+    store = whole_store(tmp_path / "store")
+    table = pq.read_table(store.root / STEPS, partitioning=None)
+    newer = {b"graphcredit.schema_version": b"99"}
+    pq.write_table(table.replace_schema_metadata(newer), store.root / STEPS)
+    (error,) = check_store(store).errors
+    assert error.rule.name == "readable"
+    assert "install a newer graphcredit" in error.message

@@ -27,6 +27,7 @@ class Between:
 
 
 Discount: TypeAlias = Annotated[float, Between(0.0, 1.0)]
+Count: TypeAlias = Annotated[int, Between(0)]
 Weight: TypeAlias = Annotated[float, Between(0.0)]
 PositiveDiscount: TypeAlias = Annotated[float, Between(0.0, 1.0, above=True)]
 

@@ -18,6 +18,9 @@ Normalize: TypeAlias = Literal["std", "none"]
 StatOver: TypeAlias = Literal["trajectories", "steps"]
 """Whether a trajectory counts once or once per step in the statistics of its group."""
 
+StdOf: TypeAlias = Literal["sample", "population"]
+"""Whether the variance is over n - 1 or over n."""
+
 EPSILON = 1e-6
 _ROUNDING = 1e-12
 
@@ -29,6 +32,7 @@ def relative(
     *,
     normalize: Normalize = "std",
     weights: Floats | None = None,
+    std_of: StdOf = "sample",
 ) -> Floats:
     """Return rel(x; G) of every item.
 
@@ -38,6 +42,7 @@ def relative(
         num_groups: Number of groups; some may be empty.
         normalize: "std", or "none" for a divisor of 1.
         weights: [n] how often an item counts in mean and std; once by default.
+        std_of: Which standard deviation; only HGPO wants the population's.
 
     Returns:
         [n] float64.
@@ -50,7 +55,8 @@ def relative(
     divisor = np.ones(num_groups)
     if normalize == "std":
         squares = np.bincount(group_of_item, weight * centred**2, num_groups)
-        divisor = np.sqrt(squares / np.maximum(count - 1, 1)) + EPSILON
+        freedom = count - 1 if std_of == "sample" else count
+        divisor = np.sqrt(squares / np.maximum(freedom, 1)) + EPSILON
     scale = np.where(spread, 1 / divisor, 0.0)
     return centred * scale[group_of_item]
 

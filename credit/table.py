@@ -6,9 +6,11 @@ from typing import Protocol
 
 from graphcredit.credit.arrays import Floats
 from graphcredit.credit.batch import StepBatch
+from graphcredit.credit.estimators.g2po import G2po
 from graphcredit.credit.estimators.gigpo import Gigpo
 from graphcredit.credit.estimators.graphgpo import GraphGpo
 from graphcredit.credit.estimators.grpo import Grpo
+from graphcredit.credit.estimators.hgpo import Hgpo
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.options import options_from_text
@@ -52,6 +54,12 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Estimator(name="rloo", options=Rloo, writes=_EPISODE, paper="GiGPO, Eq. 10"),
     Estimator(name="gigpo", options=Gigpo, writes=_BOTH, paper="GiGPO, Eq. 5-8"),
     Estimator(
+        name="hgpo",
+        options=Hgpo,
+        writes=("step_advantage", "advantage"),
+        paper="3SPO's baseline, arXiv 2602.22817",
+    ),
+    Estimator(
         name="rewardflow",
         options=RewardFlow,
         writes=("step_reward", *_BOTH),
@@ -62,6 +70,12 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=GraphGpo,
         writes=("step_reward", *_BOTH),
         paper="GraphGPO, Eq. 3-8",
+    ),
+    Estimator(
+        name="g2po",
+        options=G2po,
+        writes=("step_reward", *_BOTH),
+        paper="arXiv 2606.22995",
     ),
 )
 

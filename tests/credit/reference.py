@@ -124,6 +124,15 @@ def distances(group: Group, *, pruned: bool) -> dict[Any, float]:
     return nx.single_source_dijkstra_path_length(graph.reverse(), GOAL, weight="cost")
 
 
+def _discounted_returns(group: Group, gamma: float) -> dict[tuple[str, int], float]:
+    return {
+        (name, index): math.fsum(
+            gamma**k * later["reward"] for k, later in enumerate(group.trajectories[name][index:])
+        )
+        for name, index, _ in group.steps()
+    }
+
+
 def grpo(group: Group, *, normalize: str = "std", stat_over: str = "trajectories"):
     part = episode_part(group, group.returns(), normalize, stat_over)
     return {(name, index): part[name] for name, index, _ in group.steps()}
@@ -146,13 +155,7 @@ def gigpo(
     normalize: str = "std",
     stat_over: str = "trajectories",
 ):
-    returns = {
-        (name, index): math.fsum(
-            gamma**k * later["reward"] for k, later in enumerate(group.trajectories[name][index:])
-        )
-        for name, index, _ in group.steps()
-    }
-    step = state_part(group, returns, normalize)
+    step = state_part(group, _discounted_returns(group, gamma), normalize)
     episode = episode_part(group, group.returns(), normalize, stat_over)
     return {key: episode[key[0]] + omega * step[key] for key in step}
 
@@ -208,12 +211,82 @@ def graphgpo(
     return {key: step_weight * step[key] + episode_weight * episode[key[0]] for key in step}
 
 
+def hgpo(
+    group: Group,
+    *,
+    gamma: float = 0.95,
+    history: int = 2,
+    length_alpha: float = 1.0,
+    normalize: str = "std",
+):
+    returns = _discounted_returns(group, gamma)
+    terms: dict[tuple[str, int], list[tuple[int, float]]] = defaultdict(list)
+    for n in range(1, history + 2):
+        clusters: dict[tuple[str, ...], list[tuple[str, int]]] = defaultdict(list)
+        for name, steps in group.trajectories.items():
+            states = [step["state"] for step in steps]
+            for index in range(n - 1, len(states)):
+                clusters[tuple(states[index - n + 1 : index + 1])].append((name, index))
+        for keys in clusters.values():
+            values = [returns[key] for key in keys]
+            if len(values) < 2 or max(values) == min(values):
+                continue
+            mean = math.fsum(values) / len(values)
+            sigma = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / len(values))
+            divisor = sigma + EPSILON if normalize == "std" else 1.0
+            for key, value in zip(keys, values, strict=True):
+                if value != mean:
+                    terms[key].append((n, (value - mean) / divisor))
+    result = {}
+    for key in returns:
+        total = math.fsum((n + 1) ** length_alpha for n, _ in terms[key])
+        result[key] = math.fsum(
+            (n + 1) ** length_alpha / (total + EPSILON) * a for n, a in terms[key]
+        )
+    return result
+
+
+def g2po(
+    group: Group,
+    *,
+    gamma: float = 0.95,
+    step_weight: float = 1.0,
+    success_reward: float = 10.0,
+    invalid_penalty: float = 0.1,
+    normalize: str = "std",
+):
+    returns = group.returns()
+    visits: dict[Any, list[float]] = defaultdict(list)
+    for name, index, step in group.steps():
+        left = len(group.trajectories[name]) - index
+        visits[step["state"]].append(gamma**left * returns[name])
+    value = {state: math.fsum(seen) / len(seen) for state, seen in visits.items()}
+    value[GOAL] = success_reward
+
+    def reached(name: str, index: int) -> float:
+        is_last = index == len(group.trajectories[name]) - 1
+        return 0.0 if is_last and not group.ok(name) else value[group.target(name, index)]
+
+    keys = [(name, index) for name, index, _ in group.steps()]
+    after = {key: reached(*key) for key in keys}
+    gain = {(n, i): after[n, i] - value[step["state"]] for n, i, step in group.steps()}
+    penalised = {
+        key: after[key] - (0.0 if group.is_valid(*key) else invalid_penalty) for key in keys
+    }
+    siblings = state_part(group, penalised, normalize)
+    everyone = dict(zip(keys, relative([gain[key] for key in keys], normalize), strict=True))
+    episode = episode_part(group, returns, normalize, "trajectories")
+    return {key: episode[key[0]] + step_weight * (siblings[key] + everyone[key]) for key in keys}
+
+
 ESTIMATORS = {
     "grpo": grpo,
     "rloo": rloo,
     "gigpo": gigpo,
     "rewardflow": rewardflow,
     "graphgpo": graphgpo,
+    "hgpo": hgpo,
+    "g2po": g2po,
 }
 
 

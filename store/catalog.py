@@ -88,7 +88,8 @@ def _create_views(connection: duckdb.DuckDBPyConnection, store: Store) -> None:
         for name, sql in DERIVED_VIEWS.items():
             connection.execute(f"CREATE VIEW {name} AS {sql}")
     except duckdb.Error as error:
+        reason = str(error).partition("\n")[0]
         raise SchemaError(
-            f"the views of {store.root} read every shard, and one cannot be read: {error}. "
-            "`graphcredit check STORE` names it, and `--quarantine` moves it aside."
+            f"the views of {store.root} read every shard, and one cannot be read: {reason}. "
+            "`graphcredit check STORE` names all such, and `--quarantine` moves them aside."
         ) from error

@@ -12,8 +12,11 @@ from graphcredit.store.layout import Store
 from graphcredit.store.sandbox import QueryResult
 from graphcredit.store.views import BASE_VIEWS, DERIVED_VIEWS, base_view_sql, parquet_source
 
+Connection = duckdb.DuckDBPyConnection
+"""For the annotations of those who may not import duckdb."""
 
-def connect(store: Store) -> duckdb.DuckDBPyConnection:
+
+def connect(store: Store) -> Connection:
     """Return an in-memory DuckDB connection with the store's views, for SQL that is trusted.
 
     Raises:
@@ -78,7 +81,7 @@ def rebuild_catalog(store: Store) -> None:
         _create_views(connection, store)
 
 
-def _create_views(connection: duckdb.DuckDBPyConnection, store: Store) -> None:
+def _create_views(connection: Connection, store: Store) -> None:
     try:
         for view in BASE_VIEWS:
             source = parquet_source(store.root, view)

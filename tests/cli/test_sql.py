@@ -1,0 +1,175 @@
+"""`graphcredit sql` as a user types it."""
+
+import csv
+import fcntl
+import io
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from graphcredit.cli.plain import plain_text
+from graphcredit.cli.rows import print_table, write_csv, write_json
+from graphcredit.store import Store
+from tests.worlds import trajectory, worked_example, write_store
+
+COMMAND = [sys.executable, "-m", "graphcredit.cli.main", "sql"]
+
+
+def graphcredit_sql(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return write_store(tmp_path_factory.mktemp("sql") / "store", worked_example())
+
+
+def test_a_table_shows_the_rows(store: Store):
+    query = "SELECT trajectory_id, return, success FROM trajectories ORDER BY 1"
+    result = graphcredit_sql(store.root, query)
+    assert result.returncode == 0
+    assert [line.split() for line in result.stdout.splitlines()] == [
+        ["trajectory_id", "return", "success"],
+        ["x", "10", "true"],
+        ["y", "0", "false"],
+        ["z", "-0.1", "false"],
+    ]
+    assert result.stderr == ""
+
+
+def test_rows_that_are_left_out_are_counted_on_stderr(store: Store):
+    result = graphcredit_sql(store.root, "FROM range(1200)")
+    assert len(result.stdout.splitlines()) == 101
+    assert "100 rows shown, 1,100 more left out" in result.stderr
+    whole = graphcredit_sql(store.root, "FROM range(1200)", "--limit-rows", 0)
+    assert (len(whole.stdout.splitlines()), whole.stderr) == (1201, "")
+
+
+def test_csv_and_json_are_whole_by_default_and_can_be_parsed(store: Store):
+    query = "SELECT i, [i, NULL] AS l, NULL AS n, 'a\"b,c' AS s FROM range(1200) t(i)"
+    rows = list(
+        csv.DictReader(io.StringIO(graphcredit_sql(store.root, query, "--format", "csv").stdout))
+    )
+    assert len(rows) == 1200
+    assert rows[7] == {"i": "7", "l": "[7, null]", "n": "", "s": 'a"b,c'}
+    objects = json.loads(graphcredit_sql(store.root, query, "--format", "json").stdout)
+    assert len(objects) == 1200
+    assert objects[7] == {"i": 7, "l": [7, None], "n": None, "s": 'a"b,c'}
+
+
+def test_output_goes_to_a_file(store: Store, tmp_path: Path):
+    for format_ in ("table", "csv", "json", "parquet"):
+        target = tmp_path / f"out.{format_}"
+        query = "SELECT 42 AS answer"
+        result = graphcredit_sql(store.root, query, "--format", format_, "--output", target)
+        assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert (tmp_path / "out.table").read_text().split() == ["answer", "42"]
+    assert (tmp_path / "out.csv").read_text() == "answer\n42\n"
+    assert json.loads((tmp_path / "out.json").read_text()) == [{"answer": 42}]
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist() == [{"answer": 42}]
+
+
+def test_refusals_say_why_and_exit_with_2(store: Store, tmp_path: Path):
+    for arguments, reason in (
+        ((store.root, "COPY (SELECT 1) TO 'x'"), "only SELECT is allowed: found COPY"),
+        ((store.root, "FROM read_text('/etc/passwd')"), "file system operations are disabled"),
+        ((store.root, "SELECT 1", "--format", "parquet"), "name a file with --output"),
+        ((tmp_path / "nothing", "SELECT 1"), "is not a store"),
+        ((store.root, "SELECT repeat('x', 2000000000)", "--timeout", 0.5), "within 0.5 s"),
+    ):
+        result = graphcredit_sql(*arguments)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert reason in result.stderr
+
+
+def test_unlocked_runs_any_statement(store: Store, tmp_path: Path):
+    target = tmp_path / "mine.csv"
+    query = f"COPY (SELECT count(*) AS n FROM steps) TO '{target}'"
+    assert graphcredit_sql(store.root, query, "--unlocked").returncode == 0
+    assert target.read_text() == "n\n8\n"
+
+
+def test_text_of_logs_cannot_act_on_the_terminal(tmp_path: Path):
+    state = "[red]loud[/red]\x1b[2J\x1b]0;title\x07 :smile:\r\n\u202egnol"
+    steps = trajectory("x", [state, "a", "B"])
+    store = write_store(tmp_path / "store", steps)
+    result = graphcredit_sql(store.root, "SELECT state FROM steps")
+    assert result.stdout.splitlines()[1] == (
+        r"[red]loud[/red]\x1b[2J\x1b]0;title\x07 :smile:\r\n\u202egnol"
+    )
+    failed = graphcredit_sql(store.root, "SELECT state::INTEGER FROM steps")
+    assert failed.returncode == 2
+    assert "\x1b" not in failed.stderr
+    assert r"\x1b[2J" in failed.stderr
+
+
+def test_a_row_wider_than_the_terminal_becomes_a_block(tmp_path: Path):
+    long = "word " * 40 + "end"
+    store = write_store(tmp_path / "store", trajectory("x", [long, "a", "B"]))
+    output = _on_terminal(40, store.root, "SELECT trajectory_id, state FROM steps")
+    assert "row 1" in output
+    assert long in output.replace("\r\n", "")
+
+
+def _on_terminal(width: int, *arguments: object) -> str:
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    command = [*COMMAND, *map(str, arguments)]
+    with subprocess.Popen(
+        command, stdout=child, stderr=child, stdin=child, env=environment | {"TERM": "dumb"}
+    ) as process:
+        os.close(child)
+        chunks: list[bytes] = []
+        try:
+            while chunk := os.read(parent, 65_536):
+                chunks.append(chunk)
+        except OSError:  # Linux says so when the other side is closed
+            pass
+        assert process.wait() == 0
+    os.close(parent)
+    return b"".join(chunks).decode()
+
+
+def test_values_of_every_kind_have_a_text():
+    table = pa.table(
+        {
+            "nan": [float("nan")],
+            "bytes": [b"\x00\xff"],
+            "struct": [{"a": [1, None]}],
+            "text": ["é\t"],
+            "nothing": pa.nulls(1),
+        }
+    )
+    stream = io.StringIO()
+    write_json(table, stream)
+    assert json.loads(stream.getvalue()) == [
+        {"nan": "nan", "bytes": "00ff", "struct": {"a": [1, None]}, "text": "é\t", "nothing": None}
+    ]
+    stream = io.StringIO()
+    write_csv(table, stream)
+    assert stream.getvalue() == (
+        'nan,bytes,struct,text,nothing\nnan,00ff,"{""a"": [1, null]}",é\t,\n'
+    )
+    stream = io.StringIO()
+    print_table(Console(file=stream, width=20), table)
+    assert stream.getvalue().splitlines()[1].split() == [
+        "nan", "00ff", '{"a":', "[1,", "null]}", r"é\t", "null",
+    ]  # fmt: skip
+
+
+def test_plain_text_keeps_what_does_not_act():
+    assert plain_text("naïve 状態 🙂 a b") == "naïve 状態 🙂 a b"
+    assert plain_text("a\nb\x1b", keep="\n") == "a\nb\\x1b"
+    assert plain_text("\x9b\u2028\ud800") == r"\x9b\u2028\ud800"

@@ -140,19 +140,28 @@ class RowCheck:
     num_incomplete: int
 
 
-def check_rows(files: Sequence[TableFile], scratch: str) -> RowCheck:
+def open_database(scratch: str) -> duckdb.DuckDBPyConnection:
+    """Return an in-memory database for `check_rows`.
+
+    Args:
+        scratch: A directory for what does not fit in memory.
+    """
+    database = duckdb.connect(":memory:", config={"memory_limit": _MEMORY})
+    database.execute(f"SET temp_directory={quoted(scratch)}")
+    return database
+
+
+def check_rows(database: duckdb.DuckDBPyConnection, files: Sequence[TableFile]) -> RowCheck:
     """Check the row rules over files that can be read and have the right columns.
 
     Args:
+        database: From `open_database`; nothing stays in it.
         files: The files of one run and iteration.
-        scratch: A directory for what does not fit in memory.
 
     Raises:
         duckdb.Error: A file cannot be read after all; `unreadable` says which.
     """
-    with duckdb.connect(":memory:") as connection:
-        connection.execute(f"SET temp_directory={quoted(scratch)}")
-        connection.execute(f"SET memory_limit='{_MEMORY}'")
+    with database.cursor() as connection:
         connection.execute("SET TimeZone='UTC'")
         kinds = {file.kind for file in files}
         for kind in kinds:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import duckdb
 
 from graphcredit.store.check_columns import check_columns, check_credit_rows, violation
-from graphcredit.store.check_rows import RowCheck, check_rows, unreadable
+from graphcredit.store.check_rows import RowCheck, check_rows, open_database, unreadable
 from graphcredit.store.files import TableFile, find_files
 from graphcredit.store.layout import Store
 from graphcredit.store.violations import CheckReport, Violation
@@ -37,9 +37,12 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
     for file in files:
         partitions[file.run_id or "", -1 if file.iteration is None else file.iteration].append(file)
     num_steps = num_trajectories = num_incomplete = 0
-    with tempfile.TemporaryDirectory(prefix="graphcredit-check-") as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="graphcredit-check-") as scratch,
+        open_database(scratch) as database,
+    ):
         for number, key in enumerate(sorted(partitions), start=1):
-            found, rows = _check_partition(partitions[key], scratch)
+            found, rows = _check_partition(database, partitions[key])
             violations += found
             num_steps += rows.num_steps
             num_trajectories += rows.num_trajectories
@@ -55,7 +58,9 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
     )
 
 
-def _check_partition(files: list[TableFile], scratch: str) -> tuple[list[Violation], RowCheck]:
+def _check_partition(
+    database: duckdb.DuckDBPyConnection, files: list[TableFile]
+) -> tuple[list[Violation], RowCheck]:
     violations = list(_check_pairs(files))
     sound: list[TableFile] = []
     for file in files:
@@ -63,7 +68,7 @@ def _check_partition(files: list[TableFile], scratch: str) -> tuple[list[Violati
         violations += found
         if not any(v.is_error for v in found):
             sound.append(file)
-    rows, damaged = _check_sound(sound, scratch)
+    rows, damaged = _check_sound(database, sound)
     violations += damaged
     broken = {v.file for v in damaged}
     readable = [file for file in sound if file.relative not in broken]
@@ -86,10 +91,12 @@ def _place(file: TableFile) -> str:
     return file.path.parent.name
 
 
-def _check_sound(files: list[TableFile], scratch: str) -> tuple[RowCheck, list[Violation]]:
+def _check_sound(
+    database: duckdb.DuckDBPyConnection, files: list[TableFile]
+) -> tuple[RowCheck, list[Violation]]:
     """Check rows; if a file cannot be read after all, find it and check the rows of the others."""
     try:
-        return check_rows(files, scratch), []
+        return check_rows(database, files), []
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error:
@@ -101,7 +108,8 @@ def _check_sound(files: list[TableFile], scratch: str) -> tuple[RowCheck, list[V
         ]
         if not damaged:
             raise
-        return check_rows([f for f in files if reasons[f.relative] is None], scratch), damaged
+        readable = [file for file in files if reasons[file.relative] is None]
+        return check_rows(database, readable), damaged
 
 
 def _check_credit(files: list[TableFile]) -> Iterable[Violation]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +14,7 @@ from graphcredit.credit.quality import rank_correlation, step_shares
 from graphcredit.credit.report import CreditReport, merge_reports
 from graphcredit.store import Store
 from graphcredit.store.atomic import atomic_path
+from graphcredit.store.catalog import Connection
 from graphcredit.store.sandbox import run_query
 from graphcredit.viewer.picture import draw
 from graphcredit.viewer.task_graph import read_task_graph
@@ -34,7 +34,7 @@ _PICTURED_STATES = 14
 """A graph of about this size is rich and still legible on a page."""
 
 
-def show_games(connection: duckdb.DuckDBPyConnection) -> None:
+def show_games(connection: Connection) -> None:
     """Print a row per game: rollouts, success, steps."""
     rows = connection.sql(
         """
@@ -61,7 +61,7 @@ def show_credit(reports: dict[tuple[str, int], CreditReport]) -> None:
     )
 
 
-def show_shares(connection: duckdb.DuckDBPyConnection) -> None:
+def show_shares(connection: Connection) -> None:
     """Print how much progress failures hold, and how much idleness successes."""
     found = step_shares(connection)
     progress = found.num_failed_progress / max(found.num_failed_steps, 1)
@@ -76,7 +76,7 @@ def show_shares(connection: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def show_correlations(connection: duckdb.DuckDBPyConnection, estimators: Sequence[str]) -> None:
+def show_correlations(connection: Connection, estimators: Sequence[str]) -> None:
     """Print each estimator's rank correlation with the true progress of a step."""
     table = _table("Spearman with the true progress", "all steps", "steps of failures")
     for name in estimators:
@@ -85,7 +85,7 @@ def show_correlations(connection: duckdb.DuckDBPyConnection, estimators: Sequenc
     out.print(table)
 
 
-def show_trajectory(connection: duckdb.DuckDBPyConnection, estimators: Sequence[str]) -> None:
+def show_trajectory(connection: Connection, estimators: Sequence[str]) -> None:
     """Print the failed trajectory whose steps GRPO and GraphGPO judge most differently."""
     chosen = connection.sql(
         """
@@ -118,7 +118,7 @@ def show_query(store: Store, query: str) -> None:
     out.print()
 
 
-def draw_a_game(connection: duckdb.DuckDBPyConnection, store: Store) -> Path:
+def draw_a_game(connection: Connection, store: Store) -> Path:
     """Write the picture of a legible graph beside the store and return its path."""
     ((run_id, iteration, task_id),) = connection.execute(
         """

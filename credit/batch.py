@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcredit.credit.arrays import Bools, Floats, Ints, sum_per_run
+from graphcredit.credit.entities import Mentions
 from graphcredit.credit.graph import StateGraph
+from graphcredit.credit.past import Past
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +49,10 @@ class StepBatch:
     """[num_groups] the goal, always the last node of its group; -1 in a group without success."""
     graph: StateGraph
     """Transitions and distances of all groups."""
+    past: Past | None = None
+    """What 3SPO needs to know of the run before; None where it is not asked for."""
+    mentions: Mentions | None = None
+    """What SAPO needs to know of the texts; None where it is not asked for."""
 
     @property
     def num_steps(self) -> int:

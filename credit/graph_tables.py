@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from graphcredit.credit.arrays import Floats, Ints, factorise
 from graphcredit.credit.assembly import Assembly
+from graphcredit.credit.past import count_passes
 from graphcredit.store.schema import (
     EDGE_COLUMNS,
     EDGE_PARTS,
@@ -46,11 +47,13 @@ def node_table(assembly: Assembly, rewardflow_value: Floats | None) -> pa.Table:
     batch, steps = assembly.batch, assembly.steps
     last = batch.trajectory_start[1:] - 1
     node_of_visit = np.concatenate([batch.state_of_step, batch.target_of_step[last]])
-    visitor = np.concatenate([batch.trajectory_of_step, np.arange(len(last))])
-    _, pairs = factorise(visitor * batch.num_nodes + node_of_visit)
-    trajectory, node = np.divmod(pairs, max(batch.num_nodes, 1))
-    num_trajectories = np.bincount(node, minlength=batch.num_nodes)
-    num_successes = np.bincount(node, batch.is_success[trajectory], batch.num_nodes)
+    num_trajectories, num_successes = count_passes(
+        trajectory_of_step=batch.trajectory_of_step,
+        state_of_step=batch.state_of_step,
+        target_of_step=batch.target_of_step,
+        is_success=batch.is_success,
+        num_nodes=batch.num_nodes,
+    )
     group = batch.group_of_node
     is_goal = np.zeros(batch.num_nodes, bool)
     is_goal[batch.goal_of_group[batch.goal_of_group >= 0]] = True

@@ -1,5 +1,7 @@
 """Cutting an iteration into batches of whole groups, so that memory is bounded by a batch."""
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -98,6 +100,19 @@ def _fill(sizes: Sequence[int], capacity: int) -> Ints:
         batch[position] = number
         filled += size
     return batch
+
+
+def fingerprint(shards: Sequence[Shard], num_rows: Sequence[int] | None = None) -> str:
+    """Return a hash of step shards' names and lengths; they never change in another way.
+
+    Args:
+        shards: All step shards of one run and iteration.
+        num_rows: Rows of each, where they are known already.
+    """
+    if num_rows is None:
+        num_rows = [sum(_unit_sizes(shard, BATCH_ROWS)) for shard in shards]
+    rows = {shard.path.name: count for shard, count in zip(shards, num_rows, strict=True)}
+    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def read_batches(

@@ -1,9 +1,7 @@
 """The credit stage: step shards in, credit shards and graph tables out."""
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +11,14 @@ from numpy.typing import NDArray
 from graphcredit.credit.assembly import assemble
 from graphcredit.credit.columns import common_columns, estimator_columns, scatter
 from graphcredit.credit.estimators.rewardflow import RewardFlow
+from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.graph_tables import edge_schema, edge_table, node_table
 from graphcredit.credit.options import check_options, options_as_json
-from graphcredit.credit.plan import BATCH_ROWS, Piece, Plan, plan_batches, read_batches
+from graphcredit.credit.plan import BATCH_ROWS, Piece, fingerprint, plan_batches, read_batches
 from graphcredit.credit.previous import PreviousCredit
 from graphcredit.credit.report import CreditReport, report_of
 from graphcredit.credit.table import Assigner, estimator_named
+from graphcredit.credit.timeline import IterationPast, Timeline
 from graphcredit.credit.trajectories import COLUMNS
 from graphcredit.credit.writer import CreditWriter
 from graphcredit.store.errors import InputError, OptionError
@@ -71,36 +71,57 @@ def assign_credit(
     of_iteration: dict[tuple[str, int], list[Shard]] = {}
     for shard in shards:
         of_iteration.setdefault((shard.run_id, shard.iteration), []).append(shard)
-    total = len(of_iteration)
-    return {
+    timelines = _timelines(store, [run for run, _ in of_iteration], settings)
+    reports = {
         key: _credit_iteration(
-            store, members, settings, lambda share, done=done: on_progress(done + share, total)
+            store,
+            members,
+            settings,
+            timelines.get(key[0]),
+            lambda share, done=done: on_progress(done + share, len(of_iteration)),
         )
         for done, (key, members) in enumerate(of_iteration.items())
     }
+    for timeline in timelines.values():
+        timeline.finish()
+    return reports
+
+
+def _timelines(
+    store: Store, run_ids: Sequence[str], settings: CreditSettings
+) -> dict[str, Timeline]:
+    """Return the past of each run, where an estimator asks for it."""
+    spo3 = settings.estimators.get("spo3")
+    if not isinstance(spo3, Spo3):
+        return {}
+    return {run: Timeline(store, run, spo3, settings.batch_rows) for run in run_ids}
 
 
 def _credit_iteration(
     store: Store,
     shards: Sequence[Shard],
     settings: CreditSettings,
+    timeline: Timeline | None,
     on_progress: Callable[[float], None],
 ) -> CreditReport:
     plan = plan_batches(shards, settings.batch_rows)
-    fingerprint = _fingerprint(shards, plan)
-    previous = PreviousCredit.load(shards, settings.estimators, fingerprint)
-    configuration = previous.configuration | _configuration(settings, fingerprint)
+    mark = fingerprint(shards, plan.num_rows)
+    previous = PreviousCredit.load(shards, settings.estimators, mark)
+    configuration = previous.configuration | _configuration(settings, mark)
+    past = timeline.enter(shards[0].iteration, shards, plan) if timeline else None
     graph = store.graph_dir(shards[0].run_id, shards[0].iteration)
-    work = _Work(shards=shards, previous=previous, settings=settings)
+    work = _Work(shards=shards, previous=previous, settings=settings, past=past)
     report = CreditReport(notices=list(previous.notices))
     with CreditWriter(shards, plan.num_rows, configuration) as writer:
-        for number, pieces in enumerate(read_batches(shards, plan, COLUMNS), 1):
-            done = work.credit_batch(pieces)
+        for number, pieces in enumerate(read_batches(shards, plan, COLUMNS)):
+            done = work.credit_batch(number, pieces)
             _put(writer, pieces, done.columns)
             writer.append(graph / "edges.parquet", done.edges)
             writer.append(graph / "nodes.parquet", done.nodes)
             report.add(done.report)
-            on_progress(number / len(plan.shards_of_batch))
+            on_progress((number + 1) / len(plan.shards_of_batch))
+    if timeline:
+        timeline.leave()
     return report
 
 
@@ -121,13 +142,17 @@ class _Work:
     shards: Sequence[Shard]
     previous: PreviousCredit
     settings: CreditSettings
+    past: IterationPast | None
 
-    def credit_batch(self, pieces: Sequence[Piece]) -> _Done:
+    def credit_batch(self, number: int, pieces: Sequence[Piece]) -> _Done:
         """Build the graph of a batch, and compute every column and table."""
         assembly = assemble(
             pa.concat_tables([piece.steps for piece in pieces]),
             invalid_action_penalty=self.settings.invalid_action_penalty,
         )
+        if self.past:
+            past = self.past.of_batch(number, assembly)
+            assembly = replace(assembly, batch=replace(assembly.batch, past=past))
         kept = self.previous.read(self.shards, pieces)
         columns = common_columns(assembly.batch)
         columns |= estimator_columns(assembly.batch, self.settings.estimators)
@@ -160,23 +185,17 @@ def _put(
         start = stop
 
 
-def _configuration(settings: CreditSettings, fingerprint: str) -> dict[str, Any]:
+def _configuration(settings: CreditSettings, mark: str) -> dict[str, Any]:
     """Return, per estimator, all that its columns depend on."""
     return {
         name: {
             "options": options_as_json(options),
             "merge": "exact",
             "invalid_action_penalty": settings.invalid_action_penalty,
-            "steps": fingerprint,
+            "steps": mark,
         }
         for name, options in settings.estimators.items()
     }
-
-
-def _fingerprint(shards: Sequence[Shard], plan: Plan) -> str:
-    """Return a hash of the step shards' names and lengths: step shards never change otherwise."""
-    rows = {shard.path.name: count for shard, count in zip(shards, plan.num_rows, strict=True)}
-    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _check(settings: CreditSettings) -> None:

@@ -13,6 +13,8 @@ from graphcredit.credit.estimators.grpo import Grpo
 from graphcredit.credit.estimators.hgpo import Hgpo
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
+from graphcredit.credit.estimators.sapo import Sapo
+from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.options import options_from_text
 from graphcredit.store.errors import OptionError
 
@@ -70,6 +72,20 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=GraphGpo,
         writes=("step_reward", *_BOTH),
         paper="GraphGPO, Eq. 3-8",
+    ),
+    Estimator(
+        name="spo3",
+        options=Spo3,
+        writes=("step_reward", "step_advantage", "advantage"),
+        reads=("logged_at",),
+        paper="3SPO, Eq. 1-4",
+    ),
+    Estimator(
+        name="sapo",
+        options=Sapo,
+        writes=("step_reward", *_BOTH),
+        reads=("thought",),
+        paper="SAPO, Eq. 4-14",
     ),
     Estimator(
         name="g2po",

@@ -80,6 +80,11 @@ class Store:
         """Return where the graph tables of an iteration go."""
         return self._partition("graph", run_id, iteration)
 
+    def history_path(self, run_id: str) -> Path:
+        """Return where the counts of a run's states are."""
+        check_name("run_id", run_id)
+        return self.root / "history" / f"run_id={run_id}" / "state_scores.parquet"
+
     def runs(self) -> list[str]:
         """Return the runs that have step shards, sorted."""
         return sorted(name for name, _ in _partitions(self.root / "steps", "run_id"))

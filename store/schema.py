@@ -138,7 +138,7 @@ EDGE_COLUMNS: tuple[Column, ...] = (
 
 STATE_SCORE_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "the task"),
-    _column("state", _STRING, "the state"),
+    _nullable("state", _STRING, "the state; null for the goal of the task"),
     _column("num_total", _INT, "trajectories that passed the state"),
     _column("num_success", _INT, "successful ones among them"),
     _column("score", _DOUBLE, "3SPO's score S of the state"),

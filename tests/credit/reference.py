@@ -279,6 +279,65 @@ def g2po(
     return {key: episode[key[0]] + step_weight * (siblings[key] + everyone[key]) for key in keys}
 
 
+def spo3(
+    iterations: list[list[Step]],
+    *,
+    alpha: float = 1.0,
+    xi: int = 10,
+    zeta: float = 0.1,
+    omega_k: float = 0.1,
+    normalize: str = "std",
+) -> list[dict[Key, float]]:
+    """Return the advantages of each iteration of a run, one trajectory after the other."""
+    total: dict[Any, int] = defaultdict(int)
+    success: dict[Any, int] = defaultdict(int)
+    num_ended = 0
+    advantages: list[dict[Key, float]] = []
+    for rows in iterations:
+        groups = groups_of(rows)
+        rewards: dict[str, dict[tuple[str, int], float]] = {task: {} for task in groups}
+        ended = sorted(
+            (steps[-1]["logged_at"], name, task)
+            for task, group in groups.items()
+            for name, steps in group.trajectories.items()
+        )
+        for _, name, task in ended:
+            group = groups[task]
+            steps = group.trajectories[name]
+
+            def score(node: Any, task: str = task, num_ended: int = num_ended) -> float:
+                n, k = total[task, node], success[task, node]
+                p = k / (n + EPSILON)
+                if n == 0:
+                    return 1.0
+                if n - k >= xi and p <= zeta:
+                    return 0.0
+                return math.exp(-alpha * math.log(1 + num_ended) * p)
+
+            for index, step in enumerate(steps):
+                state, target = step["state"], group.target(name, index)
+                w = 0.5 * math.exp(-omega_k * total[task, state])
+                is_won = index == len(steps) - 1 and group.ok(name)
+                rewards[task][name, index] = (
+                    w * (target != state)
+                    + (0.5 - w) * (score(state) - score(target))
+                    + 0.5 * is_won
+                )
+            passed = {step["state"] for step in steps} | {group.target(name, len(steps) - 1)}
+            for node in passed:
+                total[task, node] += 1
+                success[task, node] += group.ok(name)
+            num_ended += 1
+        advantages.append(
+            {
+                (task, *key): value
+                for task, group in groups.items()
+                for key, value in state_part(group, rewards[task], normalize).items()
+            }
+        )
+    return advantages
+
+
 ESTIMATORS = {
     "grpo": grpo,
     "rloo": rloo,
@@ -292,6 +351,8 @@ ESTIMATORS = {
 
 def advantages(rows: list[Step], name: str, **options: Any) -> dict[Key, float]:
     """Return {(task, trajectory, step): advantage} of every step of a complete trajectory."""
+    if name == "spo3":
+        return spo3([rows], **options)[0]
     return {
         (task, trajectory, index): value
         for task, group in groups_of(rows).items()

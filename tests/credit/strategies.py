@@ -1,8 +1,11 @@
 """Random small logs for hypothesis: loops, dead ends, aliased goals, invalid and costly steps."""
 
+from datetime import timedelta
 from typing import Any
 
 from hypothesis import strategies as st
+
+from tests.worlds import START
 
 STATES = ["", "A", "B", "C", "Ä 🍎", "won"]
 REWARDS = [0.0, 1.0, -0.1, 10.0, 0.3]
@@ -15,6 +18,7 @@ def trajectory(draw: st.DrawFn, task: str, name: str) -> list[dict[str, Any]]:
     length = draw(st.integers(1, 6))
     states = draw(st.lists(st.sampled_from(STATES), min_size=length + 1, max_size=length + 1))
     success = draw(st.booleans())
+    start = draw(st.integers(0, 9))
     rows = [
         {
             "task_id": task,
@@ -29,6 +33,7 @@ def trajectory(draw: st.DrawFn, task: str, name: str) -> list[dict[str, Any]]:
             "terminated": False,
             "truncated": False,
             "success": None,
+            "logged_at": START + timedelta(seconds=start + index),
         }
         for index in range(length)
     ]

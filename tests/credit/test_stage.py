@@ -160,6 +160,7 @@ def test_what_is_counted_in_the_worked_example(tmp_path: Path):
 
 def test_shards_rows_and_batches_change_no_number(tmp_path: Path):
     rows = [step for t in range(7) for step in worked_example(f"task-{t}")]
+    rows = step_table(rows).to_pylist()  # so that each step has its own time, wherever it is put
     expected = write_store(tmp_path / "one", rows)
     run(expected)
     by_key = {(r["trajectory_id"], r["state_id"]): r for r in read_credit(expected)}

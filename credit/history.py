@@ -1,0 +1,130 @@
+"""Counts per (task, state) over the trajectories of a run: `history/` on disk.
+
+The counts are kept in DuckDB, which joins them with a batch's nodes and spills to disk where they
+outgrow memory. The goal of a task is counted like a state; its `state` is null.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.credit.arrays import Ints
+from graphcredit.credit.estimators.spo3 import Spo3
+from graphcredit.credit.options import options_as_json
+from graphcredit.store.atomic import write_table
+from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS, arrow_schema
+from graphcredit.store.shards import open_parquet
+
+_SCHEMA = arrow_schema(STATE_SCORE_COLUMNS)
+
+
+class RunHistory:
+    """How often the states of a run's tasks were passed, over the iterations added so far."""
+
+    def __init__(self) -> None:
+        self.iterations: dict[int, str] = {}
+        """The iterations that are counted, each with the fingerprint of its step shards."""
+        self.num_trajectories = 0
+        """Complete trajectories that are counted."""
+        self._counts = duckdb.connect(":memory:")
+        self._counts.execute(
+            "CREATE TABLE counts "
+            "(task_id VARCHAR, state VARCHAR, num_total BIGINT, num_success BIGINT)"
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> "RunHistory":
+        """Read what `save` wrote; an empty history where there is no file."""
+        history = cls()
+        if path.exists():
+            with open_parquet(path) as file:
+                table = file.read(columns=["task_id", "state", "num_total", "num_success"])
+                made_by = json.loads(file.schema_arrow.metadata[CONFIGURATION_KEY])
+            history._insert(table)
+            history.iterations = {int(key): value for key, value in made_by["steps"].items()}
+            history.num_trajectories = made_by["num_trajectories"]
+        return history
+
+    def covers_only(self, iterations: Mapping[int, str]) -> bool:
+        """Return whether everything counted is among these iterations, unchanged since."""
+        return self.iterations.items() <= iterations.items()
+
+    def add(
+        self, iteration: int, fingerprint: str, counts: pa.Table, num_trajectories: int
+    ) -> None:
+        """Count an iteration.
+
+        Args:
+            iteration: Its number.
+            fingerprint: Of its step shards.
+            counts: `task_id, state, num_total, num_success`; a pair may stand there repeatedly.
+            num_trajectories: Its complete trajectories.
+        """
+        self._insert(counts)
+        self.iterations[iteration] = fingerprint
+        self.num_trajectories += num_trajectories
+
+    def look_up(self, task_ids: pa.Array, states: pa.Array) -> tuple[Ints, Ints]:
+        """Return n and k of (task, state) pairs.
+
+        Args:
+            task_ids: [n] the task of each.
+            states: [n] its text; null for the task's goal.
+
+        Returns:
+            [n] trajectories that passed it, and [n] the successful ones.
+        """
+        wanted = pa.table({"row": np.arange(len(states)), "task_id": task_ids, "state": states})
+        self._counts.register("wanted", wanted)
+        found = self._counts.execute(
+            """
+            SELECT wanted.row, sum(num_total)::BIGINT, sum(num_success)::BIGINT
+            FROM wanted JOIN counts ON wanted.task_id = counts.task_id
+                AND wanted.state IS NOT DISTINCT FROM counts.state
+            GROUP BY wanted.row
+            """
+        ).fetchnumpy()
+        self._counts.unregister("wanted")
+        row, *sums = found.values()
+        num_total, num_success = (np.zeros(len(states), np.int64) for _ in range(2))
+        num_total[row], num_success[row] = sums
+        return num_total, num_success
+
+    def save(self, path: Path, options: Spo3) -> None:
+        """Write the counts, with the score of each state and the rollouts to allocate there."""
+        table = self._counts.sql(
+            """
+            SELECT task_id, state, sum(num_total)::INTEGER AS num_total,
+                   sum(num_success)::INTEGER AS num_success
+            FROM counts GROUP BY ALL ORDER BY ALL
+            """
+        ).to_arrow_table()
+        assert table is not None, "a SELECT has a result"
+        num_total = table["num_total"].to_numpy().astype(np.int64)
+        num_success = table["num_success"].to_numpy().astype(np.int64)
+        ended = np.full(len(num_total), self.num_trajectories)
+        score = options.score(num_total, num_success, ended)
+        table = table.append_column("score", pa.array(score))
+        rollouts = pa.array(options.num_rollouts(score), pa.int32())
+        table = table.append_column("num_rollouts", rollouts).cast(_SCHEMA)
+        metadata = {**_SCHEMA.metadata, CONFIGURATION_KEY: json.dumps(self._made_by(options))}
+        write_table(table.replace_schema_metadata(metadata), path)
+
+    def _made_by(self, options: Spo3) -> dict[str, Any]:
+        return {
+            "options": options_as_json(options),
+            "steps": self.iterations,
+            "num_trajectories": self.num_trajectories,
+        }
+
+    def _insert(self, counts: pa.Table) -> None:
+        self._counts.register("delta", counts)
+        self._counts.execute(
+            "INSERT INTO counts SELECT task_id, state, num_total, num_success FROM delta"
+        )
+        self._counts.unregister("delta")

@@ -1,0 +1,48 @@
+"""What had happened in a run before each trajectory ended: all that 3SPO may know."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcredit.credit.arrays import Bools, Ints, factorise
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Past:
+    """The order in which trajectories ended, and counts over the iterations before this one."""
+
+    num_ended_before: Ints
+    """[num_trajectories] complete trajectories of the run that ended earlier, by iteration, time
+    of the last step and trajectory id."""
+    num_total: Ints
+    """[num_nodes] trajectories of earlier iterations that passed the node's state."""
+    num_success: Ints
+    """[num_nodes] successful ones among them."""
+
+
+def count_passes(
+    *,
+    trajectory_of_step: Ints,
+    state_of_step: Ints,
+    target_of_step: Ints,
+    is_success: Bools,
+    num_nodes: int,
+) -> tuple[Ints, Ints]:
+    """Count for each node the trajectories that passed it, and the successful ones among them.
+
+    Args:
+        trajectory_of_step: [num_steps].
+        state_of_step: [num_steps] node each step leaves.
+        target_of_step: [num_steps] node it leads to.
+        is_success: [num_trajectories].
+        num_nodes: Nodes of all groups together.
+
+    Returns:
+        Two arrays [num_nodes].
+    """
+    owner = trajectory_of_step * num_nodes
+    _, pairs = factorise(np.concatenate([owner + state_of_step, owner + target_of_step]))
+    trajectory, node = np.divmod(pairs, max(num_nodes, 1))
+    num_total = np.bincount(node, minlength=num_nodes)
+    num_success = np.bincount(node[is_success[trajectory]], minlength=num_nodes)
+    return num_total, num_success

@@ -1,0 +1,182 @@
+"""The iterations of a run in order, so that each trajectory is credited with its past alone.
+
+Whether iterations arrive one by one or a whole run is credited at once, the counts are those of the
+iterations before: they come from `history/` where it has exactly these, and are counted again from
+the steps where it has not.
+"""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphcredit.credit.arrays import Ints
+from graphcredit.credit.assembly import Assembly
+from graphcredit.credit.estimators.spo3 import Spo3
+from graphcredit.credit.history import RunHistory
+from graphcredit.credit.past import Past, count_passes
+from graphcredit.credit.plan import Plan, fingerprint, plan_batches, read_batches
+from graphcredit.credit.states import Nodes, exact_nodes
+from graphcredit.credit.trajectories import COLUMNS, Steps, complete_trajectories
+from graphcredit.store.layout import Shard, Store
+
+
+class Timeline:
+    """The past of a run, moved on iteration by iteration."""
+
+    def __init__(self, store: Store, run_id: str, options: Spo3, batch_rows: int) -> None:
+        self._store, self._run_id, self._options = store, run_id, options
+        self._batch_rows = batch_rows
+        self._path = store.history_path(run_id)
+        self._history: RunHistory | None = None
+        self._present = {
+            number: fingerprint(shards)
+            for number in store.iterations(run_id)
+            if (shards := store.shards(run_id, number))
+        }
+
+    def enter(self, iteration: int, shards: Sequence[Shard], plan: Plan) -> "IterationPast":
+        """Return the past of an iteration's trajectories.
+
+        Iterations are entered in ascending order; those between are counted on the way.
+        """
+        history = self._before(iteration)
+        scan = _scan(shards, plan)
+        past = IterationPast(scan=scan, history=history)
+        self._entered = (iteration, fingerprint(shards, plan.num_rows), scan)
+        return past
+
+    def leave(self) -> None:
+        """Count the iteration that was entered last."""
+        iteration, steps, scan = self._entered
+        assert self._history is not None
+        self._history.add(iteration, steps, scan.counts, scan.num_trajectories)
+
+    def finish(self) -> None:
+        """Write the counts after the last iteration of the run to `history/`."""
+        on_disk = RunHistory.load(self._path)
+        if on_disk.iterations == self._present:
+            on_disk.save(self._path, self._options)
+            return
+        self._before(max(self._present) + 1).save(self._path, self._options)
+
+    def _before(self, iteration: int) -> RunHistory:
+        """Return the counts over all iterations before one."""
+        earlier = {number: mark for number, mark in self._present.items() if number < iteration}
+        history = self._history or RunHistory.load(self._path)
+        if not history.covers_only(earlier):
+            history = RunHistory()
+        for number in sorted(earlier.keys() - history.iterations.keys()):
+            shards = self._store.shards(self._run_id, number)
+            scan = _scan(shards, plan_batches(shards, self._batch_rows))
+            history.add(number, earlier[number], scan.counts, scan.num_trajectories)
+        self._history = history
+        return history
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Scan:
+    """What the trajectories of an iteration add to the past of later ones."""
+
+    num_ended_before: list[Ints]
+    """For each batch, [num_trajectories] how many of this iteration ended earlier."""
+    counts: pa.Table
+    """`task_id, state, num_total, num_success`, the goal with a null state."""
+    num_trajectories: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IterationPast:
+    """The past of one iteration."""
+
+    scan: _Scan
+    history: RunHistory
+
+    def of_batch(self, number: int, assembly: Assembly) -> Past:
+        """Return the past of a batch's trajectories and nodes."""
+        task_ids, states = _names_of_nodes(assembly.steps, assembly.nodes)
+        num_total, num_success = self.history.look_up(task_ids, states)
+        earlier = self.history.num_trajectories
+        return Past(
+            num_ended_before=self.scan.num_ended_before[number] + earlier,
+            num_total=num_total,
+            num_success=num_success,
+        )
+
+
+def past_without_history(table: pa.Table, assembly: Assembly) -> Past:
+    """Return the past of a table's trajectories, as if nothing had happened before the first.
+
+    Args:
+        table: What `assembly` was made of, with `logged_at`.
+        assembly: The batch.
+    """
+    nothing = np.zeros(assembly.batch.num_nodes, np.int64)
+    rank = _rank(_ends(table, assembly.steps))
+    return Past(num_ended_before=rank, num_total=nothing, num_success=nothing)
+
+
+def _scan(shards: Sequence[Shard], plan: Plan) -> _Scan:
+    """Order the complete trajectories of an iteration by their end, and count what they passed."""
+    ends: list[pa.Table] = []
+    counts: list[pa.Table] = []
+    for pieces in read_batches(shards, plan, (*COLUMNS, "logged_at")):
+        table = pa.concat_tables([piece.steps for piece in pieces])
+        steps, _ = complete_trajectories(table)
+        ends.append(_ends(table, steps))
+        counts.append(_counts(steps, exact_nodes(steps)))
+    rank = _rank(pa.concat_tables(ends))
+    return _Scan(
+        num_ended_before=np.split(rank, np.cumsum([table.num_rows for table in ends])[:-1]),
+        counts=pa.concat_tables(counts),
+        num_trajectories=len(rank),
+    )
+
+
+def _rank(ends: pa.Table) -> Ints:
+    """Return for each trajectory how many ended before it."""
+    keys = [(name, "ascending") for name in ends.column_names]
+    rank = np.empty(ends.num_rows, np.int64)
+    rank[pc.sort_indices(ends, keys).to_numpy()] = np.arange(ends.num_rows)
+    return rank
+
+
+def _ends(table: pa.Table, steps: Steps) -> pa.Table:
+    last = table.take(steps.row[steps.trajectory_start[1:] - 1])
+    text = {name: last[name].cast(pa.string()) for name in ("trajectory_id", "task_id")}
+    return pa.table({"logged_at": last["logged_at"], **text})
+
+
+def _counts(steps: Steps, nodes: Nodes) -> pa.Table:
+    lengths = np.diff(steps.trajectory_start)
+    num_total, num_success = count_passes(
+        trajectory_of_step=np.repeat(np.arange(len(lengths)), lengths),
+        state_of_step=nodes.state_of_step,
+        target_of_step=nodes.target_of_step,
+        is_success=steps.is_success[steps.trajectory_start[1:] - 1],
+        num_nodes=int(nodes.node_start[-1]),
+    )
+    task_ids, states = _names_of_nodes(steps, nodes)
+    return pa.table(
+        {
+            "task_id": task_ids,
+            "state": states,
+            "num_total": num_total,
+            "num_success": num_success,
+        }
+    )
+
+
+def _names_of_nodes(steps: Steps, nodes: Nodes) -> tuple[pa.Array, pa.Array]:
+    """Return the task and the text of each node; the text of a goal is null."""
+    num_groups = len(nodes.goal_of_group)
+    group = np.repeat(np.arange(num_groups), np.diff(nodes.node_start))
+    first_step = np.unique(nodes.group_of_step, return_index=True)[1]
+    tasks = steps.task_texts.take(pa.array(steps.task[first_step][group]))
+    text = pa.array(nodes.text_of_node, mask=nodes.text_of_node < 0)
+    return tasks, steps.state_texts.take(text)

@@ -1,0 +1,151 @@
+"""3SPO over several iterations: the past, and nothing but the past."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store
+from tests.credit import reference
+from tests.credit.strategies import logs
+from tests.worlds import step_table, trajectory, worked_example, write_store
+
+Rows = list[dict[str, Any]]
+
+
+def _credit(store: Store, iteration: int | None = None, *options: str, rows: int = 1 << 17) -> None:
+    wanted = CreditSettings(estimators=configure(["spo3"], options), batch_rows=rows)
+    assign_credit(store, wanted, iteration=iteration)
+
+
+def _advantages(store: Store) -> list[list[float | None]]:
+    """Return the advantages of every iteration, in row order."""
+    tables = [pq.ParquetFile(shard.credit_path).read() for shard in store.shards()]
+    return [table["spo3_advantage"].to_pylist() for table in tables]
+
+
+def _expected(iterations: list[Rows]) -> list[list[float | None]]:
+    full = [step_table(rows).to_pylist() for rows in iterations]
+    return [
+        [found.get((r["task_id"], r["trajectory_id"], r["step_index"])) for r in rows]
+        for rows, found in zip(full, reference.spo3(full), strict=True)
+    ]
+
+
+def _write(root: Path, iterations: list[Rows]) -> Store:
+    for number, rows in enumerate(iterations):
+        store = write_store(root, rows, iteration=number)
+    return store
+
+
+def _assert_same(found: list[list[float | None]], expected: list[list[float | None]]) -> None:
+    for mine, theirs in zip(found, expected, strict=True):
+        for one, other in zip(mine, theirs, strict=True):
+            assert one == (other if other is None else pytest.approx(other, rel=1e-5, abs=1e-6))
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(iterations=st.lists(logs(), min_size=1, max_size=3), batch_rows=st.sampled_from([1, 1000]))
+def test_a_whole_run_agrees_with_the_reference(
+    tmp_path_factory: pytest.TempPathFactory, iterations: list[Rows], batch_rows: int
+):
+    store = _write(tmp_path_factory.mktemp("run") / "s", iterations)
+    _credit(store, rows=batch_rows)
+    _assert_same(_advantages(store), _expected(iterations))
+
+
+def _three_iterations() -> list[Rows]:
+    return [
+        [*worked_example("t0"), *worked_example("t1")],
+        [*trajectory("v", "A a B b D"), *trajectory("w", "A c C d won", success=True)],
+        worked_example("t0"),
+    ]
+
+
+def test_iterations_one_by_one_and_at_once_give_the_same(tmp_path: Path):
+    iterations = _three_iterations()
+    at_once = _write(tmp_path / "at-once", iterations)
+    _credit(at_once)
+    one_by_one = tmp_path / "one-by-one"
+    for number, rows in enumerate(iterations):
+        store = write_store(one_by_one, rows, iteration=number)
+        _credit(store, number)
+    assert _advantages(store) == _advantages(at_once)
+    assert store.history_path("r0").read_bytes() == at_once.history_path("r0").read_bytes()
+    _assert_same(_advantages(store), _expected(iterations))
+
+
+def test_history_is_rebuilt_when_an_iteration_is_credited_again(tmp_path: Path):
+    store = _write(tmp_path / "s", _three_iterations())
+    _credit(store)
+    before, history = _advantages(store), store.history_path("r0").read_bytes()
+    _credit(store, 1)
+    assert _advantages(store) == before
+    assert store.history_path("r0").read_bytes() == history
+
+
+def test_an_iteration_in_the_middle_sees_those_before_it_that_were_never_credited(tmp_path: Path):
+    iterations = _three_iterations()
+    store = _write(tmp_path / "s", iterations)
+    _credit(store, 2)
+    (credited,) = [s for s in store.shards() if s.credit_path.exists()]
+    table = pq.ParquetFile(credited.credit_path).read()
+    _assert_same([table["spo3_advantage"].to_pylist()], _expected(iterations)[2:])
+
+
+def test_more_steps_in_an_old_iteration_are_counted_anew(tmp_path: Path):
+    iterations = _three_iterations()
+    store = _write(tmp_path / "s", iterations)
+    _credit(store)
+    late = trajectory("late", "A a B b D")
+    write_store(store.root, iterations[0], late, iteration=0)
+    _credit(store)
+    tables = [pq.ParquetFile(shard.credit_path).read() for shard in store.shards(iteration=2)]
+    changed = [step_table([*iterations[0], *late]).to_pylist(), *iterations[1:]]
+    _assert_same([tables[0]["spo3_advantage"].to_pylist()], _expected(changed)[2:])
+
+
+def test_the_counts_scores_and_rollouts_of_the_worked_example(tmp_path: Path):
+    store = _write(tmp_path / "s", [worked_example()])
+    _credit(store)
+    rows = pq.ParquetFile(store.history_path("r0")).read().to_pylist()
+    counts = {r["state"]: (r["num_total"], r["num_success"]) for r in rows}
+    assert counts == {"A": (3, 1), "B": (2, 1), "C": (2, 1), "D": (1, 0), None: (1, 1)}
+    scores = {row["state"]: row["score"] for row in rows}
+    # T = 4: S(A) = 4^(-1/3), S(B) = 4^(-1/2); nobody won from D, but too few tried.
+    assert scores["A"] == pytest.approx(4 ** (-1 / 3), rel=1e-5)
+    assert scores["B"] == pytest.approx(0.5, rel=1e-5)
+    assert scores["D"] == 1.0
+    assert {row["state"]: row["num_rollouts"] for row in rows} == {
+        "A": 6,  # ⌈8 · 0.63⌉
+        "B": 5,  # ⌈8 · 0.5000003⌉: p = 1 / (2 + 1e-6) is a little less than a half
+        "C": 5,
+        "D": 8,
+        None: 3,
+    }
+
+
+def test_a_state_that_failed_too_often_is_intractable(tmp_path: Path):
+    failures = [s for i in range(10) for s in trajectory(f"f{i}", "A a B")]
+    store = _write(tmp_path / "s", [failures])
+    _credit(store)
+    rows = pq.ParquetFile(store.history_path("r0")).read().to_pylist()
+    assert {(row["state"], row["score"], row["num_rollouts"]) for row in rows} == {
+        ("A", 0.0, 0),
+        ("B", 0.0, 0),
+    }
+
+
+def test_options_change_the_scores_on_disk(tmp_path: Path):
+    store = _write(tmp_path / "s", [worked_example()])
+    _credit(store)
+    _credit(store, None, "spo3.g_max=2")
+    rows = pq.ParquetFile(store.history_path("r0")).read().to_pylist()
+    assert {row["state"]: row["num_rollouts"] for row in rows}["D"] == 2

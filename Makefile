@@ -29,7 +29,7 @@ format: .venv/installed
 
 .venv/installed: .venv/requirements $(FOLDERS)
 	$(BIN)/python -m pip install --quiet --config-settings editable_mode=strict \
-		--constraint constraints.txt --editable ".[play,dev]"
+		--constraint constraints.txt --editable ".[play,er,dev]"
 	touch $@
 
 clean:

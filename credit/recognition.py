@@ -1,0 +1,88 @@
+"""Which of many names a text has, as whole words, in one pass over the text.
+
+Case and white space do not matter, nor whether an accented letter is one code point or two. Every
+name that stands there counts, one inside another too: "New York City" has "New York" and "York".
+"""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from graphcredit.store.errors import MissingDependencyError
+
+_WITHOUT_SPACES = (
+    "CJK ",
+    "HIRAGANA ",
+    "KATAKANA ",
+    "THAI ",
+    "LAO ",
+    "KHMER ",
+    "MYANMAR ",
+    "TIBETAN ",
+)
+"""How Unicode names the characters of scripts that put no spaces between words."""
+
+
+def fold(text: str) -> str:
+    """Return a text as it is compared: case-folded, with single spaces, in one Unicode form."""
+    if text.isascii():
+        return " ".join(text.lower().split())
+    folded = unicodedata.normalize("NFD", text).casefold()
+    return " ".join(unicodedata.normalize("NFC", folded).split())
+
+
+class NameFinder:
+    """Finds the names of one task's entities."""
+
+    def __init__(self, names: Iterable[tuple[str, int]]) -> None:
+        """Build the automaton.
+
+        Args:
+            names: A name and what it stands for. One name may stand for several things, a thing
+                may have several names, and an empty name is found nowhere.
+
+        Raises:
+            MissingDependencyError: The extra `er` is not installed.
+        """
+        meanings: dict[str, list[int]] = {}
+        for name, meaning in names:
+            meanings.setdefault(fold(name), []).append(meaning)
+        meanings.pop("", None)
+        self._meanings: Sequence[list[int]] = list(meanings.values())
+        try:
+            from ahocorasick_rs import AhoCorasick
+        except ImportError:
+            raise MissingDependencyError(
+                "recognising entities needs the package 'ahocorasick-rs', which is not installed: "
+                "pip install 'graphcredit[er]'"
+            ) from None
+        self._automaton = AhoCorasick(meanings)
+
+    def find(self, text: str) -> list[int]:
+        """Return what the names in a text stand for, each once, ascending."""
+        folded = fold(text)
+        found = {
+            pattern
+            for pattern, start, end in self._automaton.find_matches_as_indexes(
+                folded, overlapping=True
+            )
+            if _is_boundary(folded, start) and _is_boundary(folded, end)
+        }
+        return sorted({meaning for pattern in found for meaning in self._meanings[pattern]})
+
+
+def _is_boundary(text: str, position: int) -> bool:
+    """Whether a word may end or begin between the two characters at a position."""
+    if position in (0, len(text)):
+        return True
+    return not (_joins(text[position - 1]) and _joins(text[position]))
+
+
+@lru_cache(maxsize=1 << 14)
+def _joins(character: str) -> bool:
+    """Whether a character makes one word with another beside it."""
+    if character.isascii():
+        return character.isalnum() or character == "_"
+    if unicodedata.category(character)[0] not in "LMN":
+        return False
+    return not unicodedata.name(character, "").startswith(_WITHOUT_SPACES)

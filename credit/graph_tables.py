@@ -15,9 +15,9 @@ from graphcredit.credit.past import count_passes
 from graphcredit.store.schema import (
     EDGE_COLUMNS,
     EDGE_PARTS,
-    ESTIMATOR_NAMES,
     NODE_COLUMNS,
     arrow_schema,
+    split_estimator_column,
 )
 
 NODE_SCHEMA = arrow_schema(NODE_COLUMNS)
@@ -25,8 +25,11 @@ NODE_SCHEMA = arrow_schema(NODE_COLUMNS)
 
 def edge_estimator_columns(credit_columns: Sequence[str]) -> list[str]:
     """Return those credit columns that the edge table has means of."""
-    averaged = [f"{name}_{part}" for name in ESTIMATOR_NAMES for part in EDGE_PARTS]
-    return [name for name in averaged if name in credit_columns]
+    return [
+        name
+        for name in credit_columns
+        if (split := split_estimator_column(name)) and split[1] in EDGE_PARTS
+    ]
 
 
 def edge_schema(credit_columns: Sequence[str]) -> pa.Schema:
@@ -118,7 +121,7 @@ def _node_texts(assembly: Assembly) -> tuple[Ints, Ints]:
     """Return [num_nodes] a representative text code, and how many distinct texts a node has."""
     batch, steps = assembly.batch, assembly.steps
     text = assembly.nodes.text_of_node.copy()
-    num_texts = np.ones(batch.num_nodes, np.int64)
+    num_texts = assembly.nodes.num_texts.copy()
     won = (batch.trajectory_start[1:] - 1)[batch.is_success]
     _, pairs = factorise(batch.target_of_step[won] * len(steps.state_texts) + steps.next_state[won])
     goal, goal_text = np.divmod(pairs, max(len(steps.state_texts), 1))

@@ -12,12 +12,8 @@ from numpy.typing import NDArray
 
 from graphcredit.credit.plan import Piece
 from graphcredit.store.layout import Shard
-from graphcredit.store.schema import (
-    CONFIGURATION_KEY,
-    CREDIT_COLUMNS,
-    ESTIMATOR_NAMES,
-    ESTIMATOR_PARTS,
-)
+from graphcredit.store.errors import SchemaError
+from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS, split_estimator_column
 from graphcredit.store.shards import conform, open_parquet
 
 _KEY_COLUMNS = CREDIT_COLUMNS[:2]
@@ -50,7 +46,7 @@ class PreviousCredit:
         configuration: dict[str, Any] = {}
         found: set[str] = set()
         mixed: set[str] = set()
-        present = [shard for shard in shards if shard.credit_path.exists()]
+        present, notices = _readable(shards)
         for shard in present:
             names, made_by = _describe(shard.credit_path)
             found |= names
@@ -58,16 +54,12 @@ class PreviousCredit:
                 name for name in made_by if configuration.get(name, made_by[name]) != made_by[name]
             }
             configuration |= made_by
-        kept = [name for name in ESTIMATOR_NAMES if name not in replaced]
-        columns = tuple(
-            f"{name}_{part}"
-            for name in kept
-            for part in ESTIMATOR_PARTS
-            if f"{name}_{part}" in found
-        )
+        owners = {column: split[0] for column in found if (split := split_estimator_column(column))}
+        kept = sorted(set(owners.values()) - set(replaced))
+        columns = tuple(sorted(column for column, owner in owners.items() if owner in kept))
         configuration = {name: configuration[name] for name in kept if name in configuration}
         matching = {shard.credit_path for shard in present if columns and _same_rows(shard)}
-        notices = tuple(
+        notices += tuple(
             f"{shard.credit_path} does not have the rows of its step shard: its columns of other "
             "estimators are not kept"
             for shard in present
@@ -116,6 +108,21 @@ class PreviousCredit:
             present = [name for name in self.columns if name in file.schema_arrow.names]
             table = file.read(columns=present)
         return nulls | {name: table[name].to_numpy().astype(np.float32) for name in present}
+
+
+def _readable(shards: Sequence[Shard]) -> tuple[list[Shard], tuple[str, ...]]:
+    """Return the shards that have credit, and a notice for each whose credit is damaged."""
+    present: list[Shard] = []
+    notices: list[str] = []
+    for shard in shards:
+        if not shard.credit_path.exists():
+            continue
+        try:
+            open_parquet(shard.credit_path).close()
+            present.append(shard)
+        except SchemaError as error:
+            notices.append(f"what it held is not kept, it is written anew: {error}")
+    return present, tuple(notices)
 
 
 def _describe(path: Path) -> tuple[set[str], dict[str, Any]]:

@@ -39,7 +39,7 @@ def atomic_path(path: Path) -> Generator[Path]:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table as Parquet, the way `DATA.md` asks for; see `write_table_unsynced`.
+    """Write a table as Parquet, the way docs/store.md asks for; see `write_table_unsynced`.
 
     The file appears under its name only when it is complete and on disk.
     """
@@ -60,7 +60,7 @@ def write_table_unsynced(table: pa.Table, path: Path) -> None:
 
 
 def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """Open a Parquet file for tables of one schema, written the way `DATA.md` asks for.
+    """Open a Parquet file for tables of one schema, written the way docs/store.md asks for.
 
     A reader gets plain text columns: whether the writer held a dictionary is not its business.
     """

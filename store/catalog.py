@@ -1,6 +1,7 @@
 """The catalog: the store's views, for any DuckDB."""
 
 import time
+from dataclasses import replace
 from typing import cast
 
 import duckdb
@@ -8,16 +9,27 @@ import pyarrow as pa
 
 from graphcredit.store.atomic import atomic_path
 from graphcredit.store.errors import QueryRefusedError, SchemaError
-from graphcredit.store.layout import Store
+from graphcredit.store.layout import Store, check_name
 from graphcredit.store.sandbox import QueryResult
-from graphcredit.store.views import BASE_VIEWS, DERIVED_VIEWS, base_view_sql, parquet_source
+from graphcredit.store.views import (
+    ANY_ITERATION,
+    BASE_VIEWS,
+    DERIVED_VIEWS,
+    base_view_sql,
+    parquet_source,
+)
 
 Connection = duckdb.DuckDBPyConnection
 """For the annotations of those who may not import duckdb."""
 
 
-def connect(store: Store) -> Connection:
+def connect(store: Store, *, run_id: str | None = None, iteration: int | None = None) -> Connection:
     """Return an in-memory DuckDB connection with the store's views, for SQL that is trusted.
+
+    Args:
+        store: The store.
+        run_id: The views hold only this run; files of others are not opened.
+        iteration: The same for an iteration.
 
     Raises:
         SchemaError: A file cannot be read.
@@ -25,7 +37,7 @@ def connect(store: Store) -> Connection:
     connection = duckdb.connect(":memory:")
     try:
         connection.execute("SET TimeZone='UTC'")
-        _create_views(connection, store)
+        _create_views(connection, store, run_id, iteration)
     except BaseException:
         connection.close()
         raise
@@ -81,12 +93,23 @@ def rebuild_catalog(store: Store) -> None:
         _create_views(connection, store)
 
 
-def _create_views(connection: Connection, store: Store) -> None:
+def _create_views(
+    connection: Connection, store: Store, run_id: str | None = None, iteration: int | None = None
+) -> None:
+    run = "run_id=*" if run_id is None else f"run_id={check_name('run_id', run_id)}"
+    folders = _iteration_folders(store, run_id, iteration)
     try:
         for view in BASE_VIEWS:
-            source = parquet_source(store.root, view)
-            found = connection.sql(f"SELECT * FROM {source}").columns if view.optional else []
-            sql = base_view_sql(view.all_columns(found), [source])
+            patterns = {
+                view.pattern.replace("run_id=*", run).replace(ANY_ITERATION, folder)
+                for folder in folders
+            }
+            sources = [
+                parquet_source(store.root, replace(view, pattern=pattern))
+                for pattern in sorted(patterns)
+            ]
+            found = _columns_of(connection, sources) if view.parts else []
+            sql = base_view_sql(view.all_columns(found), sources)
             connection.execute(f"CREATE VIEW {view.name} AS {sql}")
         for name, sql in DERIVED_VIEWS.items():
             connection.execute(f"CREATE VIEW {name} AS {sql}")
@@ -96,3 +119,17 @@ def _create_views(connection: Connection, store: Store) -> None:
             f"the views of {store.root} read every shard, and one cannot be read: {reason}. "
             "`graphcredit check STORE` names all such, and `--quarantine` moves them aside."
         ) from error
+
+
+def _iteration_folders(store: Store, run_id: str | None, iteration: int | None) -> set[str]:
+    """Return the names of the folders of an iteration: foreign writers may pad with less zeros."""
+    if iteration is None:
+        return {ANY_ITERATION}
+    found = {shard.path.parent.name for shard in store.shards(run_id, iteration)}
+    return found | {f"iteration={iteration:06d}"}
+
+
+def _columns_of(connection: Connection, sources: list[str]) -> list[str]:
+    return [
+        name for source in sources for name in connection.sql(f"SELECT * FROM {source}").columns
+    ]

@@ -13,12 +13,17 @@ import pyarrow.parquet as pq
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.files import TableFile
 from graphcredit.store.rules import FILE_RULES
-from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS, Column
+from graphcredit.store.schema import (
+    CONFIGURATION_KEY,
+    CREDIT_COLUMNS,
+    Column,
+    split_estimator_column,
+)
 from graphcredit.store.shards import conform, open_parquet
 from graphcredit.store.views import BASE_VIEWS
 from graphcredit.store.violations import SHOWN_ROWS, Violation
 
-_OPTIONAL = {view.name: frozenset(view.optional) for view in BASE_VIEWS}
+_PARTS = {view.name: view.parts for view in BASE_VIEWS}
 
 
 def check_columns(file: TableFile) -> list[Violation]:
@@ -60,14 +65,15 @@ def _column_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violati
             found.append(violation("columns", file, f"{count} columns {name!r}"))
     if found:
         return found
-    optional = _OPTIONAL.get(file.kind, frozenset())
+    parts = _PARTS.get(file.kind, ())
     for column in file.columns:
         if column.name in schema.names:
             found += _type_violations(file, parquet, column)
         elif not column.nullable:
             found.append(violation("columns", file, f"no column {column.name!r}"))
     for name in schema.names:
-        if name in optional:
+        split = split_estimator_column(name)
+        if split and split[1] in parts:
             column = Column(name=name, type=pa.float32(), nullable=True, meaning="")
             found += _type_violations(file, parquet, column)
         elif all(name != column.name for column in file.columns):

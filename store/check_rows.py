@@ -206,7 +206,8 @@ def _create_table_view(
     )
     columns = files[0].columns
     if kind == "credit":
-        columns = _CREDIT_VIEW.all_columns(_CREDIT_VIEW.optional)[len(_CREDIT_VIEW.partitions) :]
+        found = connection.sql(f"SELECT * FROM {source} LIMIT 0").columns
+        columns = _CREDIT_VIEW.all_columns(found)[len(_CREDIT_VIEW.partitions) :]
     sql = base_view_sql((*_PLACE, *columns), [source])
     if kind == "credit":
         has_credit = " OR ".join(f'"{c.name}" IS NOT NULL' for c in columns if c.nullable)

@@ -91,17 +91,6 @@ CREDIT_COLUMNS: tuple[Column, ...] = (
 )
 """Columns every credit shard has; null on the steps of incomplete trajectories."""
 
-ESTIMATOR_NAMES: tuple[str, ...] = (
-    "grpo",
-    "rloo",
-    "gigpo",
-    "hgpo",
-    "rewardflow",
-    "graphgpo",
-    "spo3",
-    "sapo",
-    "g2po",
-)
 ESTIMATOR_PARTS: tuple[str, ...] = (
     "step_reward",
     "step_advantage",
@@ -159,6 +148,18 @@ RELATION_COLUMNS: tuple[Column, ...] = (
     _column("relation", _STRING, "name of the relation"),
     _column("tail_id", _STRING, "entity it leads to"),
 )
+
+
+def split_estimator_column(name: str) -> tuple[str, str] | None:
+    """Return estimator and part of a `<estimator>_<part>` column; None for any other name.
+
+    Any estimator may write columns, known to this program or not.
+    """
+    for part in ESTIMATOR_PARTS:
+        estimator = name.removesuffix(f"_{part}")
+        if estimator not in ("", name):
+            return estimator, part
+    return None
 
 
 def arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:

@@ -15,17 +15,20 @@ from graphcredit.store.schema import (
     CREDIT_COLUMNS,
     EDGE_COLUMNS,
     EDGE_PARTS,
-    ESTIMATOR_NAMES,
     ESTIMATOR_PARTS,
     NODE_COLUMNS,
     PARTITION_COLUMNS,
     STATE_SCORE_COLUMNS,
     STEP_COLUMNS,
     Column,
+    split_estimator_column,
 )
 
 _RUN = PARTITION_COLUMNS[:1]
-_ITERATION_FOLDERS = "run_id=*/iteration=[0-9]*"
+ANY_ITERATION = "iteration=[0-9]*"
+"""The part of a pattern that stands for every iteration."""
+
+_ITERATION_FOLDERS = f"run_id=*/{ANY_ITERATION}"
 
 _DUCKDB_TYPES: dict[pa.DataType, str] = {
     pa.string(): "VARCHAR",
@@ -49,22 +52,17 @@ class BaseView:
     """Columns that come from the path; always first."""
     columns: tuple[Column, ...]
     """Columns that every file has, or that read as null where a file lacks them."""
-    optional: tuple[str, ...] = ()
-    """Float columns that the view has only if a file has them: one per estimator and part."""
+    parts: tuple[str, ...] = ()
+    """Parts whose `<estimator>_<part>` columns the view has where a file has them."""
 
     def all_columns(self, found: Iterable[str]) -> tuple[Column, ...]:
         """Return the columns of the view, given the names that were found in the files."""
-        names = set(found)
         estimators = [
             Column(name=name, type=pa.float32(), nullable=True, meaning="")
-            for name in self.optional
-            if name in names
+            for name in found
+            if (split := split_estimator_column(name)) and split[1] in self.parts
         ]
         return (*self.partitions, *self.columns, *estimators)
-
-
-def _estimator_columns(parts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"{name}_{part}" for name in ESTIMATOR_NAMES for part in parts)
 
 
 BASE_VIEWS: tuple[BaseView, ...] = (
@@ -79,7 +77,7 @@ BASE_VIEWS: tuple[BaseView, ...] = (
         pattern=f"credit/{_ITERATION_FOLDERS}/*.parquet",
         partitions=PARTITION_COLUMNS,
         columns=CREDIT_COLUMNS,
-        optional=_estimator_columns(ESTIMATOR_PARTS),
+        parts=ESTIMATOR_PARTS,
     ),
     BaseView(
         name="nodes",
@@ -92,7 +90,7 @@ BASE_VIEWS: tuple[BaseView, ...] = (
         pattern=f"graph/{_ITERATION_FOLDERS}/edges.parquet",
         partitions=PARTITION_COLUMNS,
         columns=EDGE_COLUMNS,
-        optional=_estimator_columns(EDGE_PARTS),
+        parts=EDGE_PARTS,
     ),
     BaseView(
         name="state_scores",
@@ -107,7 +105,7 @@ DERIVED_VIEWS: dict[str, str] = {
         SELECT steps.*, credit.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
         FROM steps LEFT JOIN credit USING (run_id, iteration, trajectory_id, step_index)
     """,
-    # Complete, as DATA.md defines it: the steps are 0 … T-1, each next_state is the following
+    # Complete, as docs/store.md defines it: the steps are 0 … T-1, each next_state is the following
     # state, and exactly the last step ends the episode and says whether it succeeded. The chain is
     # compared as two sets of hashes, links that are left and links that are entered, so that long
     # texts are neither sorted nor kept.
@@ -151,8 +149,8 @@ DERIVED_VIEWS: dict[str, str] = {
             count_if(NOT is_complete)::INTEGER AS num_incomplete,
             avg(success::INTEGER) FILTER (is_complete) AS success_rate,
             avg("return") FILTER (is_complete) AS mean_return,
-            min("return") FILTER (is_complete) = max("return") FILTER (is_complete)
-                AS is_degenerate,
+            max("return") FILTER (is_complete) - min("return") FILTER (is_complete)
+                <= 1e-12 * max(abs("return")) FILTER (is_complete) AS is_degenerate,
             sum(num_steps)::BIGINT AS num_steps
         FROM trajectories
         GROUP BY run_id, iteration, task_id

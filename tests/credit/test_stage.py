@@ -14,12 +14,14 @@ from graphcredit.credit.report import CreditReport
 from graphcredit.credit.stage import CreditSettings, assign_credit
 from graphcredit.credit.table import ESTIMATORS, configure
 from graphcredit.store import Store, open_store
+from graphcredit.store.catalog import connect
 from graphcredit.store.errors import InputError, OptionError, SchemaError
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS
 from tests.credit import reference
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
-ALL = tuple(row.name for row in ESTIMATORS)
+ALL = tuple(row.name for row in ESTIMATORS if row.name != "sapo")
+"""All that need nothing but steps; test_sapo.py brings the entities that SAPO needs."""
 
 
 def run(store: Store, *names: str, settings: tuple[str, ...] = (), **options: Any) -> CreditReport:
@@ -220,6 +222,29 @@ def test_kept_columns_that_are_older_than_the_steps_are_named(tmp_path: Path):
     rows = read_credit(store)
     assert rows[-1]["grpo_advantage"] is None
     assert rows[-1]["rloo_advantage"] is not None
+
+
+def test_columns_of_an_estimator_that_this_program_does_not_know_are_kept(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    run(store, "grpo")
+    path = store.shards()[0].credit_path
+    table = pq.ParquetFile(path).read()
+    own = pa.array(np.arange(8, dtype=np.float32))
+    pq.write_table(table.append_column("my_own_advantage", own), path)
+    run(store, "rloo")
+    assert [row["my_own_advantage"] for row in read_credit(store)] == list(range(8))
+    with connect(store) as connection:
+        assert connection.sql("SELECT sum(my_own_advantage) FROM enriched").fetchall() == [(28.0,)]
+
+
+def test_a_damaged_credit_shard_is_written_anew_and_named(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    run(store, "grpo")
+    path = store.shards()[0].credit_path
+    path.write_bytes(path.read_bytes()[:50])
+    report = run(store, "rloo")
+    assert [str(path) in notice for notice in report.notices] == [True]
+    assert read_credit(store)[0]["rloo_advantage"] == pytest.approx(10.05)
 
 
 def test_a_credit_shard_of_other_rows_is_not_kept_and_named(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""The views have the schema's columns and types, and say what DATA.md says."""
+"""The views have the schema's columns and types, and say what docs/store.md says."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -138,7 +138,7 @@ def test_what_breaks_the_definition_is_not_complete(tmp_path: Path, rows: list[d
 
 
 def _is_complete(rows: list[dict[str, Any]]) -> bool:
-    """DATA.md's definition, word for word."""
+    """The definition of docs/store.md, word for word."""
     rows = sorted(rows, key=lambda row: row["step_index"])
     last = [False] * (len(rows) - 1) + [True]
     return (

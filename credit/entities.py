@@ -8,6 +8,7 @@ Texts and names end here: an estimator sees numbers of steps and entities only.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import igraph
 import numpy as np
@@ -155,7 +156,7 @@ def _finders(known: _Known) -> dict[int, NameFinder]:
             for row in range(start, stop)
             for name in (known.names[row], *(known.aliases[row] or ()))
         )
-        for start, stop in zip(starts[:-1], starts[1:], strict=True)
+        for start, stop in pairwise(starts)
     }
 
 

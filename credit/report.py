@@ -51,6 +51,10 @@ class CreditReport:
     """Nodes of the groups that have a goal."""
     num_single_visit_steps: int = 0
     """Steps whose state no other step of the group starts from: their state group is alone."""
+    num_groups_without_entities: int = 0
+    """Groups of whose task `er_graph/` says nothing, where an estimator needs it."""
+    num_groups_without_answer: int = 0
+    """Groups of whose task it has entities, but none that is the answer."""
     notices: list[str] = field(default_factory=list[str])
     """Other things to know, a sentence each."""
 
@@ -84,9 +88,23 @@ def merge_reports(reports: Iterable[CreditReport]) -> CreditReport:
     return total
 
 
+def entity_notices(report: CreditReport) -> list[str]:
+    """Say which groups have no step reward for want of entities or of an answer."""
+    counts = {
+        "no entities": report.num_groups_without_entities,
+        "no entity that is the answer": report.num_groups_without_answer,
+    }
+    return [
+        f"{count:,} of {report.num_groups:,} groups have {what} in er_graph/: "
+        "sapo's step reward is 0 there"
+        for what, count in counts.items()
+        if count
+    ]
+
+
 def report_of(assembly: Assembly) -> CreditReport:
     """Count what a batch holds and what it left out."""
-    batch, left_out = assembly.batch, assembly.left_out
+    batch, left_out, mentions = assembly.batch, assembly.left_out, assembly.batch.mentions
     size = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
     is_equal = ~has_spread(batch.episode_return, batch.group_of_trajectory, batch.num_groups)
     node_has_goal = batch.goal_of_group[batch.group_of_node] >= 0
@@ -111,4 +129,8 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_unreachable_states=int((np.isinf(batch.graph.goal_distance) & node_has_goal).sum()),
         num_states_with_goal=int(node_has_goal.sum()),
         num_single_visit_steps=int((visits == 1).sum()),
+        num_groups_without_entities=int((~mentions.has_entities).sum()) if mentions else 0,
+        num_groups_without_answer=int((mentions.has_entities & ~mentions.has_answer).sum())
+        if mentions
+        else 0,
     )

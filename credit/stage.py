@@ -10,17 +10,19 @@ from numpy.typing import NDArray
 
 from graphcredit.credit.assembly import assemble
 from graphcredit.credit.columns import common_columns, estimator_columns, scatter
+from graphcredit.credit.entities import find_mentions
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.graph_tables import edge_schema, edge_table, node_table
 from graphcredit.credit.options import check_options, options_as_json
 from graphcredit.credit.plan import BATCH_ROWS, Piece, fingerprint, plan_batches, read_batches
 from graphcredit.credit.previous import PreviousCredit
-from graphcredit.credit.report import CreditReport, report_of
+from graphcredit.credit.report import CreditReport, entity_notices, report_of
 from graphcredit.credit.table import Assigner, estimator_named
 from graphcredit.credit.timeline import IterationPast, Timeline
 from graphcredit.credit.trajectories import COLUMNS
 from graphcredit.credit.writer import CreditWriter
+from graphcredit.store.er_graph import ErGraph, read_er_graph
 from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.layout import Shard, Store
 
@@ -60,9 +62,11 @@ def assign_credit(
         A report for each (run, iteration), in that order.
 
     Raises:
-        InputError: There are no step shards to credit.
+        InputError: There are no step shards to credit, or no entities where an estimator needs
+            them.
         OptionError: An option is out of its range.
         SchemaError: A shard cannot be read.
+        MissingDependencyError: An estimator needs an extra that is not installed.
     """
     _check(settings)
     shards = store.shards(run_id, iteration)
@@ -72,12 +76,14 @@ def assign_credit(
     for shard in shards:
         of_iteration.setdefault((shard.run_id, shard.iteration), []).append(shard)
     timelines = _timelines(store, [run for run, _ in of_iteration], settings)
+    er_graph = read_er_graph(store) if _reads("thought", settings) else None
     reports = {
         key: _credit_iteration(
             store,
             members,
             settings,
             timelines.get(key[0]),
+            er_graph,
             lambda share, done=done: on_progress(done + share, len(of_iteration)),
         )
         for done, (key, members) in enumerate(of_iteration.items())
@@ -85,6 +91,11 @@ def assign_credit(
     for timeline in timelines.values():
         timeline.finish()
     return reports
+
+
+def _reads(column: str, settings: CreditSettings) -> bool:
+    """Return whether an estimator that is asked for declares a column beyond `COLUMNS`."""
+    return any(column in estimator_named(name).reads for name in settings.estimators)
 
 
 def _timelines(
@@ -102,18 +113,20 @@ def _credit_iteration(
     shards: Sequence[Shard],
     settings: CreditSettings,
     timeline: Timeline | None,
+    er_graph: ErGraph | None,
     on_progress: Callable[[float], None],
 ) -> CreditReport:
     plan = plan_batches(shards, settings.batch_rows)
     mark = fingerprint(shards, plan.num_rows)
     previous = PreviousCredit.load(shards, settings.estimators, mark)
-    configuration = previous.configuration | _configuration(settings, mark)
+    configuration = previous.configuration | _configuration(settings, mark, er_graph)
     past = timeline.enter(shards[0].iteration, shards, plan) if timeline else None
     graph = store.graph_dir(shards[0].run_id, shards[0].iteration)
-    work = _Work(shards=shards, previous=previous, settings=settings, past=past)
+    work = _Work(shards=shards, previous=previous, settings=settings, past=past, er_graph=er_graph)
+    columns = COLUMNS if er_graph is None else (*COLUMNS, "thought")
     report = CreditReport(notices=list(previous.notices))
     with CreditWriter(shards, plan.num_rows, configuration) as writer:
-        for number, pieces in enumerate(read_batches(shards, plan, COLUMNS)):
+        for number, pieces in enumerate(read_batches(shards, plan, columns)):
             done = work.credit_batch(number, pieces)
             _put(writer, pieces, done.columns)
             writer.append(graph / "edges.parquet", done.edges)
@@ -122,6 +135,7 @@ def _credit_iteration(
             on_progress((number + 1) / len(plan.shards_of_batch))
     if timeline:
         timeline.leave()
+    report.notices += entity_notices(report)
     return report
 
 
@@ -143,16 +157,21 @@ class _Work:
     previous: PreviousCredit
     settings: CreditSettings
     past: IterationPast | None
+    er_graph: ErGraph | None
 
     def credit_batch(self, number: int, pieces: Sequence[Piece]) -> _Done:
         """Build the graph of a batch, and compute every column and table."""
+        table = pa.concat_tables([piece.steps for piece in pieces])
         assembly = assemble(
-            pa.concat_tables([piece.steps for piece in pieces]),
+            table,
             invalid_action_penalty=self.settings.invalid_action_penalty,
         )
         if self.past:
             past = self.past.of_batch(number, assembly)
             assembly = replace(assembly, batch=replace(assembly.batch, past=past))
+        if self.er_graph:
+            mentions = find_mentions(self.er_graph, assembly.steps, table["thought"])
+            assembly = replace(assembly, batch=replace(assembly.batch, mentions=mentions))
         kept = self.previous.read(self.shards, pieces)
         columns = common_columns(assembly.batch)
         columns |= estimator_columns(assembly.batch, self.settings.estimators)
@@ -185,9 +204,9 @@ def _put(
         start = stop
 
 
-def _configuration(settings: CreditSettings, mark: str) -> dict[str, Any]:
+def _configuration(settings: CreditSettings, mark: str, er_graph: ErGraph | None) -> dict[str, Any]:
     """Return, per estimator, all that its columns depend on."""
-    return {
+    configuration: dict[str, Any] = {
         name: {
             "options": options_as_json(options),
             "merge": "exact",
@@ -196,6 +215,9 @@ def _configuration(settings: CreditSettings, mark: str) -> dict[str, Any]:
         }
         for name, options in settings.estimators.items()
     }
+    if er_graph is not None and "sapo" in configuration:
+        configuration["sapo"]["er_graph"] = er_graph.digest()
+    return configuration
 
 
 def _check(settings: CreditSettings) -> None:

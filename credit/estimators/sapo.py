@@ -75,7 +75,8 @@ class Sapo:
         entity = np.concatenate(
             [mentions.cited_entity[cited], mentions.retrieved_entity[retrieved]]
         )
-        return np.bincount(step, worth[entity], batch.num_steps)
+        weights: Floats = worth[entity]
+        return np.bincount(step, weights, batch.num_steps)
 
 
 def new_mentions(mentions: Mentions, trajectory_of_step: Ints) -> tuple[Ints, Ints]:

@@ -10,6 +10,7 @@ from tests.worlds import START
 STATES = ["", "A", "B", "C", "Ä 🍎", "won"]
 REWARDS = [0.0, 1.0, -0.1, 10.0, 0.3]
 COSTS = [1.0, 0.5, 2.25]
+THOUGHTS = [None, "", "a, then b", "It was ä  🍎!", "B? C!", "WON or lost", "Abba"]
 
 
 @st.composite
@@ -33,6 +34,7 @@ def trajectory(draw: st.DrawFn, task: str, name: str) -> list[dict[str, Any]]:
             "terminated": False,
             "truncated": False,
             "success": None,
+            "thought": draw(st.sampled_from(THOUGHTS)),
             "logged_at": START + timedelta(seconds=start + index),
         }
         for index in range(length)

@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcredit.credit.assembly import assemble
+from graphcredit.credit.entities import find_mentions
 from graphcredit.credit.options import options_from_text
 from graphcredit.credit.table import ESTIMATORS, Estimator
 from graphcredit.credit.timeline import past_without_history
-from tests.credit import reference
+from tests.credit import reference, reference_sapo
+from tests.credit.entity_world import world_of_the_random_logs
 from tests.credit.strategies import logs
 from tests.worlds import step_table
 
@@ -37,9 +39,16 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"xi": 1, "zeta": 0.5, "omega_k": 1.0},
     ],
     "hgpo": [{}, {"normalize": "none"}, {"gamma": 0.5, "history": 0}, {"length_alpha": 2.0}],
+    "sapo": [
+        {},
+        {"normalize": "none", "decay": 1.0},
+        {"stat_over": "steps", "decay": 3.5, "strength": 2.0},
+    ],
     "g2po": [{}, {"normalize": "none", "gamma": 0.8}, {"step_weight": 0.5, "invalid_penalty": 2.0}],
 }
 CASES = [(row, options) for row in ESTIMATORS for options in VARIANTS[row.name]]
+
+WORLD = world_of_the_random_logs()
 
 Key = tuple[str, str, int]
 
@@ -53,12 +62,28 @@ def compute(
     )
     table = step_table(rows)
     assembly = assemble(table)
-    batch = replace(assembly.batch, past=past_without_history(table, assembly))
+    batch = replace(
+        assembly.batch,
+        past=past_without_history(table, assembly),
+        mentions=find_mentions(WORLD, assembly.steps, table["thought"]),
+    )
     parts = estimator.assign(batch)
     assert tuple(parts) == row.writes
     origin = assembly.steps.row.tolist()
     keys = [(r["task_id"], r["trajectory_id"], r["step_index"]) for r in rows]
     return {keys[o]: v for o, v in zip(origin, parts[part].tolist(), strict=True)}
+
+
+def slow_advantages(
+    rows: list[dict[str, Any]], name: str, options: dict[str, Any]
+) -> dict[Key, float]:
+    if name != "sapo":
+        return reference.advantages(rows, name, **options)
+    return {
+        (task, trajectory, index): value
+        for task, group in reference.groups_of(rows).items()
+        for (trajectory, index), value in reference_sapo.sapo(group, WORLD, task, **options).items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -70,7 +95,7 @@ def test_the_fast_implementation_agrees_with_the_slow_one(
     row: Estimator, options: dict[str, Any], rows: list[dict[str, Any]]
 ):
     fast = compute(rows, row, options)
-    slow = reference.advantages(rows, row.name, **options)
+    slow = slow_advantages(rows, row.name, options)
     assert fast.keys() == slow.keys()
     for key, value in slow.items():
         assert fast[key] == pytest.approx(value, rel=1e-6, abs=1e-9), key

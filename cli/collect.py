@@ -2,14 +2,12 @@
 
 import json
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphcredit.cli.console import out, progress_bar, talk
+from graphcredit.cli.console import interruptible, out, progress_bar, talk
 
 if TYPE_CHECKING:
     from graphcredit.collector.rollout import CollectReport
@@ -48,7 +46,7 @@ def collect(
     from graphcredit.collector.environments.table import environment_kind
 
     chosen = environment_kind(env).list_tasks(games, num_tasks=tasks, seed=seed)
-    with _interrupted_cleanly(), progress_bar() as bar:
+    with interruptible("the same command again goes on"), progress_bar() as bar:
         progress = bar.add_task("collect", total=len(chosen) * group_size)
         report = rollout.collect(
             store,
@@ -92,12 +90,3 @@ def show_report(report: "CollectReport") -> None:
             f"{report.num_steps:,} steps in {report.seconds:.1f} s, "
             f"{report.steps_per_second:,.0f} steps/s"
         )
-
-
-@contextmanager
-def _interrupted_cleanly() -> Generator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        talk.print("Interrupted: the store is valid, and the same command again goes on.")
-        raise typer.Exit(1) from None

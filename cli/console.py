@@ -1,7 +1,10 @@
 """Results go to stdout, talk and progress to stderr; bars are drawn on a terminal only."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -13,6 +16,20 @@ talk = Console(stderr=True)
 
 PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
 """For `print`: the text as it is, neither interpreted nor broken into lines."""
+
+
+@contextmanager
+def interruptible(remedy: str) -> Generator[None]:
+    """Turn Ctrl-C into one line and exit code 1.
+
+    Args:
+        remedy: What the user may do next.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        talk.print(f"Interrupted: the store is valid, and {remedy}.", **PLAIN)
+        raise typer.Exit(1) from None
 
 
 def progress_bar() -> Progress:

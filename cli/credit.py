@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphcredit.cli.console import PLAIN, out, progress_bar, talk
+from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar, talk
 
 if TYPE_CHECKING:
     from graphcredit.credit.report import CreditReport
+    from graphcredit.store import Store
 
 
 def credit(
@@ -48,7 +49,8 @@ def credit(
         invalid_action_penalty=invalid_action_penalty,
     )
     opened = open_store(store)
-    with progress_bar() as bar:
+    remedy = "each iteration has its new credit or its old one"
+    with interruptible(remedy), progress_bar() as bar:
         task = bar.add_task("credit", total=None)
         reports = assign_credit(
             opened,
@@ -57,6 +59,7 @@ def credit(
             iteration=iteration,
             on_progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
+    _finish(opened)
     if as_json:
         rows = [{"run_id": r, "iteration": i, **v.as_json()} for (r, i), v in reports.items()]
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
@@ -105,3 +108,20 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _finish(store: "Store") -> None:
+    """Bring the catalog up to date, and name what is still waiting to become steps."""
+    from graphcredit.store.catalog import rebuild_catalog
+    from graphcredit.store.errors import SchemaError
+
+    try:
+        rebuild_catalog(store)
+    except SchemaError as error:
+        talk.print(f"notice: the credit is written, the catalog is not rebuilt: {error}", **PLAIN)
+    for spool in sorted(store.spool_dir.glob("*.arrows")):
+        talk.print(
+            f"notice: {spool} holds steps that are in no shard yet and got no credit; if its "
+            "worker is dead, `graphcredit check STORE --recover` brings them in",
+            **PLAIN,
+        )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from graphcredit.cli.console import PLAIN, out, progress_bar
+from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar
 
 if TYPE_CHECKING:
     from graphcredit.store import Store
@@ -25,8 +25,8 @@ def demo(
 ) -> None:
     """Play TextWorld games, credit every step, and show which steps deserved it.
 
-    The policy follows the way to win with probability 0.15 and acts at random otherwise. The store
-    stays: the commands that the demo prints at its end go on from there. Example:
+    The policy knows the way and takes it with probability 0.15; otherwise it acts at random. The
+    store stays: the commands that the demo prints at its end go on from there. Example:
 
         graphcredit demo --store my-store --games 8
     """
@@ -35,7 +35,7 @@ def demo(
     from graphcredit.credit.table import configure
     from graphcredit.store import catalog
 
-    _title("1. Play", f"{games} games, {GROUP_SIZE} rollouts each, policy {POLICY}")
+    _title("1. Play", f"{GROUP_SIZE} rollouts of each game; 85 % of the actions are random")
     opened = _play(store, games, workers)
     with catalog.connect(opened) as connection:
         showcase.show_games(connection)
@@ -46,13 +46,11 @@ def demo(
     catalog.rebuild_catalog(opened)
 
     with catalog.connect(opened) as connection:
-        _title(
-            "3. Judge it", "the games know the true distance to the goal before and after a step"
-        )
+        _title("3. Judge it", "these games know how many actions the goal was away, at every step")
         showcase.show_shares(connection)
         showcase.show_correlations(connection, ESTIMATORS)
 
-        _title("4. One failed trajectory", "which of its steps were good all the same?")
+        _title("4. A failed trajectory", "the one about which GRPO and GraphGPO differ most")
         showcase.show_trajectory(connection, ESTIMATORS)
 
         picture = showcase.draw_a_game(connection, opened)
@@ -62,7 +60,7 @@ def demo(
         showcase.show_query(opened, query)
 
     _title("6. Go on", "with this store, or with your own")
-    out.print(f"  {picture} is the state graph of one game", **PLAIN)
+    out.print(f"  {picture} shows one game: blue steps deserve credit, orange ones blame", **PLAIN)
     for line in showcase.next_commands(store):
         out.print(f"  {line}", **PLAIN)
 
@@ -74,7 +72,7 @@ def _play(path: Path, games: int, workers: int) -> "Store":
     from graphcredit.store import open_store
 
     tasks = environment_kind("textworld").list_tasks(None, num_tasks=games, seed=0)
-    with progress_bar() as bar:
+    with interruptible("the demo goes on when it is run again"), progress_bar() as bar:
         progress = bar.add_task("play", total=len(tasks) * GROUP_SIZE)
         report = collect(
             path,

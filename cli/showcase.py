@@ -1,5 +1,7 @@
 """What the demo shows of a credited store, one function per part."""
 
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ FROM enriched GROUP BY task_id ORDER BY sign_flips DESC LIMIT 5""",
 )
 """Which steps of failed trajectories led nearer; and where GRPO and GraphGPO disagree most."""
 
+_PIPE_WIDTH = 200
 _PICTURED_STATES = 14
 """A graph of about this size is rich and still legible on a page."""
 
@@ -46,7 +49,7 @@ def show_games(connection: Connection) -> None:
     for task_id, rollouts, success, mean_return, steps in rows:
         name = task_id.removeprefix("textworld-")
         table.add_row(name, str(rollouts), f"{success:.0%}", f"{mean_return:.2f}", f"{steps:,}")
-    out.print(table)
+    _print_wide(table)
 
 
 def show_credit(reports: dict[tuple[str, int], CreditReport]) -> None:
@@ -55,8 +58,8 @@ def show_credit(reports: dict[tuple[str, int], CreditReport]) -> None:
     out.print(
         f"{total.num_steps:,} steps of {total.num_trajectories:,} trajectories merged into "
         f"{total.num_states:,} states and {total.num_edges:,} transitions;\n"
-        f"{total.num_degenerate_groups} of {total.num_groups} groups have no spread of returns,\n"
-        f"{total.unreachable_share:.0%} of the states no observed way to the goal.",
+        f"all returns are equal in {total.num_degenerate_groups} of {total.num_groups} groups; "
+        f"from {total.unreachable_share:.0%} of the states nobody reached the goal.",
         **PLAIN,
     )
 
@@ -70,7 +73,7 @@ def show_shares(connection: Connection) -> None:
         f"{progress:.1%} of the {found.num_failed_steps:,} steps of failed trajectories led nearer "
         f"to the goal (the papers report 22.0 % on ALFWorld);\n"
         f"{idle:.1%} of the {found.num_successful_steps:,} steps of successful ones did not "
-        "(the papers: 65.3 %).\n"
+        "(the papers: 65.3 %); steps that lost a game are not counted.\n"
         "Credit for whole trajectories cannot tell these steps from the others.",
         **PLAIN,
     )
@@ -78,11 +81,12 @@ def show_shares(connection: Connection) -> None:
 
 def show_correlations(connection: Connection, estimators: Sequence[str]) -> None:
     """Print each estimator's rank correlation with the true progress of a step."""
-    table = _table("Spearman with the true progress", "all steps", "steps of failures")
+    out.print("Rank correlation (Spearman) of each advantage with the progress its step made:")
+    table = _table("", "all steps", "steps of failures")
     for name in estimators:
         found = rank_correlation(connection, f"{name}_advantage")
         table.add_row(name, _signed(found.over_all), _signed(found.over_failed))
-    out.print(table)
+    _print_wide(table)
 
 
 def show_trajectory(connection: Connection, estimators: Sequence[str]) -> None:
@@ -107,8 +111,12 @@ def show_trajectory(connection: Connection, estimators: Sequence[str]) -> None:
             [trajectory_id],
         ).fetchall()
         out.print(f"{trajectory_id} of {task_id}", **PLAIN)
-        out.print(_trajectory_table(steps, estimators))
-        out.print("≠ marks steps where the estimators disagree about the sign.", **PLAIN)
+        _print_wide(_trajectory_table(steps, estimators))
+        out.print(
+            "to go: actions to the goal before and after, bold where fewer. "
+            "≠: the estimators disagree about the sign.",
+            **PLAIN,
+        )
 
 
 def show_query(store: Store, query: str) -> None:
@@ -127,17 +135,22 @@ def draw_a_game(connection: Connection, store: Store) -> Path:
         """,
         [_PICTURED_STATES],
     ).fetchall()
+    column = "graphgpo_step_advantage"
     graph = read_task_graph(
-        store, run_id=run_id, iteration=iteration, task_id=task_id, estimator="graphgpo"
+        store, run_id=run_id, iteration=iteration, task_id=task_id, column=column
     )
     path = store.root.with_name(f"{store.root.name}-{task_id}.svg")
     with atomic_path(path) as temporary:
-        temporary.write_text(draw(graph, title=f"{task_id}: credit by GraphGPO"), encoding="utf-8")
+        temporary.write_text(
+            draw(graph, title=f"{task_id}: step advantage by GraphGPO"), encoding="utf-8"
+        )
     return path
 
 
 def next_commands(store: Path) -> Iterator[str]:
     """Yield commands that go on from the demo's store."""
+    if shutil.which("graphcredit") is None:
+        yield f"source {Path(sys.prefix) / 'bin' / 'activate'}"
     yield f'graphcredit sql {store} "SELECT * FROM groups"'
     yield f"graphcredit credit {store} -e graphgpo --set graphgpo.distance_discount=0.5"
     yield f"graphcredit check {store}"
@@ -148,7 +161,7 @@ def next_commands(store: Path) -> Iterator[str]:
 
 
 def _trajectory_table(steps: Sequence[Sequence[Any]], estimators: Sequence[str]) -> Table:
-    table = _table("step", "action", "truly to go", *estimators, "")
+    table = _table("step", "action", "to go", *estimators, "")
     for index, action, before, after, *advantages in steps:
         signs = {value > 0 for value in advantages if value}
         distances = [f"{value:g}" for value in (before, after) if value is not None]
@@ -161,7 +174,13 @@ def _trajectory_table(steps: Sequence[Sequence[Any]], estimators: Sequence[str])
             "≠" if len(signs) > 1 else "",
         )
     table.columns[1].justify = "left"
+    table.columns[1].no_wrap = False
     return table
+
+
+def _print_wide(table: Table) -> None:
+    """Print a table; off a terminal there is no width that it has to fit."""
+    out.print(table, width=None if out.is_terminal else _PIPE_WIDTH)
 
 
 def _table(first: str, *others: str) -> Table:

@@ -1,7 +1,9 @@
-"""Credit shards and graph tables of one iteration: all of them appear, or none.
+"""Credit shards and graph tables of one iteration.
 
 Everything is written to temporary files beside its final place. Only when the last one is on disk
-are they renamed, so an interrupted run leaves the previous credit as it was.
+are they renamed, one after the other, so an interrupted run leaves the previous credit as it was. A
+machine that dies during the renames leaves some shards with old credit and some with new, each of
+them whole; `configuration` in their metadata tells them apart, and the next run does so.
 """
 
 import json
@@ -55,6 +57,8 @@ class CreditWriter:
         }
         self._renames: dict[Path, Path] = {}
         self._tables: dict[Path, pq.ParquetWriter] = {}
+        for folder in {shard.credit_path.parent for shard in shards}:
+            _remove_leftovers(folder)
         self._pool = ThreadPoolExecutor(max_workers=1)
         self._writes: deque[Future[None]] = deque()
 
@@ -142,3 +146,21 @@ def _keys_of(shard: Shard) -> dict[str, pa.ChunkedArray]:
         table, where = file.read(columns=names), str(shard.path)
     keys = conform(table, _KEY_COLUMNS, where=where, keep_dictionaries=True)
     return {name: keys[name] for name in names}
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove temporary files of runs that were killed; their process is no more."""
+    for path in folder.glob(f"*{TEMPORARY_SUFFIX}"):
+        process = path.name.removesuffix(TEMPORARY_SUFFIX).rpartition(".")[2]
+        if process.isdigit() and not _is_alive(int(process)):
+            path.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -59,7 +59,7 @@ def _head(title: str, limit: float) -> Iterator[str]:
         yield f'<rect x="{_MARGIN + step * 4}" y="40" width="4" height="10" fill="{colour}"/>'
     for x, label in ((0, f"-{limit:.1f}"), (82, "0"), (164, f"+{limit:.1f}")):
         yield _text(_MARGIN + x, 63, label, 10)
-    yield _text(_MARGIN + 340, 49, "mean advantage; width: visits; dashed: no effect", 10)
+    yield _text(_MARGIN + 340, 49, "mean advantage; 5×, width: visits; dashed: no effect", 10)
 
 
 def _limit(graph: TaskGraph) -> float:
@@ -95,7 +95,7 @@ def _edge(edge: Edge, centre: Mapping[int, _Point], limit: float, most: int) -> 
 def _label(edge: Edge, centre: Mapping[int, _Point]) -> Iterator[str]:
     """Write the action near the right end of its edge: there the edges of a state are apart."""
     text, *others = edge.actions
-    more = f" +{len(others)}" if others else ""
+    more = f" and {len(others)} more" if others else ""
     if len(text) > _LABEL_LENGTH:
         text = text[: _LABEL_LENGTH - 1] + "…"
     goes_right = centre[edge.target][0] > centre[edge.source][0]

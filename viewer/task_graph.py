@@ -49,21 +49,27 @@ class TaskGraph:
 
 
 def read_task_graph(
-    store: Store, *, run_id: str, iteration: int, task_id: str, estimator: str
+    store: Store, *, run_id: str, iteration: int, task_id: str, column: str
 ) -> TaskGraph:
-    """Read one task's graph, with the mean advantage of one estimator on its edges.
+    """Read one task's graph, with the mean of one credit column on its edges.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: The iteration.
+        task_id: The task.
+        column: An advantage that the edge table has, for example `graphgpo_step_advantage`.
 
     Raises:
         InputError: There are no graph tables, no such task, or no credit of that estimator.
     """
     folder = store.graph_dir(run_id, iteration)
-    column = f"{estimator}_advantage"
     nodes = _rows(folder / "nodes.parquet", task_id)
     edges = _rows(folder / "edges.parquet", task_id)
     if edges and column not in edges[0]:
         raise InputError(
-            f"{folder / 'edges.parquet'} has no {column}: run "
-            f"`graphcredit credit STORE --estimator {estimator}` first"
+            f"{folder / 'edges.parquet'} has no {column}: run `graphcredit credit STORE "
+            f"--estimator {column.partition('_')[0]}` first"
         )
     edges.sort(key=_ends)
     return TaskGraph(

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -86,3 +87,14 @@ def test_a_damaged_shard_is_named(tmp_path: Path):
     assert result.returncode == 2
     assert str(path) in result.stderr
     assert "--quarantine" in result.stderr
+
+
+def test_the_catalog_is_rebuilt_and_waiting_spools_are_named(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    store.spool_dir.mkdir()
+    (store.spool_dir / "w9.arrows").write_bytes(b"")
+    result = graphcredit("credit", store.root, "-e", "grpo")
+    assert result.returncode == 0, result.stderr
+    assert "w9.arrows holds steps that are in no shard yet" in result.stderr
+    with duckdb.connect(str(store.catalog_path), read_only=True) as connection:
+        assert connection.sql("SELECT count(grpo_advantage) FROM enriched").fetchall() == [(8,)]

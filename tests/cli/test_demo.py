@@ -14,7 +14,7 @@ def test_the_demo_plays_credits_and_shows(tmp_path: Path):
     result = graphcredit("demo", "--store", root, "--games", 4)
     assert result.returncode == 0, result.stderr
     shown = result.stdout
-    for part in ("1. Play", "2. Assign", "3. Judge", "4. One failed", "5. Ask", "6. Go on"):
+    for part in ("1. Play", "2. Assign", "3. Judge", "4. A failed", "5. Ask", "6. Go on"):
         assert part in shown
     with catalog.connect(open_store(root)) as connection:
         ((num_steps, num_null),) = connection.sql(

@@ -1,7 +1,9 @@
 """The stage on stores written by hand: what it writes, keeps, counts and leaves alone."""
 
 import json
+import os
 import random
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -351,6 +353,27 @@ def test_there_must_be_something_to_credit(tmp_path: Path):
     settings = CreditSettings(estimators=configure(["grpo"]))
     with pytest.raises(InputError, match=r"for run 'nope'.*\(runs: r0\)"):
         assign_credit(store, settings, run_id="nope")
+
+
+def test_an_iteration_that_is_not_there_is_named_with_those_that_are(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example(), iteration=4)
+    settings = CreditSettings(estimators=configure(["grpo"]))
+    with pytest.raises(InputError, match=r"and iteration 9: found none \(iterations: 4\)"):
+        assign_credit(store, settings, run_id="r0", iteration=9)
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    folder = store.shards()[0].credit_path.parent
+    folder.mkdir(parents=True)
+    process = subprocess.Popen(["true"])
+    process.wait()
+    dead, alive = folder / f"a.parquet.{process.pid}.tmp", folder / f"b.parquet.{os.getpid()}.tmp"
+    for path in (dead, alive):
+        path.write_bytes(b"half")
+    run(store, "grpo")
+    assert not dead.exists()
+    assert alive.exists()
 
 
 def test_a_null_key_names_the_column(tmp_path: Path):

@@ -23,8 +23,8 @@ def _credited(store: Store) -> Store:
     return store
 
 
-def _graph(store: Store, task_id: str = "t0", estimator: str = "graphgpo") -> TaskGraph:
-    return read_task_graph(store, run_id="r0", iteration=0, task_id=task_id, estimator=estimator)
+def _graph(store: Store, task_id: str = "t0", column: str = "graphgpo_advantage") -> TaskGraph:
+    return read_task_graph(store, run_id="r0", iteration=0, task_id=task_id, column=column)
 
 
 def test_parallel_actions_are_one_edge_with_the_mean_of_its_steps(tmp_path: Path):
@@ -71,10 +71,13 @@ def test_zero_is_grey_and_the_ends_are_orange_and_blue():
 
 
 @pytest.mark.parametrize(
-    ("task_id", "estimator", "message"),
-    [("nope", "graphgpo", "has no task 'nope'"), ("t0", "gigpo", "--estimator gigpo")],
+    ("task_id", "column", "message"),
+    [
+        ("nope", "graphgpo_advantage", "has no task 'nope'"),
+        ("t0", "gigpo_advantage", "--estimator gigpo"),
+    ],
 )
-def test_what_is_not_there_is_named(tmp_path: Path, task_id: str, estimator: str, message: str):
+def test_what_is_not_there_is_named(tmp_path: Path, task_id: str, column: str, message: str):
     store = _credited(write_store(tmp_path / "s", worked_example()))
     with pytest.raises(InputError, match=message):
-        _graph(store, task_id, estimator)
+        _graph(store, task_id, column)

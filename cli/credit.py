@@ -23,7 +23,26 @@ def credit(
         list[str] | None,
         typer.Option("--set", help="ESTIMATOR.OPTION=VALUE; may be repeated."),
     ] = None,
-    merge: Annotated[str, typer.Option(help="How states become nodes: exact.")] = "exact",
+    merge: Annotated[
+        str, typer.Option(help="Which texts are one state: exact or embedding.")
+    ] = "exact",
+    threshold: Annotated[
+        float, typer.Option(help="Least cosine at which --merge embedding unites two states.")
+    ] = 0.95,
+    embedder: Annotated[
+        str, typer.Option(help="ngram, or a sentence-transformers model on this machine.")
+    ] = "ngram",
+    normalise: Annotated[
+        list[str] | None,
+        typer.Option(help="Rule that texts go through first; may be repeated: whitespace, …"),
+    ] = None,
+    substitute: Annotated[
+        list[str] | None,
+        typer.Option(help="'REGEX=>TEXT', applied after the rules; may be repeated."),
+    ] = None,
+    guard: Annotated[
+        bool, typer.Option(help="Never unite states whose admissible actions differ.")
+    ] = True,
     invalid_action_penalty: Annotated[
         float, typer.Option(help="Taken off the reward of every invalid step first.")
     ] = 0.0,
@@ -36,16 +55,26 @@ def credit(
     Columns of estimators that are not named stay as they are. Example:
 
         graphcredit credit STORE -e gigpo -e graphgpo --set graphgpo.distance_discount=0.2
+
+    A log whose observations carry advertisements, counters or changing layout:
+
+        graphcredit credit STORE -e graphgpo --merge segments
     """
+    from graphcredit.credit.merging import MergeSettings
     from graphcredit.credit.stage import CreditSettings, assign_credit
     from graphcredit.credit.table import configure
-    from graphcredit.store.errors import OptionError
     from graphcredit.store.layout import open_store
 
-    if merge != "exact":
-        raise OptionError(f"--merge must be exact: got {merge!r}")
     settings = CreditSettings(
         estimators=configure(estimator, setting or ()),
+        merge=MergeSettings(
+            merge=merge,
+            threshold=threshold,
+            embedder=embedder,
+            rules=tuple(normalise or ()),
+            substitutions=tuple(substitute or ()),
+            guard=guard,
+        ),
         invalid_action_penalty=invalid_action_penalty,
     )
     opened = open_store(store)
@@ -79,6 +108,7 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
         **PLAIN,
     )
     lines = [
+        *_merge_lines(total),
         (total.num_states, "states"),
         (total.num_edges, "transitions between them"),
         (
@@ -104,6 +134,21 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
         talk.print(f"for example {total.incomplete_example}", **PLAIN)
     for notice in total.notices:
         talk.print(f"notice: {notice}", **PLAIN)
+
+
+def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
+    if not total.num_merged_texts and not total.num_refused_merges:
+        return []
+    return [
+        (total.num_texts, "distinct texts of states"),
+        (total.num_texts - total.num_merged_texts, "states that they were merged into"),
+        (total.num_refused_merges, "merges refused: the admissible actions differ"),
+        (
+            total.num_contradictions,
+            "times one state and action lead to several states "
+            f"({total.num_contradictions_before:,} before merging)",
+        ),
+    ]
 
 
 def _counted(number: int, noun: str) -> str:

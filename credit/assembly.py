@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from graphcredit.credit.batch import StepBatch
 from graphcredit.credit.graph import build_graph
-from graphcredit.credit.states import Nodes, exact_nodes
+from graphcredit.credit.merging import EXACT, Merger, MergeReport
+from graphcredit.credit.states import Nodes
 from graphcredit.credit.trajectories import LeftOut, Steps, complete_trajectories
 
 
@@ -18,23 +19,28 @@ class Assembly:
     batch: StepBatch
     steps: Steps
     nodes: Nodes
+    merged: MergeReport
     left_out: LeftOut
     num_rows: int
     """Rows of the table; those of incomplete trajectories are in no batch."""
 
 
-def assemble(table: pa.Table, *, invalid_action_penalty: float = 0.0) -> Assembly:
+def assemble(
+    table: pa.Table, *, merger: Merger = EXACT, invalid_action_penalty: float = 0.0
+) -> Assembly:
     """Build the batch of all complete trajectories in a table.
 
     Args:
-        table: Whole groups of one run and iteration, `trajectories.COLUMNS`, in any row order.
+        table: Whole groups of one run and iteration, `trajectories.COLUMNS`, in any row order, and
+            what the merger needs besides.
+        merger: Makes nodes of the states; by default one of each distinct text.
         invalid_action_penalty: Taken off the reward of every invalid step before anything else.
 
     Raises:
         SchemaError: A key column holds a null.
     """
     steps, left_out = complete_trajectories(table)
-    nodes = exact_nodes(steps)
+    steps, nodes, merged = merger.nodes(steps, table)
     lengths = np.diff(steps.trajectory_start)
     is_valid = steps.is_action_valid | steps.is_success
     batch = StepBatch(
@@ -61,5 +67,10 @@ def assemble(table: pa.Table, *, invalid_action_penalty: float = 0.0) -> Assembl
         ),
     )
     return Assembly(
-        batch=batch, steps=steps, nodes=nodes, left_out=left_out, num_rows=table.num_rows
+        batch=batch,
+        steps=steps,
+        nodes=nodes,
+        merged=merged,
+        left_out=left_out,
+        num_rows=table.num_rows,
     )

@@ -43,6 +43,16 @@ class CreditReport:
     """Groups without a goal: no graph estimator has a step signal there."""
     num_states: int = 0
     """Nodes of all state graphs, goals included."""
+    num_texts: int = 0
+    """Distinct texts of the groups' states, before any merging."""
+    num_merged_texts: int = 0
+    """Those among them that were found to be another text's state."""
+    num_refused_merges: int = 0
+    """Merges that would have united states with different admissible actions."""
+    num_contradictions_before: int = 0
+    """Pairs of a state and an action that led to several states, before merging."""
+    num_contradictions: int = 0
+    """The same after merging: more of them than before speaks against the merge."""
     num_edges: int = 0
     """Distinct (state, next state) transitions."""
     num_unreachable_states: int = 0
@@ -104,6 +114,7 @@ def entity_notices(report: CreditReport) -> list[str]:
 
 def report_of(assembly: Assembly) -> CreditReport:
     """Count what a batch holds and what it left out."""
+    merged = assembly.merged
     batch, left_out, mentions = assembly.batch, assembly.left_out, assembly.batch.mentions
     size = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
     is_equal = ~has_spread(batch.episode_return, batch.group_of_trajectory, batch.num_groups)
@@ -125,6 +136,11 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_degenerate_groups=int(is_equal.sum()),
         num_groups_without_success=int((batch.goal_of_group < 0).sum()),
         num_states=batch.num_nodes,
+        num_texts=merged.num_texts,
+        num_merged_texts=merged.num_texts - merged.num_states,
+        num_refused_merges=merged.num_refused,
+        num_contradictions_before=merged.num_contradictions_before,
+        num_contradictions=merged.num_contradictions,
         num_edges=len(batch.graph.source),
         num_unreachable_states=int((np.isinf(batch.graph.goal_distance) & node_has_goal).sum()),
         num_states_with_goal=int(node_has_goal.sum()),

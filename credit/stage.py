@@ -1,7 +1,7 @@
 """The credit stage: step shards in, credit shards and graph tables out."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from graphcredit.credit.entities import find_mentions
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.graph_tables import edge_schema, edge_table, node_table
+from graphcredit.credit.merging import Merger, MergeSettings, open_merger
 from graphcredit.credit.options import check_options, options_as_json
 from graphcredit.credit.plan import BATCH_ROWS, Piece, fingerprint, plan_batches, read_batches
 from graphcredit.credit.previous import PreviousCredit
@@ -33,6 +34,8 @@ class CreditSettings:
 
     estimators: Mapping[str, Assigner]
     """Name to options, as `table.configure` returns them."""
+    merge: MergeSettings = field(default_factory=MergeSettings)
+    """Which texts are one state."""
     invalid_action_penalty: float = 0.0
     """Taken off the reward of every invalid step before anything else."""
     batch_rows: int = BATCH_ROWS
@@ -122,8 +125,16 @@ def _credit_iteration(
     configuration = previous.configuration | _configuration(settings, mark, er_graph)
     past = timeline.enter(shards[0].iteration, shards, plan) if timeline else None
     graph = store.graph_dir(shards[0].run_id, shards[0].iteration)
-    work = _Work(shards=shards, previous=previous, settings=settings, past=past, er_graph=er_graph)
+    work = _Work(
+        shards=shards,
+        previous=previous,
+        settings=settings,
+        merger=open_merger(settings.merge, store),
+        past=past,
+        er_graph=er_graph,
+    )
     columns = COLUMNS if er_graph is None else (*COLUMNS, "thought")
+    columns = (*columns, *settings.merge.columns)
     report = CreditReport(notices=list(previous.notices))
     with CreditWriter(shards, plan.num_rows, configuration) as writer:
         for number, pieces in enumerate(read_batches(shards, plan, columns)):
@@ -156,6 +167,7 @@ class _Work:
     shards: Sequence[Shard]
     previous: PreviousCredit
     settings: CreditSettings
+    merger: Merger
     past: IterationPast | None
     er_graph: ErGraph | None
 
@@ -164,6 +176,7 @@ class _Work:
         table = pa.concat_tables([piece.steps for piece in pieces])
         assembly = assemble(
             table,
+            merger=self.merger,
             invalid_action_penalty=self.settings.invalid_action_penalty,
         )
         if self.past:
@@ -209,7 +222,7 @@ def _configuration(settings: CreditSettings, mark: str, er_graph: ErGraph | None
     configuration: dict[str, Any] = {
         name: {
             "options": options_as_json(options),
-            "merge": "exact",
+            **settings.merge.as_json(),
             "invalid_action_penalty": settings.invalid_action_penalty,
             "steps": mark,
         }
@@ -223,6 +236,7 @@ def _configuration(settings: CreditSettings, mark: str, er_graph: ErGraph | None
 def _check(settings: CreditSettings) -> None:
     if not settings.estimators:
         raise OptionError("name at least one estimator")
+    settings.merge.check()
     for name, options in settings.estimators.items():
         check_options(options, owner=estimator_named(name).name)
     if not np.isfinite(settings.invalid_action_penalty) or settings.invalid_action_penalty < 0:

@@ -23,7 +23,14 @@ class Nodes:
     goal_of_group: Ints
     """[num_groups] the goal; -1 in a group without success."""
     text_of_node: Ints
-    """[num_nodes] code of the state's text; -1 at a goal."""
+    """[num_nodes] code of the state's text, the first seen there; -1 at a goal."""
+    num_texts: Ints
+    """[num_nodes] distinct texts of the state; 1 at a goal."""
+
+    @property
+    def group_of_node(self) -> Ints:
+        """[num_nodes] the group a node belongs to."""
+        return np.repeat(np.arange(len(self.goal_of_group)), np.diff(self.node_start))
 
 
 def exact_nodes(steps: Steps) -> Nodes:
@@ -65,7 +72,49 @@ def exact_nodes(steps: Steps) -> Nodes:
         node_start=node_start,
         goal_of_group=goal_of_group,
         text_of_node=np.insert(text_of_node, np.cumsum(num_texts_of_group)[has_goal], np.int64(-1)),
+        num_texts=np.ones(int(node_start[-1]), np.int64),
     )
+
+
+def merge_nodes(nodes: Nodes, label: Ints) -> Nodes:
+    """Make one node of all nodes with one label.
+
+    The first of them gives its text and its place in the order.
+
+    Args:
+        nodes: The nodes as they are.
+        label: [num_nodes] any integers; not the same in two groups, and each goal has its own.
+    """
+    _, first, of_label = np.unique(label, return_index=True, return_inverse=True)
+    representative = first[of_label]
+    is_kept = representative == np.arange(len(label))
+    number = (np.cumsum(is_kept) - 1)[representative]
+    has_goal = nodes.goal_of_group >= 0
+    goal_of_group = nodes.goal_of_group.copy()
+    goal_of_group[has_goal] = number[nodes.goal_of_group[has_goal]]
+    return Nodes(
+        state_of_step=number[nodes.state_of_step],
+        target_of_step=number[nodes.target_of_step],
+        group_of_step=nodes.group_of_step,
+        node_start=np.concatenate(([0], np.cumsum(is_kept)))[nodes.node_start],
+        goal_of_group=goal_of_group,
+        text_of_node=nodes.text_of_node[is_kept],
+        num_texts=np.bincount(number, nodes.num_texts, int(is_kept.sum())).astype(np.int64),
+    )
+
+
+def count_contradictions(nodes: Nodes, action: Ints) -> int:
+    """Return how many (node, action) lead to more than one node.
+
+    Args:
+        nodes: The nodes of the steps.
+        action: [num_steps] code of each step's action.
+    """
+    num_actions = int(action.max(initial=0)) + 1
+    pair, pairs = factorise(nodes.state_of_step * num_actions + action)
+    num_nodes = max(int(nodes.node_start[-1]), 1)
+    _, outcomes = factorise(pair * num_nodes + nodes.target_of_step)
+    return int((np.bincount(outcomes // num_nodes, minlength=len(pairs)) > 1).sum())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -58,7 +58,7 @@ def test_settings_reach_the_estimator(tmp_path: Path):
         (["-e", "nope"], "no estimator is called 'nope'"),
         (["-e", "grpo", "--set", "grpo.gamma=1"], "grpo has no option 'gamma'"),
         (["-e", "grpo", "--run", "r9"], "for run 'r9'"),
-        (["-e", "grpo", "--merge", "magic"], "--merge must be exact"),
+        (["-e", "grpo", "--merge", "magic"], "--merge must be one of exact"),
         (["-e", "grpo", "--invalid-action-penalty", "nan"], "must be 0 or more"),
     ],
 )

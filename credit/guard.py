@@ -1,0 +1,70 @@
+"""What the environment accepted at a state: states that differ in it are not one state."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphcredit.credit.arrays import Bools, Ints, factorise
+from graphcredit.credit.encoding import encode
+
+UNKNOWN = -1
+"""Signature of a state where nothing was logged: it may be one with any other."""
+
+
+def signatures(admissible_actions: pa.ChunkedArray) -> Ints:
+    """Return a number for each list of admissible actions: equal numbers for equal sets.
+
+    The number is the sum of 63-bit hashes of the actions; order and repetition do not matter.
+
+    Args:
+        admissible_actions: [num_rows] lists of strings.
+
+    Returns:
+        [num_rows] signatures, at least 0; `UNKNOWN` where the list is null.
+    """
+    lists = admissible_actions.combine_chunks()
+    row = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+    actions = encode(pa.chunked_array([pc.list_flatten(lists)]))
+    _, pairs = factorise(row * (len(actions.texts) + 1) + actions.code + 1)
+    row, code = np.divmod(pairs, len(actions.texts) + 1)
+    hashes = np.array([0, *map(_hash, actions.texts.to_pylist())], np.uint64)
+    totals = np.zeros(len(lists), np.uint64)
+    np.add.at(totals, row, hashes[code])
+    signature = (totals >> np.uint64(1)).astype(np.int64)
+    return np.where(pc.is_null(lists).to_numpy(zero_copy_only=False), UNKNOWN, signature)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def signature_of_nodes(signature_of_step: Ints, state_of_step: Ints, num_nodes: int) -> Ints:
+    """Return [num_nodes] what the set of signatures logged at each node is, as a code.
+
+    Args:
+        signature_of_step: [num_steps] from `signatures`.
+        state_of_step: [num_steps] the node each step leaves.
+        num_nodes: A node that no known signature was logged at gets `UNKNOWN`.
+    """
+    is_known = signature_of_step != UNKNOWN
+    code, values = factorise(signature_of_step[is_known])
+    _, pairs = factorise(state_of_step[is_known] * max(len(values), 1) + code)
+    node, code = np.divmod(pairs, max(len(values), 1))
+    # A node with several lists is one that only nodes with the same several lists may join.
+    mixed = (values.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1))[code]
+    totals = np.zeros(num_nodes, np.uint64)
+    np.add.at(totals, node, mixed)
+    has_any = np.zeros(num_nodes, bool)
+    has_any[node] = True
+    numbers, _ = factorise((totals >> np.uint64(1)).astype(np.int64))
+    return np.where(has_any, numbers, UNKNOWN)
+
+
+def is_compatible(mine: Ints | int, others: Ints) -> Bools:
+    """Return whether a signature allows each of the others to be the same state."""
+    return (others == mine) | (others == UNKNOWN) | (np.asarray(mine) == UNKNOWN)

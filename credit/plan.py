@@ -1,7 +1,5 @@
 """Cutting an iteration into batches of whole groups, so that memory is bounded by a batch."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from graphcredit.credit.arrays import Bools, Ints, factorise
 from graphcredit.credit.encoding import encode
 from graphcredit.credit.trajectories import TEXT_COLUMNS
 from graphcredit.store.layout import Shard
-from graphcredit.store.shards import conform, open_parquet, step_columns
+from graphcredit.store.shards import conform, fingerprint, open_parquet, step_columns
 
 BATCH_ROWS = 1 << 17
 """Rows of a batch, a compromise: caches like small ones, igraph and pyarrow large ones."""
@@ -102,8 +100,8 @@ def _fill(sizes: Sequence[int], capacity: int) -> Ints:
     return batch
 
 
-def fingerprint(shards: Sequence[Shard], num_rows: Sequence[int] | None = None) -> str:
-    """Return a hash of step shards' names and lengths; they never change in another way.
+def fingerprint_of(shards: Sequence[Shard], num_rows: Sequence[int] | None = None) -> str:
+    """Return the fingerprint of an iteration's step shards.
 
     Args:
         shards: All step shards of one run and iteration.
@@ -111,8 +109,8 @@ def fingerprint(shards: Sequence[Shard], num_rows: Sequence[int] | None = None) 
     """
     if num_rows is None:
         num_rows = [sum(_unit_sizes(shard, BATCH_ROWS)) for shard in shards]
-    rows = {shard.path.name: count for shard, count in zip(shards, num_rows, strict=True)}
-    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:16]
+    names = [shard.path.name for shard in shards]
+    return fingerprint(dict(zip(names, num_rows, strict=True)))
 
 
 def read_batches(

@@ -20,7 +20,7 @@ from graphcredit.credit.assembly import Assembly
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.history import RunHistory
 from graphcredit.credit.past import Past, count_passes
-from graphcredit.credit.plan import Plan, fingerprint, plan_batches, read_batches
+from graphcredit.credit.plan import Plan, fingerprint_of, plan_batches, read_batches
 from graphcredit.credit.states import Nodes, exact_nodes
 from graphcredit.credit.trajectories import COLUMNS, Steps, complete_trajectories
 from graphcredit.store.layout import Shard, Store
@@ -35,7 +35,7 @@ class Timeline:
         self._path = store.history_path(run_id)
         self._history: RunHistory | None = None
         self._present = {
-            number: fingerprint(shards)
+            number: fingerprint_of(shards)
             for number in store.iterations(run_id)
             if (shards := store.shards(run_id, number))
         }
@@ -48,7 +48,7 @@ class Timeline:
         history = self._before(iteration)
         scan = _scan(shards, plan)
         past = IterationPast(scan=scan, history=history)
-        self._entered = (iteration, fingerprint(shards, plan.num_rows), scan)
+        self._entered = (iteration, fingerprint_of(shards, plan.num_rows), scan)
         return past
 
     def leave(self) -> None:

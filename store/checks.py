@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import duckdb
 
+from graphcredit.store.check_age import check_age
 from graphcredit.store.check_columns import check_columns, check_credit_rows, violation
 from graphcredit.store.check_rows import RowCheck, check_rows, open_database, unreadable
 from graphcredit.store.files import TableFile, find_files
@@ -114,6 +115,8 @@ def _check_sound(
 
 def _check_credit(files: list[TableFile]) -> Iterable[Violation]:
     steps = {_place(file): file for file in files if file.kind == "steps"}
-    for file in files:
-        if file.kind == "credit" and _place(file) in steps:
+    credit = [file for file in files if file.kind == "credit"]
+    for file in credit:
+        if _place(file) in steps:
             yield from check_credit_rows(steps[_place(file)], file)
+    yield from check_age(list(steps.values()), credit)

@@ -104,6 +104,16 @@ FILE_RULES: dict[str, Rule] = {
             "if nothing is writing to the store, its writer was interrupted: --quarantine finishes "
             "its own, any other can be deleted",
         ),
+        _notice(
+            "stale_credit",
+            "credit is made of the step shards that its iteration has now",
+            "run `graphcredit credit` with that estimator again",
+        ),
+        _notice(
+            "mixed_credit",
+            "all credit shards of an iteration are made with one configuration",
+            "run `graphcredit credit` with that estimator again",
+        ),
         _notice("unknown_file", "files are those of the layout", "nothing: no reader looks at it"),
     )
 }

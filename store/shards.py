@@ -8,7 +8,9 @@ the schema's columns and types.
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
-from collections.abc import Iterable, Iterator
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +20,6 @@ import pyarrow.parquet as pq
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.schema import (
-    CREDIT_COLUMNS,
     PARTITION_COLUMNS,
     SCHEMA_VERSION,
     SCHEMA_VERSION_KEY,
@@ -128,10 +129,15 @@ def read_steps(
                 yield _with_partition(conform(table, wanted, where=str(shard.path)), shard)
 
 
-def credit_columns(file: pq.ParquetFile) -> list[str]:
-    """Return the estimator columns of an open credit shard, in file order."""
-    common = {column.name for column in CREDIT_COLUMNS}
-    return [name for name in file.schema_arrow.names if name not in common]
+def fingerprint(num_rows: Mapping[str, int]) -> str:
+    """Return a hash of an iteration's step shards: their names and lengths.
+
+    Step shards are never rewritten, so credit with another fingerprint was made of other steps.
+
+    Args:
+        num_rows: File name of each step shard to its number of rows.
+    """
+    return hashlib.sha256(json.dumps(dict(num_rows), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _with_partition(table: pa.Table, shard: Shard) -> pa.Table:

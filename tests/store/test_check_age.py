@@ -1,0 +1,44 @@
+"""Credit that is older than its steps, or that a killed run left mixed, is noticed."""
+
+from pathlib import Path
+
+from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store
+from graphcredit.store.checks import check_store
+from tests.worlds import trajectory, worked_example, write_store
+
+
+def _credit(store: Store, *settings: str) -> None:
+    assign_credit(store, CreditSettings(estimators=configure(["grpo"], settings)))
+
+
+def _notices(store: Store) -> set[tuple[str, str]]:
+    report = check_store(store)
+    assert report.errors == ()
+    return {(notice.rule.name, Path(notice.file).name) for notice in report.notices}
+
+
+def test_fresh_credit_has_nothing_to_report(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example(), trajectory("more", "A a B"))
+    _credit(store)
+    assert _notices(store) == set()
+
+
+def test_credit_without_the_shards_that_came_later_is_stale(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    _credit(store)
+    write_store(store.root, worked_example(), trajectory("late", "A a B"))
+    assert _notices(store) == {("stale_credit", "w0-000000.parquet")}
+    _credit(store)
+    assert _notices(store) == set()
+
+
+def test_credit_of_two_configurations_in_one_iteration_is_mixed(tmp_path: Path):
+    late = trajectory("late", "A a B")
+    store = write_store(tmp_path / "s", worked_example(), late)
+    _credit(store)
+    old = store.shards()[1].credit_path.read_bytes()
+    _credit(store, "grpo.normalize=none")
+    store.shards()[1].credit_path.write_bytes(old)
+    assert _notices(store) == {("mixed_credit", "w1-000000.parquet")}

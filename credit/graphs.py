@@ -1,0 +1,77 @@
+"""State graphs as networkx and igraph objects, with everything the graph tables know.
+
+Nodes are named by `state_id` and carry the columns of `nodes.parquet`; edges carry those of
+`edges.parquet`, one edge for each action between two states.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import igraph
+import networkx as nx
+import pyarrow.parquet as pq
+
+from graphcredit.store.errors import InputError
+from graphcredit.store.layout import Store
+
+
+def to_networkx(
+    store: Store, *, run_id: str, iteration: int, task_id: str
+) -> "nx.MultiDiGraph[int]":
+    """Return one task's state graph as a networkx multigraph.
+
+    Example:
+        graph = to_networkx(store, run_id="r0", iteration=0, task_id="kitchen-12")
+        nx.shortest_path(graph, 0, goal, weight="cost")
+
+    Raises:
+        InputError: The iteration has no graph tables, or they have no such task.
+    """
+    nodes, edges = _read(store, run_id, iteration, task_id)
+    graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(
+        run_id=run_id, iteration=iteration, task_id=task_id
+    )
+    graph.add_nodes_from((node.pop("state_id"), node) for node in nodes)
+    for edge in edges:
+        source, target = edge.pop("state_id"), edge.pop("next_state_id")
+        graph.add_edge(source, target, key=edge["action"], **edge)
+    return graph
+
+
+def to_igraph(store: Store, *, run_id: str, iteration: int, task_id: str) -> igraph.Graph:
+    """Return one task's state graph as a directed igraph graph; vertex i is state i.
+
+    Raises:
+        InputError: The iteration has no graph tables, or they have no such task.
+    """
+    nodes, edges = _read(store, run_id, iteration, task_id)
+    graph = igraph.Graph(
+        len(nodes), [(edge["state_id"], edge["next_state_id"]) for edge in edges], directed=True
+    )
+    for name in nodes[0]:
+        graph.vs[name] = [node[name] for node in nodes]
+    for name in edges[0] if edges else ():
+        graph.es[name] = [edge[name] for edge in edges]
+    return graph
+
+
+def _read(
+    store: Store, run_id: str, iteration: int, task_id: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    folder = store.graph_dir(run_id, iteration)
+    nodes = _rows(folder / "nodes.parquet", task_id)
+    if not nodes:
+        raise InputError(f"{folder / 'nodes.parquet'} has no task {task_id!r}")
+    return sorted(nodes, key=lambda node: node["state_id"]), _rows(
+        folder / "edges.parquet", task_id
+    )
+
+
+def _rows(path: Path, task_id: str) -> list[dict[str, Any]]:
+    if not path.exists():
+        raise InputError(f"{path} does not exist: run `graphcredit credit STORE` first")
+    rows = pq.read_table(path, filters=[("task_id", "=", task_id)]).to_pylist()
+    for row in rows:
+        for name in ("task_id", "run_id", "iteration"):
+            row.pop(name, None)
+    return rows

@@ -1,0 +1,158 @@
+"""Steps and their credit as ordinary Parquet files, for tools that know nothing of a store."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from graphcredit.store.atomic import atomic_path, parquet_writer
+from graphcredit.store.errors import InputError, SchemaError
+from graphcredit.store.layout import Shard, Store
+from graphcredit.store.schema import (
+    CREDIT_COLUMNS,
+    PARTITION_COLUMNS,
+    STEP_COLUMNS,
+    Column,
+    split_estimator_column,
+)
+from graphcredit.store.shards import conform, open_parquet
+
+_KEYS = CREDIT_COLUMNS[:2]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExportReport:
+    """What was written."""
+
+    num_files: int
+    """One for each step shard."""
+    num_steps: int
+    """Rows in all of them."""
+    num_without_credit: int
+    """Rows whose step has no credit: of incomplete trajectories, or not credited yet."""
+
+
+def export_store(
+    store: Store,
+    target: Path,
+    *,
+    run_id: str | None = None,
+    iteration: int | None = None,
+    estimator: str | None = None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> ExportReport:
+    """Write each step shard and its credit shard as one file, with run and iteration as columns.
+
+    All files have the same columns: those of `steps` and `credit`, and of the estimators that any
+    of the shards has.
+
+    Args:
+        store: The store.
+        target: A directory; made, and refused if it holds Parquet files already.
+        run_id: Only this run.
+        iteration: Only this iteration.
+        estimator: Only this estimator's columns.
+        on_progress: Called with the number of files written and their total.
+
+    Raises:
+        InputError: There is nothing to export, or nothing of that estimator, or `target` is in use.
+        SchemaError: A shard cannot be read, or a credit shard is not of its step shard's rows.
+    """
+    shards = store.shards(run_id, iteration)
+    _check_target(target, shards, store)
+    columns = _estimator_columns(shards, estimator)
+    num_steps = num_without = 0
+    for number, shard in enumerate(shards, 1):
+        name = f"{shard.run_id}-{shard.iteration:06d}-{shard.path.name}"
+        with atomic_path(target / name) as temporary:
+            for table in _write(shard, columns, temporary):
+                num_steps += table.num_rows
+                num_without += table["state_id"].null_count
+        on_progress(number, len(shards))
+    return ExportReport(num_files=len(shards), num_steps=num_steps, num_without_credit=num_without)
+
+
+def _check_target(target: Path, shards: list[Shard], store: Store) -> None:
+    if not shards:
+        raise InputError(
+            f"{store.root} must have step shards of that run and iteration: found none"
+        )
+    if target.exists() and (not target.is_dir() or any(target.glob("*.parquet"))):
+        raise InputError(f"{target} must be a new directory, or one without Parquet files")
+
+
+def _estimator_columns(shards: list[Shard], estimator: str | None) -> tuple[Column, ...]:
+    """Return the estimator columns that any credit shard has."""
+    found: set[str] = set()
+    for shard in shards:
+        if shard.credit_path.exists():
+            with open_parquet(shard.credit_path) as file:
+                found |= {name for name in file.schema_arrow.names if split_estimator_column(name)}
+    owners = {name: split[0] for name in found if (split := split_estimator_column(name))}
+    if estimator is not None and estimator not in owners.values():
+        there = ", ".join(sorted(set(owners.values()))) or "none"
+        raise InputError(
+            f"no credit by {estimator!r}: there is credit by {there}. "
+            f"Run `graphcredit credit STORE --estimator {estimator}` first"
+        )
+    return tuple(
+        Column(name=name, type=pa.float32(), nullable=True, meaning="")
+        for name in sorted(found)
+        if estimator in (None, owners[name])
+    )
+
+
+def _write(shard: Shard, columns: tuple[Column, ...], path: Path) -> Iterator[pa.Table]:
+    """Write one file row group by row group, yielding what was written."""
+    credit = _read_credit(shard, columns)
+    start = 0
+    writer: pq.ParquetWriter | None = None
+    with open_parquet(shard.path) as file:
+        groups = [file.read_row_group(index) for index in range(file.num_row_groups)] or [
+            file.read()
+        ]
+        for group in groups:
+            steps = conform(group, STEP_COLUMNS, where=str(shard.path))
+            table = _joined(shard, steps, credit.slice(start, steps.num_rows))
+            start += steps.num_rows
+            writer = writer or parquet_writer(path, table.schema)
+            writer.write_table(table)
+            yield table
+    if writer:
+        writer.close()
+
+
+def _read_credit(shard: Shard, columns: tuple[Column, ...]) -> pa.Table:
+    """Return the credit of a shard; nulls where there is none yet."""
+    wanted = (*CREDIT_COLUMNS, *columns)
+    if shard.credit_path.exists():
+        with open_parquet(shard.credit_path) as file:
+            return conform(file.read(), wanted, where=str(shard.credit_path))
+    with open_parquet(shard.path) as file:
+        keys = conform(
+            file.read(columns=[column.name for column in _KEYS]), _KEYS, where=str(shard.path)
+        )
+    nulls = {c.name: pa.nulls(keys.num_rows, c.type) for c in wanted[len(_KEYS) :]}
+    return pa.table({name: keys[name] for name in keys.column_names} | nulls)
+
+
+def _joined(shard: Shard, steps: pa.Table, credit: pa.Table) -> pa.Table:
+    if any(not steps[key.name].equals(credit[key.name].cast(key.type)) for key in _KEYS):
+        raise SchemaError(
+            f"{shard.credit_path} must have the rows of its step shard, in the same order: it has "
+            "others. Run `graphcredit credit` again"
+        )
+    run, iteration = PARTITION_COLUMNS
+    where = {
+        run.name: pa.repeat(pa.scalar(shard.run_id, run.type), steps.num_rows),
+        iteration.name: pa.repeat(pa.scalar(shard.iteration, iteration.type), steps.num_rows),
+    }
+    keys = {key.name for key in _KEYS}
+    columns = {name: steps[name] for name in steps.column_names}
+    columns |= {name: credit[name] for name in credit.column_names if name not in keys}
+    return pa.table(where | columns)

@@ -1,0 +1,73 @@
+"""Steps and credit as ordinary files."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store
+from graphcredit.store.errors import InputError, SchemaError
+from graphcredit.store.export import export_store
+from tests.worlds import trajectory, worked_example, write_store
+
+
+def _credited(root: Path) -> Store:
+    dead = trajectory("dead", "A a B", success=None)
+    store = write_store(root, worked_example(), dead, [])
+    assign_credit(store, CreditSettings(estimators=configure(["grpo", "graphgpo"])))
+    return store
+
+
+def test_every_row_has_its_steps_and_its_credit(tmp_path: Path):
+    store = _credited(tmp_path / "s")
+    report = export_store(store, tmp_path / "out")
+    assert (report.num_files, report.num_steps, report.num_without_credit) == (3, 9, 1)
+    rows = pq.read_table(tmp_path / "out").to_pylist()
+    assert len(rows) == 9
+    first = next(r for r in rows if r["trajectory_id"] == "x" and r["step_index"] == 0)
+    assert (first["run_id"], first["iteration"], first["action"]) == ("r0", 0, "a")
+    assert first["graphgpo_advantage"] == pytest.approx(0.3692, abs=5e-5)
+    assert [r["grpo_advantage"] for r in rows if r["trajectory_id"] == "dead"] == [None]
+
+
+def test_one_estimator_leaves_the_columns_of_the_others_out(tmp_path: Path):
+    store = _credited(tmp_path / "s")
+    export_store(store, tmp_path / "out", estimator="graphgpo")
+    names = pq.read_table(tmp_path / "out").column_names
+    assert [name for name in names if name.startswith(("grpo", "graphgpo"))] == [
+        "graphgpo_advantage",
+        "graphgpo_episode_advantage",
+        "graphgpo_step_advantage",
+        "graphgpo_step_reward",
+    ]
+
+
+def test_steps_without_credit_are_exported_with_nulls(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    report = export_store(store, tmp_path / "out")
+    assert report.num_without_credit == report.num_steps == 8
+
+
+def test_nothing_is_overwritten(tmp_path: Path):
+    store = _credited(tmp_path / "s")
+    export_store(store, tmp_path / "out")
+    with pytest.raises(InputError, match="must be a new directory"):
+        export_store(store, tmp_path / "out")
+
+
+def test_an_estimator_without_credit_is_refused_with_those_that_have(tmp_path: Path):
+    with pytest.raises(InputError, match="there is credit by graphgpo, grpo"):
+        export_store(_credited(tmp_path / "s"), tmp_path / "out", estimator="gigpo")
+
+
+def test_credit_of_other_rows_is_refused(tmp_path: Path):
+    store = _credited(tmp_path / "s")
+    path = store.shards()[0].credit_path
+    table = pq.ParquetFile(path).read()
+    pq.write_table(table.take(pa.array([1, 0, 2, 3, 4, 5, 6, 7])), path)
+    with pytest.raises(SchemaError, match="must have the rows of its step shard"):
+        export_store(store, tmp_path / "out")
+    assert list((tmp_path / "out").glob("*.parquet")) == []

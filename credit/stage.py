@@ -16,7 +16,7 @@ from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.graph_tables import edge_schema, edge_table, node_table
 from graphcredit.credit.merging import Merger, MergeSettings, open_merger
 from graphcredit.credit.options import check_options, options_as_json
-from graphcredit.credit.plan import BATCH_ROWS, Piece, fingerprint, plan_batches, read_batches
+from graphcredit.credit.plan import BATCH_ROWS, Piece, fingerprint_of, plan_batches, read_batches
 from graphcredit.credit.previous import PreviousCredit
 from graphcredit.credit.report import CreditReport, entity_notices, report_of
 from graphcredit.credit.table import Assigner, estimator_named
@@ -120,7 +120,7 @@ def _credit_iteration(
     on_progress: Callable[[float], None],
 ) -> CreditReport:
     plan = plan_batches(shards, settings.batch_rows)
-    mark = fingerprint(shards, plan.num_rows)
+    mark = fingerprint_of(shards, plan.num_rows)
     previous = PreviousCredit.load(shards, settings.estimators, mark)
     configuration = previous.configuration | _configuration(settings, mark, er_graph)
     past = timeline.enter(shards[0].iteration, shards, plan) if timeline else None
@@ -248,5 +248,12 @@ def _check(settings: CreditSettings) -> None:
 def _nothing_found(store: Store, run_id: str | None, iteration: int | None) -> str:
     wanted = f" for run {run_id!r}" if run_id else ""
     wanted += f" and iteration {iteration}" if iteration is not None else ""
-    runs = ", ".join(store.runs()) or "none"
-    return f"{store.root} must have step shards{wanted}: found none (runs: {runs})"
+    if run_id in store.runs():
+        there = f"iterations: {', '.join(map(str, store.iterations(run_id))) or 'none'}"
+    else:
+        there = f"runs: {', '.join(store.runs()) or 'none'}"
+    num_spools = len(list(store.spool_dir.glob("*.arrows")))
+    waiting = f"; {num_spools} spools wait for `graphcredit check STORE --recover`"
+    return f"{store.root} must have step shards{wanted}: found none ({there})" + (
+        waiting if num_spools else ""
+    )

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 def collect(
     store: Annotated[Path, typer.Argument(help="The store; made where there is none.")],
-    env: Annotated[str, typer.Option(help="What to play: textworld.")],
+    env: Annotated[str, typer.Option(help="What to play: textworld, search.")],
     policy: Annotated[str, typer.Option(help="Who plays: random, or oracle:EPSILON.")],
     games: Annotated[
         str | None,
-        typer.Option(help="custom, coin-l205, treasure-l15-s2, …, by commas; all families if not."),
+        typer.Option(help="custom, coin-l205-s2, 2hop, …, by commas; all kinds if not given."),
     ] = None,
     tasks: Annotated[int, typer.Option(help="Tasks to play.")] = 16,
     group_size: Annotated[int, typer.Option(help="Trajectories of each task.")] = 8,

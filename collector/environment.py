@@ -4,7 +4,7 @@ An environment is one file in `environments/` with a class that has the methods 
 function that opens it, a function that names its tasks, and a row in `environments/table.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,6 +40,9 @@ class Observation:
     for."""
     oracle_distance: float | None
     """Cost of that plan; 0 when won, None where there is no plan."""
+    thoughts: Mapping[str, str] | None = None
+    """What a scripted policy says before an action, by action; None where the environment lends no
+    words. A policy with words of its own ignores it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -74,12 +74,13 @@ def play(job: Job, environment: Environment, rollout: Rollout, recorder: StepRec
         num_steps = 0
         while True:
             num_steps += 1
-            action = job.policy.act(before, rng)
-            done = environment.step(action)
+            decision = job.policy.act(before, rng)
+            done = environment.step(decision.action)
             truncated = num_steps == job.settings.max_steps and not done.terminated
             trajectory.log(
                 **_columns(job, before, done),
-                action=action,
+                action=decision.action,
+                thought=decision.thought,
                 truncated=truncated,
                 success=done.success if done.terminated or truncated else None,
                 extra=job.settings.to_json() if num_steps == 1 else None,

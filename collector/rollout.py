@@ -18,6 +18,7 @@ from graphcredit.collector.schedule import Schedule, Settings, missing_rollouts
 from graphcredit.collector.spool import recover_spools
 from graphcredit.collector.workers import play_all
 from graphcredit.store import Store, create_store
+from graphcredit.store.er_graph import merge_er_graph
 from graphcredit.store.errors import OptionError
 
 
@@ -81,6 +82,8 @@ def collect(
 ) -> CollectReport:
     """Play what is not complete in the store yet, and record it.
 
+    Of tasks that are about entities, the entity-relation graph is recorded as well.
+
     The actions of a trajectory depend on the policy, the seed, the iteration, the task and its
     number in the group, and on nothing else. Workers are spawned, so a script that calls this must
     do so under `if __name__ == "__main__":`. Ctrl-C raises KeyboardInterrupt after every worker has
@@ -126,6 +129,7 @@ def collect(
         group_size=group_size,
         settings=job.settings,
     )
+    _record_entities(job.store, tasks)
     total = len(tasks) * group_size
     outcomes: list[Outcome] = []
     casualties: list[str] = []
@@ -150,6 +154,13 @@ def collect(
         notes=tuple(sorted({outcome.note for outcome in outcomes if outcome.note is not None})),
         casualties=tuple(casualties),
     )
+
+
+def _record_entities(store: Store, tasks: Sequence[Task]) -> None:
+    for name in sorted({task.environment for task in tasks}):
+        er_graph_of = environment_kind(name).er_graph
+        if er_graph_of is not None:
+            merge_er_graph(store, er_graph_of([t for t in tasks if t.environment == name]))
 
 
 def _new_worker_ids(count: int) -> list[str]:

@@ -3,14 +3,15 @@
 An environment's library is imported only when a task of it is opened.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
 from graphcredit.collector.environment import Environment, Task
-from graphcredit.collector.environments import textworld_games
+from graphcredit.collector.environments import search_questions, textworld_games
+from graphcredit.store.er_graph import ErGraph
 from graphcredit.store.errors import MissingDependencyError, OptionError
 
 
@@ -30,10 +31,12 @@ class EnvironmentKind:
     """Which tasks `--games`, `--tasks` and `--seed` stand for."""
     open: Callable[[str, Path, bool], Environment]
     """Opens a task: its spec, where generated files are kept, whether a plan to win is wanted."""
-    library: str
-    """The package that must be importable."""
-    extra: str
+    library: str | None = None
+    """The package that must be importable; None where the core is enough."""
+    extra: str | None = None
     """The extra that installs it."""
+    er_graph: Callable[[Sequence[Task]], ErGraph] | None = None
+    """Returns what tasks are about; None where they are not about entities."""
 
 
 def _open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
@@ -42,12 +45,29 @@ def _open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> Environmen
     return open_textworld(spec, cache_dir, with_oracle)
 
 
+def _open_search(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
+    from graphcredit.collector.environments.search import open_search
+
+    return open_search(spec, cache_dir, with_oracle)
+
+
+def _er_graph_of_search(tasks: Sequence[Task]) -> ErGraph:
+    from graphcredit.collector.environments.search_entities import er_graph_of
+
+    return er_graph_of(tasks)
+
+
 ENVIRONMENTS: dict[str, EnvironmentKind] = {
     "textworld": EnvironmentKind(
         list_tasks=textworld_games.list_tasks,
         open=_open_textworld,
         library="textworld",
         extra="play",
+    ),
+    "search": EnvironmentKind(
+        list_tasks=search_questions.list_tasks,
+        open=_open_search,
+        er_graph=_er_graph_of_search,
     ),
 }
 
@@ -62,7 +82,7 @@ def environment_kind(name: str) -> EnvironmentKind:
     if name not in ENVIRONMENTS:
         raise OptionError(f"environments are {', '.join(ENVIRONMENTS)}: got {name!r}")
     kind = ENVIRONMENTS[name]
-    if find_spec(kind.library) is None:
+    if kind.library is not None and find_spec(kind.library) is None:
         raise MissingDependencyError(
             f"playing {name} needs the package {kind.library!r}, which is not installed: "
             f"pip install 'graphcredit[{kind.extra}]'"

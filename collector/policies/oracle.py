@@ -9,6 +9,7 @@ import random
 from dataclasses import dataclass
 
 from graphcredit.collector.environment import Observation
+from graphcredit.collector.policies.decision import Decision, scripted
 from graphcredit.collector.policies.random import any_admissible
 from graphcredit.store.errors import OptionError
 
@@ -39,8 +40,8 @@ class OraclePolicy:
         """It follows the environment's plan."""
         return True
 
-    def act(self, observation: Observation, rng: random.Random) -> str:
+    def act(self, observation: Observation, rng: random.Random) -> Decision:
         """Return the plan's next action or a mistake; where there is no plan, anything."""
         if observation.oracle_actions and rng.random() >= self.epsilon:
-            return observation.oracle_actions[0]
-        return any_admissible(observation, rng)
+            return scripted(observation, observation.oracle_actions[0])
+        return scripted(observation, any_admissible(observation, rng))

@@ -4,6 +4,7 @@ import random
 from dataclasses import dataclass
 
 from graphcredit.collector.environment import Observation
+from graphcredit.collector.policies.decision import Decision, scripted
 from graphcredit.store.errors import InputError
 
 
@@ -21,9 +22,9 @@ class RandomPolicy:
         """It follows no plan."""
         return False
 
-    def act(self, observation: Observation, rng: random.Random) -> str:
+    def act(self, observation: Observation, rng: random.Random) -> Decision:
         """Return one of the admissible actions."""
-        return any_admissible(observation, rng)
+        return scripted(observation, any_admissible(observation, rng))
 
 
 def any_admissible(observation: Observation, rng: random.Random) -> str:

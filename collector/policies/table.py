@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from graphcredit.collector.environment import Observation
+from graphcredit.collector.policies.decision import Decision
 from graphcredit.collector.policies.oracle import OraclePolicy
 from graphcredit.collector.policies.random import RandomPolicy
 from graphcredit.store.errors import OptionError
@@ -23,8 +24,8 @@ class Policy(Protocol):
         """Whether observations must have a plan to win."""
         ...
 
-    def act(self, observation: Observation, rng: random.Random) -> str:
-        """Return an action; all chance comes from `rng`."""
+    def act(self, observation: Observation, rng: random.Random) -> Decision:
+        """Return an action and the thought before it; all chance comes from `rng`."""
         ...
 
 

@@ -29,7 +29,7 @@ def _observation(
 
 def _choices(policy: OraclePolicy | RandomPolicy, observation: Observation, count: int) -> Counter:
     rng = random.Random(0)
-    return Counter(policy.act(observation, rng) for _ in range(count))
+    return Counter(policy.act(observation, rng).action for _ in range(count))
 
 
 def test_the_random_policy_takes_each_admissible_action_equally_often():

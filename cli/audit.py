@@ -1,0 +1,131 @@
+"""`graphcredit audit`: is the grouping sound, and does the credit mean what it seems to?"""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphcredit.cli.console import PLAIN, out
+from graphcredit.cli.plain import plain_text
+
+if TYPE_CHECKING:
+    from graphcredit.credit.audit import AuditReport
+    from graphcredit.credit.audits.check import Finding, Place
+
+
+def audit(
+    store: Annotated[Path, typer.Argument(help="The store.")],
+    run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
+    iteration: Annotated[int | None, typer.Option(help="Only this iteration.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    max_incomplete_share: Annotated[
+        float, typer.Option(help="Incomplete trajectories to put up with.")
+    ] = 0.1,
+    max_singleton_share: Annotated[
+        float, typer.Option(help="Groups of one trajectory to put up with.")
+    ] = 0.2,
+    max_dead_share: Annotated[
+        float, typer.Option(help="Groups without spread of returns to put up with.")
+    ] = 0.5,
+    max_alone_share: Annotated[
+        float, typer.Option(help="Steps alone in their state group to put up with.")
+    ] = 0.5,
+    max_aliased_share: Annotated[
+        float, typer.Option(help="(state, action) pairs with several outcomes to put up with.")
+    ] = 0.05,
+    min_effective_share: Annotated[
+        float, typer.Option(help="Effective over actual number of trajectories, by steps.")
+    ] = 0.6,
+    min_equal_steps: Annotated[
+        int, typer.Option(help="Shorter trajectories may be equal by chance.")
+    ] = 5,
+    max_equal_chance: Annotated[
+        float, typer.Option(help="Equal samples less probable than this are copies.")
+    ] = 1e-6,
+    max_mean_advantage: Annotated[
+        float, typer.Option(help="|mean| / largest |value| that is still 0.")
+    ] = 1e-4,
+) -> None:
+    """Look for faults of grouping and of credit: what is wrong, where, how much, what to do.
+
+    Up to a share that is put up with, a fault is reported as something to know. The exit code is 1
+    if there is an error. A store without credit gets the checks that need steps alone.
+
+    Example: graphcredit audit STORE --max-singleton-share 0.1
+    """
+    from graphcredit.credit.audit import AuditThresholds
+    from graphcredit.credit.audit import audit as audit_store
+    from graphcredit.credit.audits.check import Severity
+    from graphcredit.store.layout import open_store
+
+    report = audit_store(
+        open_store(store),
+        run_id=run,
+        iteration=iteration,
+        thresholds=AuditThresholds(
+            max_incomplete_share=max_incomplete_share,
+            max_singleton_share=max_singleton_share,
+            max_dead_share=max_dead_share,
+            max_alone_share=max_alone_share,
+            max_aliased_share=max_aliased_share,
+            min_effective_share=min_effective_share,
+            min_equal_steps=min_equal_steps,
+            max_equal_chance=max_equal_chance,
+            max_mean_advantage=max_mean_advantage,
+        ),
+    )
+    if as_json:
+        content = json.dumps(report.as_json(), indent=2, ensure_ascii=False)
+        sys.stdout.write(content + "\n")
+    else:
+        _show(report)
+    if report.count(Severity.ERROR):
+        raise typer.Exit(1)
+
+
+def show_findings(report: "AuditReport") -> None:
+    """Print one line per finding: how bad, how much, where the worst is."""
+    for finding in report.findings:
+        worst = finding.places[0]
+        _print(f"{finding.severity}: {finding.check.name}: {finding.message}; {_at(worst)}")
+
+
+def _show(report: "AuditReport") -> None:
+    from graphcredit.credit.audits.check import Severity
+
+    counts = [(report.count(severity), severity.value) for severity in Severity]
+    counted = ", ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in counts[:2])
+    _print(f"{counted}, {counts[2][0]} to know")
+    for finding in report.findings:
+        _print()
+        _show_finding(finding)
+    _print()
+    width = max(map(len, report.numbers), default=0)
+    for title, numbers in report.numbers.items():
+        shown = ", ".join(f"{name}: {value:.4g}" for name, value in numbers.items())
+        _print(f"{title:<{width}}  {shown}")
+    if report.skipped:
+        _print(
+            f"not checked, for want of credit: {', '.join(report.skipped)}. "
+            "`graphcredit credit STORE --estimator …` assigns it."
+        )
+
+
+def _show_finding(finding: "Finding") -> None:
+    _print(f"{finding.severity}: {finding.check.name}: {finding.message}")
+    for place in finding.places:
+        _print(f"    {_at(place)}")
+    if finding.num_places > len(finding.places):
+        _print(f"    and {finding.num_places - len(finding.places):,} more")
+    _print(f"    remedy: {finding.check.remedy}")
+
+
+def _at(place: "Place") -> str:
+    task = "all tasks" if place.task_id is None else place.task_id
+    return f"{task} ({place.run_id}, iteration {place.iteration}): {place.detail}"
+
+
+def _print(line: str = "") -> None:
+    out.print(plain_text(line), **PLAIN)

@@ -1,0 +1,212 @@
+"""Is the credit that of these trajectories, and does it balance?"""
+
+from collections.abc import Mapping
+
+from graphcredit.credit.audits.check import Check, Severity
+from graphcredit.credit.audits.scope import GROUP, TRAJECTORY, Scope
+
+EPISODE_COLUMNS: tuple[str, ...] = (
+    "grpo_advantage",
+    "grpo_episode_advantage",
+    "rloo_advantage",
+    "rloo_episode_advantage",
+    "gigpo_episode_advantage",
+    "rewardflow_episode_advantage",
+    "graphgpo_episode_advantage",
+    "sapo_episode_advantage",
+    "g2po_episode_advantage",
+)
+"""One value per trajectory, mean 0 over those of a group (over their steps by option)."""
+
+STATE_COLUMNS: tuple[str, ...] = (
+    "gigpo_step_advantage",
+    "rewardflow_step_advantage",
+    "graphgpo_step_advantage",
+    "spo3_step_advantage",
+)
+"""Mean 0 over the steps of each state group. HGPO mixes several clusters and SAPO clips: their
+step parts need not balance."""
+
+GROUP_COLUMNS: tuple[str, ...] = ("g2po_step_advantage",)
+"""Mean 0 over the steps of each group."""
+
+_NOTHING = f"SELECT {GROUP}, 0 AS number, 0.0 AS badness, '' AS detail FROM groups WHERE false"
+
+
+def balanced_columns(scope: Scope, names: tuple[str, ...]) -> list[str]:
+    """Return those of some columns that the store has."""
+    return [name for name in names if name in scope.columns]
+
+
+def _per_trajectory(scope: Scope) -> str:
+    """Return SQL of one row per trajectory and episode column; none without such columns."""
+    names = balanced_columns(scope, EPISODE_COLUMNS)
+    if not names:
+        return ""
+    return _unpivoted(
+        f"{GROUP}, trajectory_id, count(*) AS num_steps",
+        {name: (f"avg({name}::DOUBLE)", f"min({name})", f"max({name})") for name in names},
+        ("mean", "low", "high"),
+    )
+
+
+def _per_state(scope: Scope) -> str:
+    """Return SQL of one row per state group and step column; none without such columns."""
+    names = balanced_columns(scope, (*STATE_COLUMNS, *GROUP_COLUMNS))
+    if not names:
+        return ""
+    return _unpivoted(
+        f"{GROUP}, state_id, count(*) AS num_steps",
+        {name: (f"avg({name}::DOUBLE)", f"max(abs({name}))") for name in names},
+        ("mean", "largest"),
+    )
+
+
+def _unpivoted(keys: str, columns: Mapping[str, tuple[str, ...]], names: tuple[str, ...]) -> str:
+    """Return SQL that groups `credited` in one pass, and has one row per key and column."""
+    values = [f'{sql} AS "{c}.{i}"' for c, sqls in columns.items() for i, sql in enumerate(sqls)]
+    rows = [
+        "(" + ", ".join(f'"{column}.{i}"' for i in range(len(names))) + f") AS '{column}'"
+        for column in columns
+    ]
+    return f"""
+        SELECT * FROM (SELECT {keys}, {", ".join(values)} FROM credited GROUP BY ALL)
+        UNPIVOT (({", ".join(names)}) FOR "column" IN ({", ".join(rows)}))
+    """
+
+
+def _unbalanced(scope: Scope) -> str:
+    trajectories, states = _per_trajectory(scope), _per_state(scope)
+    parts = [_unbalanced_episodes(trajectories)] if trajectories else []
+    if states:
+        whole = ", ".join(f"'{name}'" for name in GROUP_COLUMNS)
+        of_group = f"""
+            SELECT {GROUP}, "column", sum(mean * num_steps) / sum(num_steps) AS mean,
+                max(largest) AS largest, sum(num_steps) AS num_steps, ' of the group' AS place
+            FROM ({states}) WHERE "column" IN ({whole}) GROUP BY {GROUP}, "column"
+        """
+        of_state = f"""
+            SELECT {GROUP}, "column", mean, largest, num_steps, ' from node ' || state_id AS place
+            FROM ({states}) WHERE "column" NOT IN ({whole})
+        """
+        parts += [_unbalanced_steps(of_group), _unbalanced_steps(of_state)]
+    return " UNION ALL ".join(f"({part})" for part in parts) or _NOTHING
+
+
+def _unbalanced_episodes(per_trajectory: str) -> str:
+    """Compare the mean over trajectories, or over steps where the options say so, with 0."""
+    return f"""
+        SELECT {GROUP}, 1 AS number, abs(balance) / largest AS badness,
+            format('{{}}: mean {{:+.4g}} over {{}} trajectories, {{:+.4g}} over their {{}} steps, '
+                'should be 0 over {{}}; largest {{:.4g}}', "column",
+                off(over_trajectories, largest), size, off(over_steps, largest), num_steps,
+                stat_over, largest) AS detail
+        FROM (
+            SELECT {GROUP}, "column", avg(mean) AS over_trajectories, count(*) AS size,
+                sum(mean * num_steps) / sum(num_steps) AS over_steps, sum(num_steps) AS num_steps,
+                max(abs(mean)) AS largest,
+                coalesce(any_value(stat_over), 'trajectories') AS stat_over,
+                CASE any_value(stat_over) WHEN 'steps' THEN over_steps ELSE over_trajectories END
+                    AS balance
+            FROM (
+                SELECT *, split_part("column", '_', 1) AS estimator FROM ({per_trajectory})
+            ) LEFT JOIN made_by USING (run_id, iteration, estimator)
+            GROUP BY {GROUP}, "column"
+        )
+        WHERE off(balance, largest) <> 0
+    """
+
+
+def _unbalanced_steps(means: str) -> str:
+    return f"""
+        SELECT {GROUP}, 1 AS number, max(abs(mean) / largest) AS badness,
+            arg_max(
+                format('{{}}: mean {{:+.4g}} over {{}} steps{{}}, should be 0; largest {{:.4g}}',
+                    "column", mean, num_steps, place, largest),
+                abs(mean) / largest
+            ) AS detail
+        FROM ({means})
+        WHERE off(mean, largest) <> 0
+        GROUP BY {GROUP}, "column"
+    """
+
+
+def _uneven(scope: Scope) -> str:
+    trajectories = _per_trajectory(scope)
+    if not trajectories:
+        return _NOTHING
+    return f"""
+        SELECT {GROUP}, count(*) AS number, max(high - low) AS badness,
+            format('{{}} of {{}} goes from {{:+.4g}} to {{:+.4g}}', "column",
+                arg_max(trajectory_id, high - low), arg_max(low, high - low),
+                arg_max(high, high - low)) AS detail
+        FROM ({trajectories}) WHERE low < high GROUP BY {GROUP}, "column"
+    """
+
+
+_STALE = f"""
+    SELECT {GROUP}, 1 AS number, greatest(size - num_credited, 1) AS badness,
+        CASE WHEN num_credited < size
+            THEN (size - num_credited) || ' of ' || size || ' trajectories have no credit'
+            ELSE 'credited as a group of ' || credited_size || ', has ' || size || ' trajectories'
+        END AS detail
+    FROM groups JOIN (
+        SELECT {GROUP}, count(is_credited) AS num_credited, any_value(group_size) AS credited_size,
+            min(group_size) AS least_size, max(group_size) AS greatest_size
+        FROM rollouts LEFT JOIN (
+            SELECT {TRAJECTORY}, any_value(group_size) AS group_size, true AS is_credited
+            FROM credited GROUP BY {TRAJECTORY}
+        ) USING ({TRAJECTORY})
+        GROUP BY {GROUP}
+    ) USING ({GROUP})
+    WHERE (num_credited < size OR least_size <> size OR greatest_size <> size)
+        AND (run_id, iteration) IN (SELECT (run_id, iteration) FROM credited)
+"""
+
+_MIXED_OPTIONS = """
+    SELECT run_id, iteration, NULL AS task_id, 1 AS number, num_configurations AS badness,
+        estimator || ' was run in ' || num_configurations || ' ways' AS detail
+    FROM made_by WHERE num_configurations > 1
+"""
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        name="stale_credit",
+        severity=Severity.ERROR,
+        means="have credit that was computed from other trajectories than they have now",
+        remedy="run `graphcredit credit` again for the iteration",
+        of="groups",
+        places=_STALE,
+        needs="credit",
+    ),
+    Check(
+        name="mixed_options",
+        severity=Severity.ERROR,
+        means="were made with different options in different shards, by a run that was killed",
+        remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
+        of="estimators of iterations",
+        places=_MIXED_OPTIONS,
+        needs="credit",
+    ),
+    Check(
+        name="unbalanced_advantages",
+        severity=Severity.ERROR,
+        means="have a mean that should be 0 and is not: some group is encouraged or discouraged "
+        "as a whole",
+        remedy="run the estimator again over whole groups; if another program wrote the column, "
+        "take the mean over what the message names",
+        of="advantage columns of groups",
+        places=_unbalanced,
+        needs="credit",
+    ),
+    Check(
+        name="uneven_episode_advantages",
+        severity=Severity.ERROR,
+        means="have an episode advantage that differs from step to step",
+        remedy="run the estimator again; if another program wrote the column, give all steps of a "
+        "trajectory its one value",
+        of="episode advantages of trajectories",
+        places=_uneven,
+        needs="credit",
+    ),
+)

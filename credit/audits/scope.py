@@ -1,0 +1,162 @@
+"""What the checks read: a store's views, and tables that are made of them once.
+
+Beside the views of the catalog (only the audited run and iteration are in them) there are
+
+    trajectories   as the view, complete or not, kept
+    rollouts       the complete ones, with `first_state` (hash of the first state's text),
+                   `first_node` (its node, where there is credit), `path` (hash of all states,
+                   actions and rewards), `clock` (hash of all times)
+    groups         of complete trajectories: run_id, iteration, task_id, size, num_steps, num_won,
+                   effective_size, lowest and highest return, is_dead
+    made_by        per run, iteration and estimator: stat_over, num_configurations
+    credited       credit of complete trajectories, with task_id
+
+and the macros `named` (a few ids, and how many more), `quote` (the start of a text), `off` (a mean,
+or 0 where it is so small that rounding may have made it).
+"""
+
+import json
+from dataclasses import asdict, dataclass
+
+import duckdb
+
+from graphcredit.credit.audits.thresholds import AuditThresholds
+from graphcredit.store.layout import Store
+from graphcredit.store.schema import CONFIGURATION_KEY, split_estimator_column
+from graphcredit.store.shards import open_parquet
+
+GROUP = "run_id, iteration, task_id"
+TRAJECTORY = "run_id, iteration, trajectory_id"
+
+_MACROS = """
+    CREATE TEMP MACRO named(ids) AS
+        array_to_string(list_slice(list_sort(ids), 1, 3), ', ')
+        || CASE WHEN len(ids) > 3 THEN ' and ' || (len(ids) - 3) || ' more' ELSE '' END;
+    CREATE TEMP MACRO quote(words) AS
+        '"' || CASE WHEN length(words) > 40 THEN words[:39] || '…' ELSE words END || '"';
+    CREATE TEMP MACRO off(mean, largest) AS
+        CASE WHEN abs(mean) > getvariable('max_mean_advantage') * largest THEN mean ELSE 0 END;
+"""
+
+_TABLES = """
+    CREATE TEMP TABLE kept AS FROM trajectories;
+    CREATE TEMP VIEW trajectories AS FROM kept;
+
+    CREATE TEMP TABLE rollouts AS
+    SELECT kept.*, first_state, first_node, path, clock
+    FROM kept
+    JOIN (
+        SELECT run_id, iteration, trajectory_id,
+            arg_min(hash(state), step_index) AS first_state,
+            bit_xor(hash(step_index, state, action, next_state, reward)) AS path,
+            bit_xor(hash(step_index, logged_at)) AS clock
+        FROM steps GROUP BY ALL
+    ) USING (run_id, iteration, trajectory_id)
+    LEFT JOIN (
+        SELECT run_id, iteration, trajectory_id, any_value(state_id) AS first_node
+        FROM credit WHERE step_index = 0 GROUP BY ALL
+    ) USING (run_id, iteration, trajectory_id)
+    WHERE is_complete;
+
+    CREATE TEMP TABLE groups AS
+    SELECT run_id, iteration, task_id,
+        count(*)::INTEGER AS size,
+        sum(num_steps)::BIGINT AS num_steps,
+        count_if(success)::INTEGER AS num_won,
+        sum(num_steps) ** 2 / sum(num_steps ** 2) AS effective_size,
+        min("return") AS lowest,
+        max("return") AS highest,
+        highest - lowest <= 1e-12 * greatest(abs(highest), abs(lowest)) AS is_dead
+    FROM rollouts GROUP BY ALL;
+"""
+
+_CREDITED = """
+    CREATE TEMP VIEW credited AS
+    SELECT credit.*, rollouts.task_id, rollouts.success AS won
+    FROM credit JOIN rollouts USING (run_id, iteration, trajectory_id)
+    WHERE coalesce({columns}) IS NOT NULL
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scope:
+    """A connection with everything that the checks read, and what there is."""
+
+    connection: duckdb.DuckDBPyConnection
+    columns: tuple[str, ...]
+    """Columns of `credit` that an estimator wrote."""
+    has_credit: bool
+    """Whether any complete trajectory has credit."""
+    has_truth: bool
+    """Whether any step has true distances to the goal."""
+
+    def has(self, need: str) -> bool:
+        """Return whether there is what a check needs."""
+        found = {
+            "steps": True,
+            "credit": self.has_credit,
+            "distance": self.has_credit or self.has_truth,
+        }
+        return found[need]
+
+
+def prepare(
+    connection: duckdb.DuckDBPyConnection,
+    store: Store,
+    run_id: str | None,
+    iteration: int | None,
+    thresholds: AuditThresholds,
+) -> Scope:
+    """Make the tables of the audit.
+
+    Args:
+        connection: From `catalog.connect`, for the same run and iteration.
+        store: The store, for the metadata of its credit shards.
+        run_id: The audited run, or None.
+        iteration: The audited iteration, or None.
+        thresholds: SQL reads them with `getvariable`.
+    """
+    for name, value in asdict(thresholds).items():
+        connection.execute(f"SET VARIABLE {name} = {value!r}")
+    connection.execute(_MACROS)
+    connection.execute(_TABLES)
+    _write_made_by(connection, store, run_id, iteration)
+    names = [str(row[0]) for row in connection.execute("DESCRIBE credit").fetchall()]
+    columns = tuple(name for name in names if split_estimator_column(name))
+    connection.execute(_CREDITED.format(columns=", ".join(("state_id", *columns))))
+    return Scope(
+        connection=connection,
+        columns=columns,
+        has_credit=_any(connection, "FROM credited"),
+        has_truth=_any(connection, "FROM steps WHERE oracle_distance - next_oracle_distance >= 0"),
+    )
+
+
+def _any(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
+    return bool(connection.execute(f"SELECT 1 {rows} LIMIT 1").fetchall())
+
+
+def _write_made_by(
+    connection: duckdb.DuckDBPyConnection, store: Store, run_id: str | None, iteration: int | None
+) -> None:
+    found: dict[tuple[str, int, str], set[str]] = {}
+    for shard in store.shards(run_id, iteration):
+        if not shard.credit_path.exists():
+            continue
+        with open_parquet(shard.credit_path) as file:
+            metadata = file.schema_arrow.metadata or {}
+        for estimator, made_by in json.loads(metadata.get(CONFIGURATION_KEY, b"{}")).items():
+            text = json.dumps(made_by, sort_keys=True)
+            found.setdefault((shard.run_id, shard.iteration, estimator), set()).add(text)
+    connection.execute(
+        "CREATE TEMP TABLE made_by (run_id VARCHAR, iteration INTEGER, estimator VARCHAR, "
+        "stat_over VARCHAR, num_configurations INTEGER)"
+    )
+    rows = [(*key, _stat_over(texts), len(texts)) for key, texts in found.items()]
+    if rows:
+        connection.executemany("INSERT INTO made_by VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def _stat_over(configurations: set[str]) -> str:
+    made_by = json.loads(min(configurations))
+    return made_by.get("options", {}).get("stat_over", "trajectories")

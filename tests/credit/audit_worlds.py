@@ -1,0 +1,112 @@
+"""Stores with planted faults, and the sound one they are made from."""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store
+from graphcredit.store.schema import CONFIGURATION_KEY
+from tests.worlds import START, trajectory, write_store
+
+Row = dict[str, Any]
+
+ESTIMATORS = ("grpo", "rloo", "gigpo", "hgpo", "rewardflow", "graphgpo", "g2po")
+
+_seconds = count()
+
+
+def rollout(name: str, path: str, *, task: str = "t0", **options: Any) -> list[Row]:
+    """Return one trajectory whose steps have times of their own."""
+    rows = trajectory(f"{task}-{name}", path, task_id=task, **options)
+    for row in rows:
+        row["logged_at"] = START + timedelta(seconds=next(_seconds))
+    return rows
+
+
+def win(name: str, path: str = "S up M win G", **options: Any) -> list[Row]:
+    """Return a success with return 1."""
+    rewards = [0.0] * (len(path.split()) // 2 - 1) + [1.0]
+    return rollout(name, path, **({"rewards": rewards, "success": True} | options))
+
+
+def sound_group(task: str = "t0") -> list[Row]:
+    """Return a group without a fault.
+
+    Two successes go straight S → M → goal, two failures stay at S. S is left six times, M twice.
+    """
+    return [
+        *win("a", task=task),
+        *win("b", "S up M jump G", task=task),
+        *rollout("c", "S wait S look S", task=task),
+        *rollout("d", "S look S wait S", task=task),
+    ]
+
+
+def credited(root: Path, *shards: list[Row], settings: tuple[str, ...] = ()) -> Store:
+    """Write a store and assign credit to it."""
+    store = write_store(root, *shards)
+    assign_credit(store, CreditSettings(estimators=configure(ESTIMATORS, settings)))
+    return store
+
+
+def sound(root: Path) -> Store:
+    """Return two sound groups, with credit."""
+    return credited(root, [*sound_group("t0"), *sound_group("t1")])
+
+
+def renamed(rows: list[Row], name: str, **columns: Any) -> list[Row]:
+    """Return the steps of a trajectory under another name."""
+    return [row | {"trajectory_id": name} | columns for row in rows]
+
+
+def at(rows: list[Row], time: datetime) -> list[Row]:
+    """Return steps that were all logged at one time."""
+    return [row | {"logged_at": time} for row in rows]
+
+
+def sampled(rows: list[Row], logprob: float) -> list[Row]:
+    """Return steps of two tokens each, with a log-probability for each token."""
+    return [row | {"response_ids": [5, 7], "response_logprobs": [logprob, logprob]} for row in rows]
+
+
+def change_credit(store: Store, change: Callable[[Row], Row], shard: int = 0) -> Store:
+    """Rewrite the rows of a credit shard, as another program might have written them."""
+    path = store.shards()[shard].credit_path
+    table = pq.ParquetFile(path).read()
+    keys = pq.ParquetFile(store.shards()[shard].path).read(columns=["task_id", "state", "action"])
+    rows = []
+    for row, key in zip(table.to_pylist(), keys.to_pylist(), strict=True):
+        rows.append({name: (row | change(row | key))[name] for name in table.column_names})
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    return store
+
+
+def change_configuration(store: Store, made_by: Mapping[str, Any], shard: int) -> Store:
+    """Let a credit shard say that its columns were made in another way."""
+    path = store.shards()[shard].credit_path
+    table = pq.ParquetFile(path).read()
+    metadata = {**table.schema.metadata, CONFIGURATION_KEY: json.dumps(made_by).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    return store
+
+
+def merge_all_nodes(store: Store) -> Store:
+    """Let the graph say that each of its nodes but the goals stands for two texts."""
+    path = store.graph_dir("r0", 0) / "nodes.parquet"
+    table = pq.ParquetFile(path).read()
+    rows = [row | {"num_merged": 2 - row["is_goal"]} for row in table.to_pylist()]
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    return store
+
+
+def with_actions(rows: list[Row], *sets: list[str]) -> list[Row]:
+    """Return steps whose admissible actions are the given lists, in turn."""
+    return [row | {"admissible_actions": sets[i % len(sets)]} for i, row in enumerate(rows)]

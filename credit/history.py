@@ -26,7 +26,14 @@ _SCHEMA = arrow_schema(STATE_SCORE_COLUMNS)
 class RunHistory:
     """How often the states of a run's tasks were passed, over the iterations added so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, merge: Mapping[str, Any] | None = None) -> None:
+        """Start with nothing counted.
+
+        Args:
+            merge: How texts become states, as it is written to disk.
+        """
+        self.merge = dict(merge or {})
+        """How texts became the states that are counted."""
         self.iterations: dict[int, str] = {}
         """The iterations that are counted, each with the fingerprint of its step shards."""
         self.num_trajectories = 0
@@ -46,6 +53,7 @@ class RunHistory:
                 table = file.read(columns=["task_id", "state", "num_total", "num_success"])
                 made_by = json.loads(file.schema_arrow.metadata[CONFIGURATION_KEY])
             history._insert(table)
+            history.merge = made_by["merge"]
             history.iterations = {int(key): value for key, value in made_by["steps"].items()}
             history.num_trajectories = made_by["num_trajectories"]
         return history
@@ -118,6 +126,7 @@ class RunHistory:
     def _made_by(self, options: Spo3) -> dict[str, Any]:
         return {
             "options": options_as_json(options),
+            "merge": self.merge,
             "steps": self.iterations,
             "num_trajectories": self.num_trajectories,
         }

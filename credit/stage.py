@@ -108,7 +108,8 @@ def _timelines(
     spo3 = settings.estimators.get("spo3")
     if not isinstance(spo3, Spo3):
         return {}
-    return {run: Timeline(store, run, spo3, settings.batch_rows) for run in run_ids}
+    merger = open_merger(settings.merge, store)
+    return {run: Timeline(store, run, spo3, merger, settings.batch_rows) for run in run_ids}
 
 
 def _credit_iteration(
@@ -129,7 +130,7 @@ def _credit_iteration(
         shards=shards,
         previous=previous,
         settings=settings,
-        merger=open_merger(settings.merge, store),
+        merger=open_merger(settings.merge, store).taught_by(shards, plan),
         past=past,
         er_graph=er_graph,
     )

@@ -19,9 +19,10 @@ from graphcredit.credit.arrays import Ints
 from graphcredit.credit.assembly import Assembly
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.history import RunHistory
+from graphcredit.credit.merging import Merger
 from graphcredit.credit.past import Past, count_passes
 from graphcredit.credit.plan import Plan, fingerprint_of, plan_batches, read_batches
-from graphcredit.credit.states import Nodes, exact_nodes
+from graphcredit.credit.states import Nodes
 from graphcredit.credit.trajectories import COLUMNS, Steps, complete_trajectories
 from graphcredit.store.layout import Shard, Store
 
@@ -29,9 +30,12 @@ from graphcredit.store.layout import Shard, Store
 class Timeline:
     """The past of a run, moved on iteration by iteration."""
 
-    def __init__(self, store: Store, run_id: str, options: Spo3, batch_rows: int) -> None:
+    def __init__(
+        self, store: Store, run_id: str, options: Spo3, merger: Merger, batch_rows: int
+    ) -> None:
         self._store, self._run_id, self._options = store, run_id, options
-        self._batch_rows = batch_rows
+        self._merger, self._batch_rows = merger, batch_rows
+        self._merge = merger.settings.as_json()
         self._path = store.history_path(run_id)
         self._history: RunHistory | None = None
         self._present = {
@@ -46,7 +50,7 @@ class Timeline:
         Iterations are entered in ascending order; those between are counted on the way.
         """
         history = self._before(iteration)
-        scan = _scan(shards, plan)
+        scan = _scan(shards, plan, self._merger)
         past = IterationPast(scan=scan, history=history)
         self._entered = (iteration, fingerprint_of(shards, plan.num_rows), scan)
         return past
@@ -60,7 +64,7 @@ class Timeline:
     def finish(self) -> None:
         """Write the counts after the last iteration of the run to `history/`."""
         on_disk = RunHistory.load(self._path)
-        if on_disk.iterations == self._present:
+        if on_disk.merge == self._merge and on_disk.iterations == self._present:
             on_disk.save(self._path, self._options)
             return
         self._before(max(self._present) + 1).save(self._path, self._options)
@@ -69,11 +73,11 @@ class Timeline:
         """Return the counts over all iterations before one."""
         earlier = {number: mark for number, mark in self._present.items() if number < iteration}
         history = self._history or RunHistory.load(self._path)
-        if not history.covers_only(earlier):
-            history = RunHistory()
+        if history.merge != self._merge or not history.covers_only(earlier):
+            history = RunHistory(self._merge)
         for number in sorted(earlier.keys() - history.iterations.keys()):
             shards = self._store.shards(self._run_id, number)
-            scan = _scan(shards, plan_batches(shards, self._batch_rows))
+            scan = _scan(shards, plan_batches(shards, self._batch_rows), self._merger)
             history.add(number, earlier[number], scan.counts, scan.num_trajectories)
         self._history = history
         return history
@@ -99,37 +103,45 @@ class IterationPast:
 
     def of_batch(self, number: int, assembly: Assembly) -> Past:
         """Return the past of a batch's trajectories and nodes."""
-        task_ids, states = _names_of_nodes(assembly.steps, assembly.nodes)
-        num_total, num_success = self.history.look_up(task_ids, states)
-        earlier = self.history.num_trajectories
-        return Past(
-            num_ended_before=self.scan.num_ended_before[number] + earlier,
-            num_total=num_total,
-            num_success=num_success,
-        )
+        return _past(self.history, assembly, self.scan.num_ended_before[number])
 
 
-def past_without_history(table: pa.Table, assembly: Assembly) -> Past:
-    """Return the past of a table's trajectories, as if nothing had happened before the first.
+def past_of_table(table: pa.Table, assembly: Assembly, history: RunHistory) -> Past:
+    """Return the past of a whole iteration in memory, and count the iteration.
 
     Args:
         table: What `assembly` was made of, with `logged_at`.
-        assembly: The batch.
+        assembly: All steps of the iteration.
+        history: The iterations before; this one is added to it.
     """
-    nothing = np.zeros(assembly.batch.num_nodes, np.int64)
     rank = _rank(_ends(table, assembly.steps))
-    return Past(num_ended_before=rank, num_total=nothing, num_success=nothing)
+    past = _past(history, assembly, rank)
+    counts = _counts(assembly.steps, assembly.nodes)
+    history.add(len(history.iterations), "", counts, len(rank))
+    return past
 
 
-def _scan(shards: Sequence[Shard], plan: Plan) -> _Scan:
+def _past(history: RunHistory, assembly: Assembly, rank: Ints) -> Past:
+    task_ids, states = _names_of_nodes(assembly.steps, assembly.nodes)
+    num_total, num_success = history.look_up(task_ids, states)
+    return Past(
+        num_ended_before=rank + history.num_trajectories,
+        num_total=num_total,
+        num_success=num_success,
+    )
+
+
+def _scan(shards: Sequence[Shard], plan: Plan, merger: Merger) -> _Scan:
     """Order the complete trajectories of an iteration by their end, and count what they passed."""
     ends: list[pa.Table] = []
     counts: list[pa.Table] = []
-    for pieces in read_batches(shards, plan, (*COLUMNS, "logged_at")):
+    columns = (*COLUMNS, "logged_at", *merger.settings.columns)
+    for pieces in read_batches(shards, plan, columns):
         table = pa.concat_tables([piece.steps for piece in pieces])
         steps, _ = complete_trajectories(table)
         ends.append(_ends(table, steps))
-        counts.append(_counts(steps, exact_nodes(steps)))
+        merged_steps, nodes, _ = merger.nodes(steps, table)
+        counts.append(_counts(merged_steps, nodes))
     rank = _rank(pa.concat_tables(ends))
     return _Scan(
         num_ended_before=np.split(rank, np.cumsum([table.num_rows for table in ends])[:-1]),

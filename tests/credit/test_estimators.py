@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from graphcredit.credit.assembly import assemble
 from graphcredit.credit.entities import find_mentions
+from graphcredit.credit.history import RunHistory
 from graphcredit.credit.options import options_from_text
 from graphcredit.credit.table import ESTIMATORS, Estimator
-from graphcredit.credit.timeline import past_without_history
+from graphcredit.credit.timeline import past_of_table
 from tests.credit import reference, reference_sapo
 from tests.credit.entity_world import world_of_the_random_logs
 from tests.credit.strategies import logs
@@ -64,7 +65,7 @@ def compute(
     assembly = assemble(table)
     batch = replace(
         assembly.batch,
-        past=past_without_history(table, assembly),
+        past=past_of_table(table, assembly, RunHistory()),
         mentions=find_mentions(WORLD, assembly.steps, table["thought"]),
     )
     parts = estimator.assign(batch)

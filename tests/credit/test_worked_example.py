@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from graphcredit.credit.assembly import assemble
+from graphcredit.credit.history import RunHistory
 from graphcredit.credit.table import configure
-from graphcredit.credit.timeline import past_without_history
+from graphcredit.credit.timeline import past_of_table
 from tests.worlds import step_table, worked_example
 
 EXPECTED = {
@@ -26,7 +27,7 @@ def test_the_advantages_of_the_worked_example(name: str):
     table = step_table(worked_example())
     assembly = assemble(table)
     assert assembly.steps.row.tolist() == list(range(8))
-    batch = replace(assembly.batch, past=past_without_history(table, assembly))
+    batch = replace(assembly.batch, past=past_of_table(table, assembly, RunHistory()))
     (options,) = configure([name]).values()
     advantage = options.assign(batch)["advantage"]
     np.testing.assert_allclose(advantage, EXPECTED[name], atol=5.1e-5)

@@ -1,0 +1,122 @@
+"""Credit for a table in memory, without a store: for training loops with their steps at hand."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from graphcredit.credit.assembly import assemble
+from graphcredit.credit.columns import common_columns, estimator_columns, scatter, to_arrow
+from graphcredit.credit.entities import find_mentions
+from graphcredit.credit.history import RunHistory
+from graphcredit.credit.merging import EXACT, Merger
+from graphcredit.credit.options import check_options
+from graphcredit.credit.table import Assigner, configure, estimator_named
+from graphcredit.credit.timeline import past_of_table
+from graphcredit.credit.trajectories import COLUMNS
+from graphcredit.store.er_graph import ErGraph
+from graphcredit.store.errors import InputError
+from graphcredit.store.schema import CREDIT_COLUMNS, PARTITION_COLUMNS
+from graphcredit.store.shards import conform, step_columns
+
+_WHOLE: Mapping[str, Any] = {"run_id": "", "iteration": 0}
+"""Where steps belong that do not say it."""
+
+
+def compute(
+    table: Any,
+    *,
+    estimators: Iterable[str] | Mapping[str, Assigner],
+    merger: Merger = EXACT,
+    invalid_action_penalty: float = 0.0,
+    er_graph: ErGraph | None = None,
+) -> pa.Table:
+    """Return the credit of every row of a table of steps.
+
+    Example:
+        credit = compute(steps, estimators=["gigpo", "graphgpo"])
+        advantage = credit["graphgpo_advantage"].to_numpy()
+
+    Args:
+        table: A pyarrow table, a Polars frame, or anything with the Arrow stream interface; the
+            columns of `steps`, rows in any order. `run_id` and `iteration` may be missing: then
+            all rows are of one iteration.
+        estimators: Names, or `table.configure(names, settings)` for other options.
+        merger: Which states are one; each distinct text by default.
+        invalid_action_penalty: Taken off the reward of every invalid step first.
+        er_graph: What SAPO needs to know of entities.
+
+    Returns:
+        A row for each row of `table`, in its order: the columns of `credit` and of the estimators;
+        null where a trajectory is not complete.
+
+    Raises:
+        SchemaError: A column is missing, or has values that do not fit its type.
+        OptionError: An estimator or an option is not right.
+        InputError: SAPO is asked for without an `er_graph`.
+    """
+    chosen = estimators if isinstance(estimators, Mapping) else configure(estimators)
+    for name, options in chosen.items():
+        check_options(options, owner=name)
+    if "sapo" in chosen and er_graph is None:
+        raise InputError("sapo needs to know the entities of each task: give er_graph")
+    steps = _steps(pa.table(table), chosen, merger)
+    histories: dict[str, RunHistory] = {}
+    parts: list[tuple[NDArray[np.int64], dict[str, NDArray[np.generic]]]] = []
+    for run, rows in _iterations(steps):
+        part = steps.take(rows)
+        assembly = assemble(part, merger=merger, invalid_action_penalty=invalid_action_penalty)
+        batch = assembly.batch
+        if "spo3" in chosen:
+            past = past_of_table(part, assembly, histories.setdefault(run, RunHistory()))
+            batch = replace(batch, past=past)
+        if er_graph is not None and "sapo" in chosen:
+            batch = replace(
+                batch, mentions=find_mentions(er_graph, assembly.steps, part["thought"])
+            )
+        columns = common_columns(batch) | estimator_columns(batch, chosen)
+        parts.append((rows, {k: scatter(assembly, v) for k, v in columns.items()}))
+    return _in_order(steps, parts)
+
+
+def _steps(table: pa.Table, chosen: Mapping[str, Assigner], merger: Merger) -> pa.Table:
+    """Return the columns that are needed, checked and cast, and where each step belongs."""
+    reads = [name for estimator in chosen for name in estimator_named(estimator).reads]
+    names = dict.fromkeys((*COLUMNS, *reads, *merger.settings.columns))
+    steps = conform(table, step_columns(names), where="the table")
+    for column in PARTITION_COLUMNS:
+        if column.name in table.column_names:
+            values = table[column.name].cast(column.type)
+        else:
+            values = pa.repeat(pa.scalar(_WHOLE[column.name], column.type), table.num_rows)
+        steps = steps.append_column(column.name, values)
+    return steps
+
+
+def _iterations(steps: pa.Table) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Yield the run and the rows of each iteration, those of a run in ascending order."""
+    keys = pa.table({name: steps[name] for name in _WHOLE}).append_column(
+        "row", pa.array(np.arange(steps.num_rows))
+    )
+    found = keys.group_by(list(_WHOLE)).aggregate([("row", "list")]).to_pylist()
+    for part in sorted(found, key=lambda part: (part["run_id"], part["iteration"])):
+        yield part["run_id"], np.asarray(part["row_list"], np.int64)
+
+
+def _in_order(
+    steps: pa.Table,
+    parts: Sequence[tuple[NDArray[np.int64], Mapping[str, NDArray[np.generic]]]],
+) -> pa.Table:
+    """Return the credit of all iterations in the order of the rows, beside the two keys."""
+    keys = {column.name: steps[column.name] for column in CREDIT_COLUMNS[:2]}
+    if not parts:
+        return pa.table(keys)
+    place = np.argsort(np.concatenate([rows for rows, _ in parts]))
+    columns = {
+        name: to_arrow(name, np.concatenate([columns[name] for _, columns in parts])[place])
+        for name in parts[0][1]
+    }
+    return pa.table(keys | columns)

@@ -1,7 +1,9 @@
 """Which of many names a text has, as whole words, in one pass over the text.
 
 Case and white space do not matter, nor whether an accented letter is one code point or two. Every
-name that stands there counts, one inside another too: "New York City" has "New York" and "York".
+name that stands there counts, one inside another too: "New York City" has "New York" and "York". A
+name is whole where no letter, digit or underscore follows or goes before; scripts that put no
+spaces between words, such as Chinese and Thai, have no such edges, so there it is enough to occur.
 """
 
 import unicodedata
@@ -66,23 +68,28 @@ class NameFinder:
             for pattern, start, end in self._automaton.find_matches_as_indexes(
                 folded, overlapping=True
             )
-            if _is_boundary(folded, start) and _is_boundary(folded, end)
+            if _is_whole(folded, start, end)
         }
         return sorted({meaning for pattern in found for meaning in self._meanings[pattern]})
 
 
-def _is_boundary(text: str, position: int) -> bool:
-    """Whether a word may end or begin between the two characters at a position."""
-    if position in (0, len(text)):
-        return True
-    return not (_joins(text[position - 1]) and _joins(text[position]))
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Whether no word goes on before `start` or after `end`."""
+    is_free_before = start == 0 or not _continues(text[start - 1], text[start])
+    is_free_after = end == len(text) or not _continues(text[end], text[end - 1])
+    return is_free_before and is_free_after
+
+
+def _continues(outside: str, edge: str) -> bool:
+    """Whether the character beside a name makes a longer word of the name's edge."""
+    return _is_of_a_word(outside) and not (_needs_no_spaces(outside) or _needs_no_spaces(edge))
 
 
 @lru_cache(maxsize=1 << 14)
-def _joins(character: str) -> bool:
-    """Whether a character makes one word with another beside it."""
-    if character.isascii():
-        return character.isalnum() or character == "_"
-    if unicodedata.category(character)[0] not in "LMN":
-        return False
-    return not unicodedata.name(character, "").startswith(_WITHOUT_SPACES)
+def _is_of_a_word(character: str) -> bool:
+    return character == "_" or unicodedata.category(character)[0] in "LMN"
+
+
+@lru_cache(maxsize=1 << 14)
+def _needs_no_spaces(character: str) -> bool:
+    return unicodedata.name(character, "").startswith(_WITHOUT_SPACES)

@@ -1,0 +1,184 @@
+"""Recognition of entities, and their distances, on texts and graphs written by hand."""
+
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from graphcredit.credit.assembly import assemble
+from graphcredit.credit.entities import Mentions, find_mentions
+from graphcredit.credit.recognition import NameFinder, fold
+from graphcredit.store.er_graph import ErGraph
+from graphcredit.store.errors import MissingDependencyError
+from tests.credit.entity_world import entity, er_graph, relations
+from tests.credit.reference_sapo import named
+from tests.worlds import step_table, trajectory
+
+
+def has(text: str, *names: str) -> list[str]:
+    """Return those of some names that a text has."""
+    return [names[i] for i in NameFinder((name, i) for i, name in enumerate(names)).find(text)]
+
+
+def test_a_name_is_found_whatever_its_case_and_white_space():
+    assert has("she went to NEW \n York today", "new  york") == ["new  york"]
+
+
+@pytest.mark.parametrize("text", ["Romeo", "a chrome", "Rome2", "Rome_b", "Romé", "Rome\u0301"])
+def test_a_part_of_a_word_is_no_name(text: str):
+    assert has(text, "Rome") == []
+
+
+@pytest.mark.parametrize("text", ["Rome", "Rome's", "(Rome)", "Rome-Paris", "«Rome»", "x, Rome."])
+def test_punctuation_is_no_part_of_a_word(text: str):
+    assert has(text, "Rome") == ["Rome"]
+
+
+def test_names_may_begin_and_end_with_punctuation():
+    assert has("paid in Rial (OMR).", "Rial (OMR)", "OMR", "(OMR)") == [
+        "Rial (OMR)",
+        "OMR",
+        "(OMR)",
+    ]
+    assert has("C++11 is not C# 5", "C++", "C#") == ["C#"]
+
+
+def test_names_within_names_and_across_names_all_count():
+    names = ("York", "New York", "New York City", "City Hall", "Hall of")
+    assert has("New York City Hall", *names) == list(names[:4])
+
+
+def test_letters_are_compared_by_what_they_are_and_not_by_their_code_points():
+    assert has("in ZU\u0308RICH", "Zürich") == ["Zürich"]
+    assert has("STRASSE", "Straße") == ["Straße"]
+    assert has("ΟΔΟΣ", "οδος") == ["οδος"]
+    assert has("नमस्ते दिल्ली", "दिल्ली") == ["दिल्ली"]
+    assert has("दिल्ली", "दिल्") == []
+
+
+def test_scripts_without_spaces_need_no_edges():
+    assert has("我在北京用IBM的机器", "北京", "IBM") == ["北京", "IBM"]
+    assert has("我在IBMX工作", "IBM") == []
+
+
+def test_one_name_may_mean_several_entities_and_an_entity_have_several_names():
+    finder = NameFinder([("Georgia", 4), ("georgia", 2), ("Sakartvelo", 4), ("", 7), (" ", 8)])
+    assert finder.find("Georgia or Sakartvelo, not ''") == [2, 4]
+    assert finder.find("Sakartvelo") == [4]
+    assert NameFinder([]).find("anything") == []
+
+
+@given(
+    text=st.text(alphabet="ab _1é .\tB", max_size=30),
+    names=st.lists(st.text(alphabet="ab 1éB", min_size=1, max_size=4), max_size=5),
+)
+@example(text="a  b", names=["a b"])
+def test_regular_expressions_find_the_same_names(text: str, names: list[str]):
+    tidy = [name for name in (" ".join(name.split()) for name in names) if name]
+    expected = named(text, {str(i): [name] for i, name in enumerate(tidy)})
+    found = NameFinder((name, i) for i, name in enumerate(tidy)).find(text)
+    assert found == sorted(map(int, expected))
+
+
+def test_folding_a_folded_text_changes_nothing():
+    for text in ("  A\u00a0b ", "İI", "ﬁ", "ŉ", "Ǆ"):
+        assert fold(fold(text)) == fold(text)
+
+
+def test_thousands_of_entities_do_not_slow_a_text_down():
+    """A thousandfold of names costs a text nearly nothing; trying one by one would cost 10,000×."""
+    text = " ".join(f"city-{i}" for i in range(0, 400, 40))
+
+    def seconds(count: int) -> float:
+        finder = NameFinder((f"city-{i}", i) for i in range(count))
+        start = time.perf_counter()
+        for _ in range(200):
+            finder.find(text)
+        return time.perf_counter() - start
+
+    assert min(seconds(20_000) for _ in range(3)) < 20 * min(seconds(20) for _ in range(3))
+
+
+def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "ahocorasick_rs", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[er\]'"):
+        NameFinder([("a", 0)])
+
+
+def mentions(graph: ErGraph, *steps: dict[str, object]) -> Mentions:
+    table = step_table(steps)
+    return find_mentions(graph, assemble(table).steps, table["thought"])
+
+
+CHAIN = er_graph(
+    [entity("Ada"), entity("Bob"), entity("Cy", answers=True), entity("Di"), entity("Eve")],
+    relations("Ada-Bob", "Cy-Bob", "Di-Di"),
+)
+
+
+def test_distances_count_relations_in_either_direction_to_the_nearest_answer():
+    # Ada -> Bob <- Cy, the answer; Di only knows herself, Eve nobody.
+    found = mentions(CHAIN, *trajectory("x", "s a s"))
+    np.testing.assert_array_equal(found.answer_distance, [2, 1, 0, np.inf, np.inf])
+
+
+def test_an_answer_is_at_distance_zero_with_relations_or_without():
+    graph = er_graph([entity("Ada", answers=True), entity("Bob", answers=True), entity("Cy")])
+    found = mentions(graph, *trajectory("x", "s a s"))
+    assert found.answer_distance.tolist() == [0, 0, np.inf]
+
+
+def test_a_path_may_lead_over_an_entity_that_has_no_name():
+    graph = er_graph([entity("Ada"), entity("Bob", answers=True)], relations("Ada-x", "x-Bob"))
+    assert mentions(graph, *trajectory("x", "s a s")).answer_distance.tolist() == [2, 0, 1]
+
+
+def test_every_step_is_paired_with_what_its_texts_name():
+    path = ["s", "a", "Ada met Bob and Ada", "a", "nobody", "a", "cy"]
+    steps = trajectory("x", path)
+    for step, thought in zip(steps, ["Di?", None, "Bob, then Ada"], strict=True):
+        step["thought"] = thought
+    found = mentions(CHAIN, *steps)
+    # Ada 0, Bob 1, Cy 2, Di 3, Eve 4.
+    assert found.retrieved_step.tolist() == [0, 0, 2]
+    assert found.retrieved_entity.tolist() == [0, 1, 2]
+    assert found.cited_step.tolist() == [0, 2, 2]
+    assert found.cited_entity.tolist() == [3, 0, 1]
+
+
+def test_a_task_has_its_own_entities_only():
+    graph = er_graph(
+        [entity("Ada", task_id="t1", answers=True), entity("Ada", task_id="t0"), entity("Bob")],
+        relations("Ada-Bob", task_id="t1"),
+    )
+    steps = [
+        step
+        for task in ("t2", "t1", "t0")
+        for step in trajectory(task, ["s", "a", "Ada and Bob"], task_id=task)
+    ]
+    found = mentions(graph, *steps)
+    # Groups are sorted by task: t0 knows Ada and Bob, t1 only Ada (Bob has no name), t2 nothing.
+    assert found.retrieved_step.tolist() == [0, 0, 1]
+    assert len(set(found.retrieved_entity.tolist())) == 3
+    distances = found.answer_distance[found.retrieved_entity]
+    assert distances.tolist() == [np.inf, np.inf, 0]
+    assert found.has_entities.tolist() == [True, True, False]
+    assert found.has_answer.tolist() == [False, True, False]
+
+
+def test_a_thought_stays_with_its_step_when_rows_are_scrambled_and_some_are_left_out():
+    dead = trajectory("dead", ["s", "a", "t"], success=None, thought="Cy")
+    steps = trajectory("x", ["s", "a", "t", "a", "u"])
+    steps[0]["thought"], steps[1]["thought"] = "Ada", "Bob"
+    found = mentions(CHAIN, *dead, steps[1], steps[0])
+    assert (found.cited_step.tolist(), found.cited_entity.tolist()) == ([0, 1], [0, 1])
+
+
+def test_a_thought_column_of_nulls_cites_nothing():
+    table = step_table(trajectory("x", ["s", "a", "Ada"]))
+    nulls = pa.chunked_array([pa.nulls(1, pa.string())])
+    assert len(find_mentions(CHAIN, assemble(table).steps, nulls).cited_step) == 0

@@ -48,6 +48,9 @@ def credit(
     ] = 0.0,
     run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
     iteration: Annotated[int | None, typer.Option(help="Only this iteration.")] = None,
+    audit: Annotated[
+        bool, typer.Option(help="Look for faults of the grouping, as `graphcredit audit`.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Assign credit to every step of the complete trajectories and write it beside them.
@@ -94,6 +97,8 @@ def credit(
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
     else:
         show_reports(reports)
+        if audit:
+            _show_audit(opened, run, iteration)
 
 
 def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
@@ -149,6 +154,17 @@ def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
             f"({total.num_contradictions_before:,} before merging)",
         ),
     ]
+
+
+def _show_audit(store: "Store", run: str | None, iteration: int | None) -> None:
+    from graphcredit.cli.audit import show_findings
+    from graphcredit.credit.audit import audit
+    from graphcredit.credit.audits.check import Severity
+
+    report = audit(store, run_id=run, iteration=iteration, least=Severity.WARNING)
+    if report.findings:
+        out.print(f"`graphcredit audit {store.root}` says more of these:", **PLAIN)
+        show_findings(report)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from graphcredit.cli.audit import audit
 from graphcredit.cli.check import check
 from graphcredit.cli.collect import collect
 from graphcredit.cli.credit import credit
@@ -27,6 +28,7 @@ def _graphcredit() -> None:
     """Which steps of an agent's trajectories deserve the credit?"""
 
 
+app.command("audit")(audit)
 app.command("check")(check)
 app.command("collect")(collect)
 app.command("credit")(credit)

@@ -24,7 +24,7 @@ def credit(
         typer.Option("--set", help="ESTIMATOR.OPTION=VALUE; may be repeated."),
     ] = None,
     merge: Annotated[
-        str, typer.Option(help="Which texts are one state: exact or embedding.")
+        str, typer.Option(help="Which texts are one state: exact, segments or embedding.")
     ] = "exact",
     threshold: Annotated[
         float, typer.Option(help="Least cosine at which --merge embedding unites two states.")

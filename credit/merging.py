@@ -14,14 +14,16 @@ from graphcredit.credit.embedding_model import ModelEmbedder
 from graphcredit.credit.greedy import join_most_similar
 from graphcredit.credit.guard import UNKNOWN, signature_of_nodes, signatures
 from graphcredit.credit.household import with_inventory
-from graphcredit.credit.normalise import HISTORY_RULE, normalise, rules_of
+from graphcredit.credit.normalise import HISTORY_RULE, Rule, normalise, rules_of
+from graphcredit.credit.plan import Plan, read_batches
+from graphcredit.credit.segments import Evidence, certain_classes, cut, identities
 from graphcredit.credit.states import Nodes, count_contradictions, exact_nodes, merge_nodes
-from graphcredit.credit.trajectories import Steps
+from graphcredit.credit.trajectories import COLUMNS, Steps, complete_trajectories
 from graphcredit.store.errors import OptionError
-from graphcredit.store.layout import Store
+from graphcredit.store.layout import Shard, Store
 
 GUARD_COLUMN = "admissible_actions"
-MERGES: tuple[str, ...] = ("exact", "embedding")
+MERGES: tuple[str, ...] = ("exact", "segments", "embedding")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,7 +31,8 @@ class MergeSettings:
     """How texts become states. The defaults make one state of each distinct text."""
 
     merge: str = "exact"
-    """`exact`: equal after the rules. `embedding`: similar enough."""
+    """`exact`: equal after the rules. `segments`: equal but for what comes and goes.
+    `embedding`: similar enough."""
     threshold: float = 0.95
     """Least cosine at which `embedding` merges (GraphGPO's; RewardFlow uses 0.9)."""
     embedder: str = NGRAM
@@ -99,6 +102,29 @@ class Merger:
         self.settings = settings
         self._rules = rules_of(settings.rules, settings.substitutions)
         self._embedder = embedder
+        self._evidence = Evidence()
+
+    def taught_by(self, shards: Sequence[Shard], plan: Plan) -> "Merger":
+        """Return the merger that has seen a whole iteration, as `segments` must before it merges.
+
+        Args:
+            shards: All step shards of the iteration.
+            plan: Its batches.
+        """
+        if self.settings.merge != "segments":
+            return self
+        taught = Merger(self.settings)
+        for pieces in read_batches(shards, plan, (*COLUMNS, *self.settings.columns)):
+            taught.learn(pa.concat_tables([piece.steps for piece in pieces]))
+        return taught
+
+    def learn(self, table: pa.Table) -> None:
+        """See which segments stay with a state and which come and go, in some whole groups."""
+        steps, _ = complete_trajectories(table)
+        start = self._start(steps, table)
+        node, of_visit = certain_classes(start.steps, start.nodes, start.signature_of(start.nodes))
+        texts = [start.forms[code] for code in start.form_of(start.nodes).tolist()]
+        self._evidence.add(cut(texts), node, of_visit)
 
     def nodes(self, steps: Steps, table: pa.Table) -> tuple[Steps, Nodes, MergeReport]:
         """Return the nodes of complete trajectories.
@@ -110,28 +136,29 @@ class Merger:
         Returns:
             The steps, with the texts that `alfworld` makes of theirs; their nodes; what was merged.
         """
-        if HISTORY_RULE in self.settings.rules:
-            steps = with_inventory(steps)
-        exact = exact_nodes(steps)
-        before = count_contradictions(exact, steps.action)
         if self.settings.is_exact:
-            return steps, exact, _report(exact, exact, 0, before, before)
-        merging = _Merging(steps=steps, signature=self._signatures(steps, table))
-        form, forms = normalise(steps.state_texts, self._rules)
-        nodes, refused = merging.by_form(exact, form)
+            exact = exact_nodes(steps)
+            count = count_contradictions(exact, steps.action)
+            return steps, exact, _report(exact, exact, 0, count, count)
+        start = self._start(steps, table)
+        before = count_contradictions(start.exact, steps.action)
+        nodes, refused = start.nodes, start.num_refused
         if self._embedder:
-            texts = [forms[code] for code in form[nodes.text_of_node].tolist()]
-            nodes, more = merging.by_similarity(
-                nodes, texts, self._embedder, self.settings.threshold
-            )
+            nodes, more = start.by_similarity(self._embedder, self.settings.threshold)
+            refused += more
+        elif self.settings.merge == "segments":
+            nodes, more = start.by_segments(self._evidence)
             refused += more
         after = count_contradictions(nodes, steps.action)
-        return steps, nodes, _report(exact, nodes, refused, before, after)
+        return start.steps, nodes, _report(start.exact, nodes, refused, before, after)
 
-    def _signatures(self, steps: Steps, table: pa.Table) -> Ints:
-        if not self.settings.guard:
-            return np.full(len(steps.row), UNKNOWN)
-        return signatures(table[GUARD_COLUMN])[steps.row]
+    def _start(self, steps: Steps, table: pa.Table) -> "_Start":
+        if HISTORY_RULE in self.settings.rules:
+            steps = with_inventory(steps)
+        signature = np.full(len(steps.row), UNKNOWN)
+        if self.settings.guard:
+            signature = signatures(table[GUARD_COLUMN])[steps.row]
+        return _Start.normalise(steps, signature, self._rules)
 
 
 EXACT = Merger(MergeSettings())
@@ -153,45 +180,84 @@ def open_merger(settings: MergeSettings, store: Store) -> Merger:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Merging:
-    """The steps of one batch, and what the guard knows of them."""
+class _Start:
+    """The steps of one batch with one node for each normal form, ready for the merge proper."""
 
     steps: Steps
     signature: Ints
     """[num_steps] from `guard.signatures`."""
+    exact: Nodes
+    """One node for each distinct text."""
+    nodes: Nodes
+    """One node for each normal form, as far as the guard allows."""
+    num_refused: int
+    """Nodes that the guard kept apart though they have one normal form."""
+    form: Ints
+    """[num_texts] code of each text's normal form."""
+    forms: list[str]
+    """The normal forms."""
 
-    def by_form(self, nodes: Nodes, form: Ints) -> tuple[Nodes, int]:
-        """Merge nodes of one group and normal form. A node without a signature joins the first."""
-        num_forms = int(form.max(initial=0)) + 1
-        key = nodes.group_of_node * num_forms + form[nodes.text_of_node]
-        is_goal = nodes.text_of_node < 0
-        key[is_goal] = -1 - np.flatnonzero(is_goal)
-        label, num_refused = unite(key, self.signature_of(nodes))
-        return merge_nodes(nodes, label), num_refused
-
-    def by_similarity(
-        self, nodes: Nodes, texts: Sequence[str], embedder: Embedder, threshold: float
-    ) -> tuple[Nodes, int]:
-        """Merge each node with the most similar one before it, if it is similar enough.
-
-        Args:
-            nodes: The nodes.
-            texts: [num_nodes] what to compare; anything at a goal.
-            embedder: Makes the vectors.
-            threshold: Least cosine.
-        """
-        states = np.flatnonzero(nodes.text_of_node >= 0)
-        vectors = embed_distinct(embedder, [texts[state] for state in states.tolist()])
-        representative, num_refused = join_most_similar(
-            vectors, nodes.group_of_node[states], self.signature_of(nodes)[states], threshold
+    @classmethod
+    def normalise(cls, steps: Steps, signature: Ints, rules: Sequence[Rule]) -> "_Start":
+        form, forms = normalise(steps.state_texts, rules)
+        exact = exact_nodes(steps)
+        key = _keys(exact, form[exact.text_of_node])
+        label, num_refused = unite(key, _signature_of(signature, exact))
+        return cls(
+            steps=steps,
+            signature=signature,
+            exact=exact,
+            nodes=merge_nodes(exact, label),
+            num_refused=num_refused,
+            form=form,
+            forms=forms,
         )
-        label = np.arange(len(nodes.text_of_node))
+
+    def form_of(self, nodes: Nodes) -> Ints:
+        """Return [num_nodes] the normal form of each node; that of any text at a goal."""
+        return self.form[nodes.text_of_node]
+
+    def by_similarity(self, embedder: Embedder, threshold: float) -> tuple[Nodes, int]:
+        """Merge each node with the most similar one before it, if it is similar enough."""
+        states = np.flatnonzero(self.nodes.text_of_node >= 0)
+        texts = [self.forms[code] for code in self.form_of(self.nodes)[states].tolist()]
+        representative, num_refused = join_most_similar(
+            embed_distinct(embedder, texts),
+            self.nodes.group_of_node[states],
+            self.signature_of(self.nodes)[states],
+            threshold,
+        )
+        label = np.arange(len(self.nodes.text_of_node))
         label[states] = states[representative]
-        return merge_nodes(nodes, label), num_refused
+        return merge_nodes(self.nodes, label), num_refused
+
+    def by_segments(self, evidence: Evidence) -> tuple[Nodes, int]:
+        """Merge the nodes whose segments are the same, but for those that come and go."""
+        segmented = cut(self.forms)
+        identity = identities(
+            segmented,
+            evidence.is_noise(segmented.names),
+            in_order=bool((self.signature == UNKNOWN).all()),
+        )
+        key = _keys(self.nodes, identity[self.form_of(self.nodes)])
+        label, num_refused = unite(key, self.signature_of(self.nodes))
+        return merge_nodes(self.nodes, label), num_refused
 
     def signature_of(self, nodes: Nodes) -> Ints:
         """Return [num_nodes] the guard's signature of each node."""
-        return signature_of_nodes(self.signature, nodes.state_of_step, len(nodes.text_of_node))
+        return _signature_of(self.signature, nodes)
+
+
+def _signature_of(signature_of_step: Ints, nodes: Nodes) -> Ints:
+    return signature_of_nodes(signature_of_step, nodes.state_of_step, len(nodes.text_of_node))
+
+
+def _keys(nodes: Nodes, code: Ints) -> Ints:
+    """Return [num_nodes] numbers that are equal in one group with one code; a goal has its own."""
+    key = nodes.group_of_node * (int(code.max(initial=0)) + 1) + code
+    is_goal = nodes.text_of_node < 0
+    key[is_goal] = -1 - np.flatnonzero(is_goal)
+    return key
 
 
 def unite(key: Ints, signature: Ints) -> tuple[Ints, int]:

@@ -1,0 +1,162 @@
+"""Noise that changes what a log says of a state, and not the state: advertisements and layout.
+
+A visit's text is disturbed once, so a step's `next_state` is still the following step's `state`.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+_OFFERS = (
+    "{percent}% off {thing} until {day}",
+    "Buy two {thing} and get the third for free",
+    "Sponsored: the {adjective} {thing} that {person} loves",
+    "Only {number} {thing} left in stock, order now",
+    "Subscribe to our newsletter about {thing}",
+    "New: {adjective} {thing} from {number}.99 a month",
+    "{person} near you bought {number} {thing} this week",
+    "Tired of old {thing}? Try ours for {number} days",
+    "Rated {number} of 5 by owners of {thing}",
+    "Free delivery of {adjective} {thing} on {day}",
+)
+_WORDS = {
+    "thing": [
+        "running shoes",
+        "garden hoses",
+        "phone cases",
+        "office chairs",
+        "headphones",
+        "protein bars",
+        "travel bags",
+        "desk lamps",
+        "cat toys",
+        "coffee beans",
+        "yoga mats",
+        "board games",
+    ],
+    "adjective": [
+        "waterproof",
+        "award-winning",
+        "handmade",
+        "organic",
+        "wireless",
+        "limited",
+        "smart",
+    ],
+    "person": [
+        "everyone",
+        "your neighbour",
+        "a dentist",
+        "Maria",
+        "Coach Tom",
+        "one in three people",
+    ],
+    "day": [
+        "Monday",
+        "Wednesday",
+        "Friday",
+        "midnight",
+        "Sunday evening",
+    ],
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Noise:
+    """How much a text is disturbed."""
+
+    name: str
+    """For tables."""
+    advertisements: float
+    """Mean number of advertisements in a text."""
+    layout: float
+    """Share of texts whose layout changes."""
+
+
+STRENGTHS: tuple[Noise, ...] = (
+    Noise(name="light", advertisements=0.25, layout=0.1),
+    Noise(name="medium", advertisements=0.5, layout=0.25),
+    Noise(name="heavy", advertisements=1.0, layout=0.5),
+    Noise(name="extreme", advertisements=3.0, layout=1.0),
+)
+
+
+def advertisement(rng: random.Random) -> str:
+    """Return one of some 5,000 advertisements."""
+    words = {name: rng.choice(choices) for name, choices in _WORDS.items()}
+    numbers = {"percent": rng.randrange(5, 75, 5), "number": rng.randrange(2, 60)}
+    return rng.choice(_OFFERS).format(**words, **numbers) + rng.choice(("!", ".", "!!!"))
+
+
+def _shouted(text: str, rng: random.Random) -> str:
+    return text.upper()
+
+
+def _bulleted(text: str, rng: random.Random) -> str:
+    return "\n".join(f"* {line}" for line in text.splitlines())
+
+
+def _spaced(text: str, rng: random.Random) -> str:
+    return "\n\n".join(line.replace(" ", " " * rng.randrange(1, 4)) for line in text.splitlines())
+
+
+def _on_one_line(text: str, rng: random.Random) -> str:
+    return " | ".join(text.splitlines())
+
+
+def _framed(text: str, rng: random.Random) -> str:
+    return f"```\n{text}\n```"
+
+
+LAYOUTS: tuple[Callable[[str, random.Random], str], ...] = (
+    _shouted,
+    _bulleted,
+    _spaced,
+    _on_one_line,
+    _framed,
+)
+
+
+def disturb(text: str, noise: Noise, rng: random.Random) -> str:
+    """Return the text as another look at the same state might give it."""
+    lines = text.splitlines()
+    whole, rest = divmod(noise.advertisements, 1)
+    for _ in range(int(whole) + (rng.random() < rest)):
+        lines.insert(rng.randrange(len(lines) + 1), advertisement(rng))
+    text = "\n".join(lines)
+    return rng.choice(LAYOUTS)(text, rng) if rng.random() < noise.layout else text
+
+
+def disturb_steps(
+    steps: pa.Table, noise: Noise, seed: int, disturb: Callable[..., str] = disturb
+) -> pa.Table:
+    """Return steps whose state texts are disturbed, each visit in its own way.
+
+    Args:
+        steps: Steps with the store's columns, in any order.
+        noise: How much.
+        seed: Decides everything, together with trajectory and step index.
+        disturb: Makes the disturbed text.
+    """
+    rows = steps.select(["trajectory_id", "step_index", "state", "next_state"]).to_pylist()
+
+    def seen(row: dict[str, object], index: int, text: str) -> str:
+        return disturb(text, noise, random.Random(f"{seed} {row['trajectory_id']} {index}"))
+
+    states = [seen(row, row["step_index"], row["state"]) for row in rows]
+    following = [seen(row, row["step_index"] + 1, row["next_state"]) for row in rows]
+    for name, values in (("state", states), ("next_state", following)):
+        position = steps.schema.get_field_index(name)
+        steps = steps.set_column(position, steps.schema.field(name), pa.array(values, pa.string()))
+    return steps
+
+
+def disturb_counters(text: str, noise: Noise, rng: random.Random) -> str:
+    """Return the text with what no visit shares: a time, a session, its sentences in any order."""
+    time = f"[{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}]"
+    session = f"Session {rng.getrandbits(32):08x}, {rng.randrange(10, 900)} ms."
+    lines = text.splitlines()
+    rng.shuffle(lines)
+    return "\n".join([time, *lines, session])

@@ -1,15 +1,26 @@
 """From a table of steps to a batch, and what is needed to name its nodes again."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from graphcredit.credit.arrays import Bools
 from graphcredit.credit.batch import StepBatch
-from graphcredit.credit.graph import build_graph
+from graphcredit.credit.graph import StateGraph, build_graph
 from graphcredit.credit.merging import EXACT, Merger, MergeReport
 from graphcredit.credit.states import Nodes
-from graphcredit.credit.trajectories import LeftOut, Steps, complete_trajectories
+from graphcredit.credit.trajectories import (
+    LeftOut,
+    Steps,
+    complete_trajectories,
+    select_trajectories,
+)
+
+ReadWindow: TypeAlias = Callable[[pa.Array], pa.Table | None]
+"""Returns the steps that some tasks had in earlier iterations."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,7 +37,11 @@ class Assembly:
 
 
 def assemble(
-    table: pa.Table, *, merger: Merger = EXACT, invalid_action_penalty: float = 0.0
+    table: pa.Table,
+    *,
+    merger: Merger = EXACT,
+    invalid_action_penalty: float = 0.0,
+    read_window: ReadWindow | None = None,
 ) -> Assembly:
     """Build the batch of all complete trajectories in a table.
 
@@ -35,15 +50,46 @@ def assemble(
             what the merger needs besides.
         merger: Makes nodes of the states; by default one of each distinct text.
         invalid_action_penalty: Taken off the reward of every invalid step before anything else.
+        read_window: Returns the steps of some tasks in earlier iterations. Distances are found on
+            their transitions too; groups and statistics stay those of `table`.
 
     Raises:
         SchemaError: A key column holds a null.
     """
     steps, left_out = complete_trajectories(table)
-    steps, nodes, merged = merger.nodes(steps, table)
-    lengths = np.diff(steps.trajectory_start)
+    window = read_window(steps.task_texts.take(np.unique(steps.task))) if read_window else None
+    everything = table if window is None else pa.concat_tables([table, window])
+    if window is not None:
+        steps, _ = complete_trajectories(everything)
+    steps, nodes, merged = merger.nodes(steps, everything)
     is_valid = steps.is_action_valid | steps.is_success
-    batch = StepBatch(
+    graph = build_graph(
+        state_of_step=nodes.state_of_step,
+        target_of_step=nodes.target_of_step,
+        cost=steps.cost,
+        is_valid=is_valid,
+        num_nodes=int(nodes.node_start[-1]),
+        goals=nodes.goal_of_group[nodes.goal_of_group >= 0],
+    )
+    if window is not None:
+        is_own = steps.row < table.num_rows
+        steps = select_trajectories(steps, is_own[steps.trajectory_start[:-1]])
+        nodes, graph, is_valid = nodes.of_steps(is_own), graph.of_steps(is_own), is_valid[is_own]
+    return Assembly(
+        batch=_batch(steps, nodes, graph, is_valid, invalid_action_penalty),
+        steps=steps,
+        nodes=nodes,
+        merged=merged,
+        left_out=left_out,
+        num_rows=table.num_rows,
+    )
+
+
+def _batch(
+    steps: Steps, nodes: Nodes, graph: StateGraph, is_valid: Bools, invalid_action_penalty: float
+) -> StepBatch:
+    lengths = np.diff(steps.trajectory_start)
+    return StepBatch(
         trajectory_start=steps.trajectory_start,
         group_of_trajectory=nodes.group_of_step[steps.trajectory_start[:-1]],
         is_success=steps.is_success[steps.trajectory_start[1:] - 1],
@@ -57,20 +103,5 @@ def assemble(
         is_valid=is_valid,
         node_start=nodes.node_start,
         goal_of_group=nodes.goal_of_group,
-        graph=build_graph(
-            state_of_step=nodes.state_of_step,
-            target_of_step=nodes.target_of_step,
-            cost=steps.cost,
-            is_valid=is_valid,
-            num_nodes=int(nodes.node_start[-1]),
-            goals=nodes.goal_of_group[nodes.goal_of_group >= 0],
-        ),
-    )
-    return Assembly(
-        batch=batch,
-        steps=steps,
-        nodes=nodes,
-        merged=merged,
-        left_out=left_out,
-        num_rows=table.num_rows,
+        graph=graph,
     )

@@ -4,7 +4,7 @@ The groups are disjoint parts of one igraph graph. Each goal has an edge of weig
 super-goal, so a single search backwards from there finds the distance of every node of every group.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import igraph
 import numpy as np
@@ -28,6 +28,10 @@ class StateGraph:
     """[num_nodes] transitions on the shortest path that avoids pruned ones; inf without one."""
     is_pruned: Bools
     """[num_transitions] a self-loop, or every step that took it was invalid."""
+
+    def of_steps(self, is_kept: Bools) -> "StateGraph":
+        """Return the same graph, as some of the steps see it."""
+        return replace(self, transition_of_step=self.transition_of_step[is_kept])
 
 
 def build_graph(

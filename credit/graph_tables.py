@@ -135,7 +135,7 @@ def _first_trajectory(group_of_trajectory: Ints) -> Ints:
 
 
 def _texts(texts: pa.Array, code: Ints) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), texts)
+    return pa.DictionaryArray.from_arrays(pa.array(code, pa.int32(), mask=code < 0), texts)
 
 
 def _table(columns: Mapping[str, pa.Array], schema: pa.Schema) -> pa.Table:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from graphcredit.credit.plan import Piece
-from graphcredit.store.layout import Shard
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.layout import Shard
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS, split_estimator_column
 from graphcredit.store.shards import conform, open_parquet
 

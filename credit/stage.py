@@ -22,6 +22,7 @@ from graphcredit.credit.report import CreditReport, entity_notices, report_of
 from graphcredit.credit.table import Assigner, estimator_named
 from graphcredit.credit.timeline import IterationPast, Timeline
 from graphcredit.credit.trajectories import COLUMNS
+from graphcredit.credit.window import Window
 from graphcredit.credit.writer import CreditWriter
 from graphcredit.store.er_graph import ErGraph, read_er_graph
 from graphcredit.store.errors import InputError, OptionError
@@ -38,6 +39,9 @@ class CreditSettings:
     """Which texts are one state."""
     invalid_action_penalty: float = 0.0
     """Taken off the reward of every invalid step before anything else."""
+    graph_window: int = 0
+    """Distances are found on the transitions of this and the last so many iterations, of the same
+    tasks; 0 is the papers'."""
     batch_rows: int = BATCH_ROWS
     """Rows that are processed together: bounds the memory, changes no number."""
 
@@ -133,9 +137,9 @@ def _credit_iteration(
         merger=open_merger(settings.merge, store).taught_by(shards, plan),
         past=past,
         er_graph=er_graph,
+        window=Window.before(store, shards[0].run_id, shards[0].iteration, settings.graph_window),
     )
-    columns = COLUMNS if er_graph is None else (*COLUMNS, "thought")
-    columns = (*columns, *settings.merge.columns)
+    columns = work.columns()
     report = CreditReport(notices=list(previous.notices))
     with CreditWriter(shards, plan.num_rows, configuration) as writer:
         for number, pieces in enumerate(read_batches(shards, plan, columns)):
@@ -171,6 +175,12 @@ class _Work:
     merger: Merger
     past: IterationPast | None
     er_graph: ErGraph | None
+    window: Window
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the step columns to read."""
+        thought = () if self.er_graph is None else ("thought",)
+        return (*COLUMNS, *thought, *self.settings.merge.columns)
 
     def credit_batch(self, number: int, pieces: Sequence[Piece]) -> _Done:
         """Build the graph of a batch, and compute every column and table."""
@@ -179,6 +189,7 @@ class _Work:
             table,
             merger=self.merger,
             invalid_action_penalty=self.settings.invalid_action_penalty,
+            read_window=self._read_window if self.window.shards else None,
         )
         if self.past:
             past = self.past.of_batch(number, assembly)
@@ -198,6 +209,9 @@ class _Work:
             nodes=node_table(assembly, value),
             report=report_of(assembly),
         )
+
+    def _read_window(self, tasks: pa.Array) -> pa.Table | None:
+        return self.window.read(tasks, self.columns())
 
     def _rewardflow(self) -> RewardFlow | None:
         """Return RewardFlow as its columns were or will be made, for the nodes' potential."""
@@ -225,6 +239,7 @@ def _configuration(settings: CreditSettings, mark: str, er_graph: ErGraph | None
             "options": options_as_json(options),
             **settings.merge.as_json(),
             "invalid_action_penalty": settings.invalid_action_penalty,
+            "graph_window": settings.graph_window,
             "steps": mark,
         }
         for name, options in settings.estimators.items()
@@ -240,6 +255,8 @@ def _check(settings: CreditSettings) -> None:
     settings.merge.check()
     for name, options in settings.estimators.items():
         check_options(options, owner=estimator_named(name).name)
+    if settings.graph_window < 0:
+        raise OptionError(f"graph_window must be 0 or more: got {settings.graph_window}")
     if not np.isfinite(settings.invalid_action_penalty) or settings.invalid_action_penalty < 0:
         raise OptionError(
             f"invalid_action_penalty must be 0 or more: got {settings.invalid_action_penalty}"

@@ -1,6 +1,6 @@
 """From texts to nodes: which states of a group are one node of its graph."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,16 @@ class Nodes:
     """[num_groups] the goal; -1 in a group without success."""
     text_of_node: Ints
     """[num_nodes] code of the state's text, the first seen there; -1 at a goal."""
+
+    def of_steps(self, is_kept: Bools) -> "Nodes":
+        """Return the same nodes, for some of the steps."""
+        return replace(
+            self,
+            state_of_step=self.state_of_step[is_kept],
+            target_of_step=self.target_of_step[is_kept],
+            group_of_step=self.group_of_step[is_kept],
+        )
+
     num_texts: Ints
     """[num_nodes] distinct texts of the state; 1 at a goal."""
 

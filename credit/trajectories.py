@@ -3,7 +3,7 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -73,6 +73,19 @@ class Steps:
     """Text of each action code."""
 
 
+_PER_STEP = (
+    "row",
+    "task",
+    "state",
+    "next_state",
+    "action",
+    "is_action_valid",
+    "reward",
+    "cost",
+    "is_success",
+)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeftOut:
     """Trajectories that get no credit."""
@@ -115,7 +128,7 @@ def complete_trajectories(table: pa.Table) -> tuple[Steps, LeftOut]:
         action_texts=action.texts,
     )
     reason = _reasons(steps, index[order], _Ends.read(table, order))
-    return _select(steps, reason == 0), _left_out(table, steps, reason)
+    return select_trajectories(steps, reason == 0), _left_out(table, steps, reason)
 
 
 def _keys(table: pa.Table, task: Codes, trajectory: Codes) -> Ints:
@@ -180,26 +193,15 @@ def _reasons(steps: Steps, index: Ints, ends: _Ends) -> Ints:
     return reason
 
 
-def _select(steps: Steps, is_kept: Bools) -> Steps:
+def select_trajectories(steps: Steps, is_kept: Bools) -> Steps:
+    """Return the steps of some trajectories. `is_kept` is [num_trajectories]."""
     if is_kept.all():
         return steps
     lengths = np.diff(steps.trajectory_start)
     keep = np.repeat(is_kept, lengths)
-    return Steps(
-        row=steps.row[keep],
-        task=steps.task[keep],
-        state=steps.state[keep],
-        next_state=steps.next_state[keep],
-        action=steps.action[keep],
-        is_action_valid=steps.is_action_valid[keep],
-        reward=steps.reward[keep],
-        cost=steps.cost[keep],
-        is_success=steps.is_success[keep],
-        trajectory_start=np.concatenate(([0], np.cumsum(lengths[is_kept]))),
-        task_texts=steps.task_texts,
-        state_texts=steps.state_texts,
-        action_texts=steps.action_texts,
-    )
+    starts = np.concatenate(([0], np.cumsum(lengths[is_kept])))
+    per_step = {name: getattr(steps, name)[keep] for name in _PER_STEP}
+    return replace(steps, **per_step, trajectory_start=starts)
 
 
 def _left_out(table: pa.Table, steps: Steps, reason: Ints) -> LeftOut:

@@ -105,7 +105,11 @@ EDGE_PARTS: tuple[str, ...] = ("step_reward", "step_advantage", "advantage")
 NODE_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "the group"),
     _column("state_id", _INT, "node id, from 0 in each group"),
-    _column("state", _STRING, "representative text: the first that was seen here"),
+    _nullable(
+        "state",
+        _STRING,
+        "the first text seen here; null at a goal that only earlier iterations reached",
+    ),
     _column("is_goal", _BOOL, "the node that successful last steps lead to"),
     _column("visits", _INT, "how often the group's trajectories were here"),
     _column("num_trajectories", _INT, "how many different trajectories were here"),

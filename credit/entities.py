@@ -166,10 +166,8 @@ def _find(finders: dict[int, NameFinder], task: Ints, text: Codes) -> tuple[Ints
     pair, keys = factorise(task[steps] * max(len(text.texts), 1) + text.code[steps])
     tasks, texts = np.divmod(keys, max(len(text.texts), 1))
     found = [
-        finders[owner].find(words)
-        for owner, words in zip(
-            tasks.tolist(), text.texts.take(pa.array(texts)).to_pylist(), strict=True
-        )
+        finders[owner].find(words.as_py())
+        for owner, words in zip(tasks.tolist(), text.texts.take(pa.array(texts)), strict=True)
     ]
     return _spread(steps, pair, found)
 

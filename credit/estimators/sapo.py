@@ -70,13 +70,14 @@ class Sapo:
         """Return the step reward, GDCR. [num_steps]."""
         retrieved, cited = new_mentions(mentions, batch.trajectory_of_step)
         distance = mentions.answer_distance
-        worth = np.where(np.isfinite(distance), np.power(self.decay, -distance), 0.0)
+        worth: Floats = np.where(np.isfinite(distance), np.power(self.decay, -distance), 0.0)
         step = np.concatenate([mentions.cited_step[cited], mentions.retrieved_step[retrieved]])
         entity = np.concatenate(
             [mentions.cited_entity[cited], mentions.retrieved_entity[retrieved]]
         )
-        weights: Floats = worth[entity]
-        return np.bincount(step, weights, batch.num_steps)
+        reward = np.zeros(batch.num_steps)
+        np.add.at(reward, step, worth[entity])
+        return reward
 
 
 def new_mentions(mentions: Mentions, trajectory_of_step: Ints) -> tuple[Ints, Ints]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphcredit.cli.console import PLAIN, out
+from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar
 from graphcredit.cli.plain import plain_text
 
 if TYPE_CHECKING:
@@ -60,22 +60,26 @@ def audit(
     from graphcredit.credit.audits.check import Severity
     from graphcredit.store.layout import open_store
 
-    report = audit_store(
-        open_store(store),
-        run_id=run,
-        iteration=iteration,
-        thresholds=AuditThresholds(
-            max_incomplete_share=max_incomplete_share,
-            max_singleton_share=max_singleton_share,
-            max_dead_share=max_dead_share,
-            max_alone_share=max_alone_share,
-            max_aliased_share=max_aliased_share,
-            min_effective_share=min_effective_share,
-            min_equal_steps=min_equal_steps,
-            max_equal_chance=max_equal_chance,
-            max_mean_advantage=max_mean_advantage,
-        ),
+    thresholds = AuditThresholds(
+        max_incomplete_share=max_incomplete_share,
+        max_singleton_share=max_singleton_share,
+        max_dead_share=max_dead_share,
+        max_alone_share=max_alone_share,
+        max_aliased_share=max_aliased_share,
+        min_effective_share=min_effective_share,
+        min_equal_steps=min_equal_steps,
+        max_equal_chance=max_equal_chance,
+        max_mean_advantage=max_mean_advantage,
     )
+    with interruptible("an audit changes nothing"), progress_bar() as bar:
+        task = bar.add_task("audit", total=None)
+        report = audit_store(
+            open_store(store),
+            run_id=run,
+            iteration=iteration,
+            thresholds=thresholds,
+            on_progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
     if as_json:
         content = json.dumps(report.as_json(), indent=2, ensure_ascii=False)
         sys.stdout.write(content + "\n")
@@ -104,7 +108,7 @@ def _show(report: "AuditReport") -> None:
     _print()
     width = max(map(len, report.numbers), default=0)
     for title, numbers in report.numbers.items():
-        shown = ", ".join(f"{name}: {value:.4g}" for name, value in numbers.items())
+        shown = ", ".join(f"{name}: {_number(value)}" for name, value in numbers.items())
         _print(f"{title:<{width}}  {shown}")
     if report.skipped:
         _print(
@@ -125,6 +129,10 @@ def _show_finding(finding: "Finding") -> None:
 def _at(place: "Place") -> str:
     task = "all tasks" if place.task_id is None else place.task_id
     return f"{task} ({place.run_id}, iteration {place.iteration}): {place.detail}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{round(value, 4) + 0.0:.6g}"
 
 
 def _print(line: str = "") -> None:

@@ -3,8 +3,12 @@
 Adding a check is adding a row to one of the tables in `audits/`.
 """
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from tempfile import TemporaryDirectory
+from pathlib import Path
+from secrets import token_hex
+from tempfile import gettempdir
 from typing import Any
 
 from graphcredit.credit.audits import advantages, copies, grouping, outcomes, progress, states
@@ -66,6 +70,7 @@ def audit(
     iteration: int | None = None,
     thresholds: AuditThresholds | None = None,
     least: Severity = Severity.INFO,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> AuditReport:
     """Check the grouping, the trajectories and the credit of a store.
 
@@ -77,6 +82,7 @@ def audit(
         iteration: Only this iteration.
         thresholds: From where on something is worth a warning.
         least: Findings below it are left out; numbers are computed at INFO only.
+        on_progress: Called with the checks done and their number.
 
     Raises:
         InputError: There are no steps to audit.
@@ -91,21 +97,40 @@ def audit(
         raise InputError(
             f"{store.root} must have step shards to audit: found none for {wanted} (runs: {found})"
         )
-    with (
-        TemporaryDirectory(prefix="graphcredit-audit-") as spill,
-        connect(store, run_id=run_id, iteration=iteration) as connection,
-    ):
+    with connect(store, run_id=run_id, iteration=iteration) as connection, _interruptible():
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        connection.execute("SET temp_directory = ?", [spill])
+        # DuckDB makes the directory when it needs it, and removes it.
+        spill = Path(gettempdir()) / f"graphcredit-audit-{token_hex(4)}"
+        connection.execute("SET temp_directory = ?", [str(spill)])
         scope = prepare(connection, store, run_id, iteration, limits)
-        return _report(scope, limits, least)
+        return _report(scope, limits, least, on_progress)
 
 
-def _report(scope: Scope, thresholds: AuditThresholds, least: Severity) -> AuditReport:
+@contextmanager
+def _interruptible() -> Generator[None]:
+    """Let Ctrl-C be what it is: DuckDB makes a RuntimeError of it."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error
+        raise
+
+
+def _report(
+    scope: Scope,
+    thresholds: AuditThresholds,
+    least: Severity,
+    on_progress: Callable[[int, int], None],
+) -> AuditReport:
     worth = _SEVERITIES[: _SEVERITIES.index(least) + 1]
     asked = [check for check in CHECKS if check.severity in worth]
-    found = [_find(scope, check, thresholds) for check in asked if scope.has(check.needs)]
-    findings = [finding for finding in found if finding and finding.severity in worth]
+    findings: list[Finding] = []
+    for done, check in enumerate(asked):
+        on_progress(done, len(asked))
+        finding = _find(scope, check, thresholds) if scope.has(check.needs) else None
+        if finding and finding.severity in worth:
+            findings.append(finding)
     return AuditReport(
         findings=tuple(sorted(findings, key=lambda f: _SEVERITIES.index(f.severity))),
         numbers=_numbers(scope) if least is Severity.INFO else {},

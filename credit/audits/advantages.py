@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from graphcredit.credit.audits.check import Check, Severity
-from graphcredit.credit.audits.scope import GROUP, TRAJECTORY, Scope
+from graphcredit.credit.audits.scope import GROUP, NOTHING, TRAJECTORY, Scope
 
 EPISODE_COLUMNS: tuple[str, ...] = (
     "grpo_advantage",
@@ -29,8 +29,6 @@ step parts need not balance."""
 
 GROUP_COLUMNS: tuple[str, ...] = ("g2po_step_advantage",)
 """Mean 0 over the steps of each group."""
-
-_NOTHING = f"SELECT {GROUP}, 0 AS number, 0.0 AS badness, '' AS detail FROM groups WHERE false"
 
 
 def balanced_columns(scope: Scope, names: tuple[str, ...]) -> list[str]:
@@ -90,7 +88,7 @@ def _unbalanced(scope: Scope) -> str:
             FROM ({states}) WHERE "column" NOT IN ({whole})
         """
         parts += [_unbalanced_steps(of_group), _unbalanced_steps(of_state)]
-    return " UNION ALL ".join(f"({part})" for part in parts) or _NOTHING
+    return " UNION ALL ".join(f"({part})" for part in parts) or NOTHING
 
 
 def _unbalanced_episodes(per_trajectory: str) -> str:
@@ -134,7 +132,7 @@ def _unbalanced_steps(means: str) -> str:
 def _uneven(scope: Scope) -> str:
     trajectories = _per_trajectory(scope)
     if not trajectories:
-        return _NOTHING
+        return NOTHING
     return f"""
         SELECT {GROUP}, count(*) AS number, max(high - low) AS badness,
             format('{{}} of {{}} goes from {{:+.4g}} to {{:+.4g}}', "column",

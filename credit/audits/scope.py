@@ -28,6 +28,9 @@ from graphcredit.store.shards import open_parquet
 GROUP = "run_id, iteration, task_id"
 TRAJECTORY = "run_id, iteration, trajectory_id"
 
+NOTHING = f"SELECT {GROUP}, 0 AS number, 0.0 AS badness, '' AS detail FROM groups WHERE false"
+"""SQL of a check that has nothing to look at."""
+
 _MACROS = """
     CREATE TEMP MACRO named(ids) AS
         array_to_string(list_slice(list_sort(ids), 1, 3), ', ')
@@ -99,6 +102,10 @@ class Scope:
         }
         return found[need]
 
+    def any(self, rows: str) -> bool:
+        """Return whether a FROM clause has any row."""
+        return _any(self.connection, rows)
+
 
 def prepare(
     connection: duckdb.DuckDBPyConnection,
@@ -128,7 +135,9 @@ def prepare(
         connection=connection,
         columns=columns,
         has_credit=_any(connection, "FROM credited"),
-        has_truth=_any(connection, "FROM steps WHERE oracle_distance - next_oracle_distance >= 0"),
+        has_truth=_any(
+            connection, "FROM steps WHERE oracle_distance - next_oracle_distance IS NOT NULL"
+        ),
     )
 
 

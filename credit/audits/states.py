@@ -1,7 +1,7 @@
 """Is the state graph sound: company for each step, one outcome per action, merges that hold?"""
 
 from graphcredit.credit.audits.check import Check, Severity
-from graphcredit.credit.audits.scope import GROUP, TRAJECTORY
+from graphcredit.credit.audits.scope import GROUP, NOTHING, TRAJECTORY, Scope
 
 _ALONE = f"""
     SELECT {GROUP}, count_if(state_group_size = 1) AS number, number / count(*) AS badness,
@@ -40,6 +40,13 @@ _MIXED_MERGES = f"""
     GROUP BY {GROUP}, state_id HAVING count(*) > 1
 """
 
+
+def _mixed_merges(scope: Scope) -> str:
+    """Return the SQL of merges, which reads long lists, only where there are any merges."""
+    is_merged = scope.any("FROM nodes WHERE num_merged > 1 AND NOT is_goal")
+    return _MIXED_MERGES if is_merged else NOTHING
+
+
 CHECKS: tuple[Check, ...] = (
     Check(
         name="steps_alone",
@@ -71,7 +78,7 @@ CHECKS: tuple[Check, ...] = (
         means="hold states with different admissible actions: different situations are compared",
         remedy="credit again with the guard on, a higher merge threshold, or `--merge exact`",
         of="merged nodes",
-        places=_MIXED_MERGES,
+        places=_mixed_merges,
         needs="credit",
     ),
 )

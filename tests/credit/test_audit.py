@@ -505,6 +505,23 @@ def test_one_run_or_iteration_is_audited_alone(tmp_path: Path):
         assert has_singleton == (run != "r0" and iteration != 4)
 
 
+def test_progress_is_told_check_by_check(tmp_path: Path):
+    told: list[tuple[int, int]] = []
+    store = write_store(tmp_path / "s", sound_group())
+    audit(store, on_progress=lambda done, total: told.append((done, total)))
+    assert told == [(done, len(CHECKS)) for done in range(len(CHECKS))]
+
+
+def test_an_interrupted_query_is_an_interruption(tmp_path: Path):
+    """DuckDB turns Ctrl-C into a RuntimeError, which would have been a traceback."""
+
+    def interrupt(done: int, total: int) -> None:
+        raise RuntimeError("Query interrupted")
+
+    with pytest.raises(KeyboardInterrupt):
+        audit(write_store(tmp_path / "s", sound_group()), on_progress=interrupt)
+
+
 def test_nothing_to_audit_is_refused(tmp_path: Path):
     store = write_store(tmp_path / "s", sound_group())
     with pytest.raises(InputError, match="none for run r9, iteration any"):

@@ -161,7 +161,8 @@ def _show_audit(store: "Store", run: str | None, iteration: int | None) -> None:
     from graphcredit.credit.audit import audit
     from graphcredit.credit.audits.check import Severity
 
-    report = audit(store, run_id=run, iteration=iteration, least=Severity.WARNING)
+    with interruptible("the credit is written"):
+        report = audit(store, run_id=run, iteration=iteration, least=Severity.WARNING)
     if report.findings:
         out.print(f"`graphcredit audit {store.root}` says more of these:", **PLAIN)
         show_findings(report)

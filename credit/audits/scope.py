@@ -17,10 +17,13 @@ or 0 where it is so small that rounding may have made it).
 
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import duckdb
 
 from graphcredit.credit.audits.thresholds import AuditThresholds
+from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Store
 from graphcredit.store.schema import CONFIGURATION_KEY, split_estimator_column
 from graphcredit.store.shards import open_parquet
@@ -152,9 +155,7 @@ def _write_made_by(
     for shard in store.shards(run_id, iteration):
         if not shard.credit_path.exists():
             continue
-        with open_parquet(shard.credit_path) as file:
-            metadata = file.schema_arrow.metadata or {}
-        for estimator, made_by in json.loads(metadata.get(CONFIGURATION_KEY, b"{}")).items():
+        for estimator, made_by in _configuration(shard.credit_path).items():
             text = json.dumps(made_by, sort_keys=True)
             found.setdefault((shard.run_id, shard.iteration, estimator), set()).add(text)
     connection.execute(
@@ -166,6 +167,22 @@ def _write_made_by(
         connection.executemany("INSERT INTO made_by VALUES (?, ?, ?, ?, ?)", rows)
 
 
+def _configuration(path: Path) -> dict[str, Any]:
+    with open_parquet(path) as file:
+        text = (file.schema_arrow.metadata or {}).get(CONFIGURATION_KEY, b"{}")
+    try:
+        configuration = json.loads(text)
+    except ValueError:
+        configuration = None
+    if not isinstance(configuration, dict):
+        raise SchemaError(
+            f"{path} must say in its metadata how its columns were made, as a JSON object: found "
+            f"{text[:80]!r}. `graphcredit check STORE --quarantine` moves it aside."
+        )
+    return configuration
+
+
 def _stat_over(configurations: set[str]) -> str:
     made_by = json.loads(min(configurations))
-    return made_by.get("options", {}).get("stat_over", "trajectories")
+    options = made_by.get("options") if isinstance(made_by, dict) else None
+    return options.get("stat_over", "trajectories") if options else "trajectories"

@@ -1,7 +1,7 @@
 """Stores with planted faults, and the sound one they are made from."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -89,7 +89,7 @@ def change_credit(store: Store, change: Callable[[Row], Row], shard: int = 0) ->
     return store
 
 
-def change_configuration(store: Store, made_by: Mapping[str, Any], shard: int) -> Store:
+def change_configuration(store: Store, made_by: Any, shard: int) -> Store:
     """Let a credit shard say that its columns were made in another way."""
     path = store.shards()[shard].credit_path
     table = pq.ParquetFile(path).read()

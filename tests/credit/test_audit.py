@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from graphcredit.credit.audit import CHECKS, AuditReport, AuditThresholds, audit
 from graphcredit.credit.audits.check import Finding, Severity
 from graphcredit.store import Store, create_store
-from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.errors import InputError, OptionError, SchemaError
 from tests.credit.audit_worlds import (
     START,
     Row,
@@ -503,6 +503,25 @@ def test_one_run_or_iteration_is_audited_alone(tmp_path: Path):
         assert sum(report.numbers["group sizes"].values()) == num_groups
         has_singleton = finding_named(report, "singleton_groups") is not None
         assert has_singleton == (run != "r0" and iteration != 4)
+
+
+def test_incomplete_trajectories_alone_are_counted_and_nothing_else_fails(tmp_path: Path):
+    store = credited(tmp_path / "s", rollout("dead", "S up M", success=None))
+    report = audit(store)
+    assert [(f.check.name, f.number, f.total) for f in report.findings] == [
+        ("incomplete_trajectories", 1, 1)
+    ]
+    assert report.numbers == {}
+
+
+def test_a_shard_without_rows_is_audited(tmp_path: Path):
+    assert audit(write_store(tmp_path / "s", [])).findings == ()
+
+
+def test_a_configuration_that_is_no_json_object_is_refused_by_name(tmp_path: Path):
+    store = change_configuration(sound(tmp_path / "s"), ["grpo"], shard=0)
+    with pytest.raises(SchemaError, match=r'w0-000000\.parquet must say .* found b\'\["grpo"\]'):
+        audit(store)
 
 
 def test_progress_is_told_check_by_check(tmp_path: Path):

@@ -127,13 +127,22 @@ def _print_report(
         _print(f"moved {item.source} to {item.target}{kept}")
     for violation in report.errors:
         _print(f"error: {violation.rule.name}: {violation.message}")
-    for violation in report.notices:
-        _print(f"notice: {violation.rule.name}: {violation.message}")
+    for violation, others in _alike(report.notices):
+        more = f" (and the same in {others:,} more files)" if others else ""
+        _print(f"notice: {violation.rule.name}: {violation.message}{more}")
     _print(
         f"{report.num_step_shards:,} step shards, {report.num_steps:,} steps, "
         f"{report.num_trajectories:,} trajectories ({report.num_incomplete:,} incomplete): "
         f"{len(report.errors):,} errors, {len(report.notices):,} notices"
     )
+
+
+def _alike(notices: "tuple[Violation, ...]") -> "list[tuple[Violation, int]]":
+    """Return one of each kind of notice, and how many more files have it."""
+    kinds: dict[tuple[str, str], list[Violation]] = {}
+    for notice in notices:
+        kinds.setdefault((notice.rule.name, notice.found), []).append(notice)
+    return [(same[0], len(same) - 1) for same in kinds.values()]
 
 
 def _print(line: str) -> None:

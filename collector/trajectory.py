@@ -117,7 +117,9 @@ class Trajectory:
 
     def _refuse_if_over(self, what: str) -> None:
         if self._over:
-            raise self._refused(f"{what} must come before the end of its trajectory: {self._over}")
+            raise self._refused(
+                f"{what} can be logged only while its trajectory is open: {self._over}"
+            )
 
     def _refuse_broken_chain(self, state: str) -> None:
         if self._num_steps and state != self._next_state:

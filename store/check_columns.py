@@ -33,7 +33,7 @@ def check_columns(file: TableFile) -> list[Violation]:
             _read_empty_columns(parquet)
             return [*_column_violations(file, parquet), *_metadata_violations(file, parquet)]
     except (SchemaError, pa.ArrowException, OSError) as error:
-        return [violation("readable", file, str(error))]
+        return [violation("readable", file, str(error.__cause__ or error))]
 
 
 def violation(rule: str, file: TableFile, found: str) -> Violation:

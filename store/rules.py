@@ -81,17 +81,17 @@ FILE_RULES: dict[str, Rule] = {
         _notice(
             "iteration_padding",
             "iteration folders are zero-padded to 6 digits",
-            "nothing: it is read all the same",
+            "nothing needs doing: it is read all the same",
         ),
         _notice(
             "shard_name",
             "shard names are made of letters, digits, '.', '_' and '-'",
-            "nothing: it is read all the same",
+            "nothing needs doing: it is read all the same",
         ),
         _notice(
             "unknown_column",
             "columns are those of the schema",
-            "nothing: it is ignored; the column `extra` is for data of your own",
+            "nothing needs doing: it is ignored; the column `extra` is for data of your own",
         ),
         _notice(
             "left_over_spool",
@@ -101,8 +101,8 @@ FILE_RULES: dict[str, Rule] = {
         _notice(
             "left_over_temporary",
             "no temporary file is left over",
-            "if nothing is writing to the store, its writer was interrupted: --quarantine finishes "
-            "its own, any other can be deleted",
+            "if nothing is writing to the store, its writer was killed and it can be deleted; "
+            "`--quarantine` first finishes what a killed `--quarantine` began",
         ),
         _notice(
             "stale_credit",
@@ -114,6 +114,10 @@ FILE_RULES: dict[str, Rule] = {
             "all credit shards of an iteration are made with one configuration",
             "run `graphcredit credit` with that estimator again",
         ),
-        _notice("unknown_file", "files are those of the layout", "nothing: no reader looks at it"),
+        _notice(
+            "unknown_file",
+            "files are those of the layout",
+            "nothing needs doing: no reader looks at it",
+        ),
     )
 }

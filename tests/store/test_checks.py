@@ -127,7 +127,6 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("unique_node", NODES, edit(NODES, lambda rows: rows.append(dict(rows[0])))),
     ("node_ids", NODES, edit(NODES, _shift_state_ids)),
     ("one_goal", NODES, set_value(NODES, 0, "is_goal", True)),
-    ("not_null", NODES, set_value(NODES, 0, "state", None)),
     ("edge_source", EDGES, set_value(EDGES, 0, "state_id", 7)),
     ("edge_target", EDGES, set_value(EDGES, 0, "next_state_id", 7)),
     ("edge_cost", EDGES, set_value(EDGES, 0, "cost", -1.0)),

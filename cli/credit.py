@@ -46,6 +46,10 @@ def credit(
     invalid_action_penalty: Annotated[
         float, typer.Option(help="Taken off the reward of every invalid step first.")
     ] = 0.0,
+    graph_window: Annotated[
+        int,
+        typer.Option(help="Find distances on the last so many iterations of the tasks too."),
+    ] = 0,
     run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
     iteration: Annotated[int | None, typer.Option(help="Only this iteration.")] = None,
     audit: Annotated[
@@ -79,6 +83,7 @@ def credit(
             guard=guard,
         ),
         invalid_action_penalty=invalid_action_penalty,
+        graph_window=graph_window,
     )
     opened = open_store(store)
     remedy = "each iteration has its new credit or its old one"

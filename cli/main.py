@@ -9,6 +9,7 @@ from graphcredit.cli.check import check
 from graphcredit.cli.collect import collect
 from graphcredit.cli.credit import credit
 from graphcredit.cli.demo import demo
+from graphcredit.cli.export import export
 from graphcredit.cli.plain import plain_text
 from graphcredit.cli.sql import sql
 from graphcredit.store.errors import GraphcreditError
@@ -33,6 +34,7 @@ app.command("check")(check)
 app.command("collect")(collect)
 app.command("credit")(credit)
 app.command("demo")(demo)
+app.command("export")(export)
 app.command("sql")(sql)
 
 

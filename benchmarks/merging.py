@@ -103,7 +103,8 @@ def judge(clean: pa.Table, noisy: pa.Table, merger: Merger) -> list[float]:
     seconds = time.perf_counter() - start
     state, node = truth.batch.state_of_step, found.batch.state_of_step
     both = _pairs(state * found.batch.num_nodes + node)
-    precision, recall = both / max(_pairs(node), 1), both / max(_pairs(state), 1)
+    precision = both / _pairs(node) if _pairs(node) else 1.0
+    recall = both / _pairs(state)
     seen = signatures(clean["admissible_actions"])[truth.steps.row]
     false = _pairs(node) - _pairs(node * (1 << 20) + np.unique(seen, return_inverse=True)[1])
     exact, merged = _graphgpo(truth), _graphgpo(found)

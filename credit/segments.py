@@ -8,20 +8,19 @@ few words. What tells them apart is that the door stays open when the state is s
 2. **The same state, for certain.** The trajectories of a group start from one state; the same
    actions lead from one state to one state (where the admissible actions do not contradict); an
    invalid action does not leave a state. Each such class of visits is several looks at one state.
-3. **Evidence.** In each class of two or more visits, a segment that all of them have *stays*, one
-   that only some have *comes and goes*. Both are counted over the whole iteration. A segment is
-   noise if it came and went more often than it stayed.
-4. **Segments without evidence** are judged by their words, digits aside: noise, if they are
-   twenty times likelier in a segment that is noise than in one that is not (naive Bayes).
-5. **States.** Texts of one group are one state if the same segments are left and the guard allows.
-   Without admissible actions the segments must also stand in the same order.
+3. **Evidence** (`evidence.py`). In each class of two or more visits, a segment that all of them
+   have *stays*, one that only some have *comes and goes*. Both are counted over the whole
+   iteration. A segment is noise if it came and went more often than it stayed, or if it only counts
+   the steps. One that no class shows is judged by its words, and by whether it is seen again.
+4. **States.** Texts of one group are one state if the same segments are left and the guard allows.
+   In a group without admissible actions they must also stand in the same order.
+5. **Once more.** One action leads from one of these states to one state: such classes are evidence
+   on the segments of their group that had none, and the states are found again, twice.
 """
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,9 +32,6 @@ from graphcredit.credit.trajectories import Steps
 _WRAP = re.compile(r"(?<=[\w,])[ \t]*\n[ \t]*(?=[a-z])")
 _BREAK = re.compile(r"[.,:](?=\s|$)|[\n!?;|•·*#=~<>()\[\]{}\"“”]+|(?<!\w)[-–—]+|[-–—]+(?!\w)")
 _WORD = re.compile(r"\w+(?:(?:['’-]|(?<=\d)[.,:](?=\d))\w+)*")
-_NUMBER = re.compile(r"\w*\d\w*")
-_LEAST_SCORE = math.log(20)
-"""How much likelier than not a segment's words must be in noise."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,87 +79,22 @@ def cut(texts: Iterable[str]) -> Segmented:
     )
 
 
-@dataclass(kw_only=True, slots=True)
-class Evidence:
-    """In how many classes of visits to one state each segment stayed, or came and went."""
-
-    stays: Counter[str] = field(default_factory=Counter[str])
-    """Classes of two or more visits that all have the segment."""
-    comes: Counter[str] = field(default_factory=Counter[str])
-    """Classes of which some visits have it and some have not."""
-
-    def add(self, segmented: Segmented, text_of_visit: Ints, class_of_visit: Ints) -> None:
-        """Count the classes of one batch.
-
-        Args:
-            segmented: The texts.
-            text_of_visit: [num_visits] the text seen.
-            class_of_visit: [num_visits] equal where the state was the same for certain.
-        """
-        size = np.bincount(class_of_visit)
-        visits = np.flatnonzero(size[class_of_visit] > 1)
-        visit, segment = segmented.of(text_of_visit[visits])
-        num_segments = max(len(segmented.names), 1)
-        key, keys = factorise(class_of_visit[visits[visit]] * num_segments + segment)
-        owner, code = np.divmod(keys, num_segments)
-        is_whole = np.bincount(key, minlength=len(keys)) == size[owner]
-        for counter, rows in ((self.stays, is_whole), (self.comes, ~is_whole)):
-            number = np.bincount(code[rows], minlength=num_segments)
-            for position in np.flatnonzero(number).tolist():
-                counter[segmented.names[position]] += int(number[position])
-
-    def is_noise(self, names: list[str]) -> Bools:
-        """Return [len(names)] whether each segment says nothing of the state."""
-        judge = _Words.learn(self)
-        return np.array([self._verdict(name, judge) for name in names], bool)
-
-    def _verdict(self, name: str, judge: "_Words") -> bool:
-        comes, stays = self.comes[name], self.stays[name]
-        return comes > stays if comes + stays else judge.is_noise(name)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Words:
-    """How often each word is in a segment that is noise, and in one that is not."""
+class Visits:
+    """Every look at a state: before each step, then after the last step of each failure."""
 
-    noise: Counter[str]
-    signal: Counter[str]
-    num_noise: int
-    num_signal: int
-
-    @classmethod
-    def learn(cls, evidence: Evidence) -> "_Words":
-        noise, signal, number = Counter[str](), Counter[str](), [0, 0]
-        for name in evidence.stays.keys() | evidence.comes.keys():
-            is_noise = evidence.comes[name] > evidence.stays[name]
-            (noise if is_noise else signal).update(_masked(name))
-            number[is_noise] += 1
-        return cls(noise=noise, signal=signal, num_noise=number[1], num_signal=number[0])
-
-    def is_noise(self, name: str) -> bool:
-        """Return whether a segment's words are by far more at home in noise.
-
-        With n of N noise segments and m of M others having a word, and p = (n + m) / (N + M), it
-        adds log((n + p) / (N + 1)) − log((m + p) / (M + 1)): 0 where nothing is known.
-        """
-        score = 0.0
-        for word in _masked(name):
-            noise, signal = self.noise[word], self.signal[word]
-            if noise + signal:
-                share = (noise + signal) / (self.num_noise + self.num_signal)
-                score += math.log((noise + share) / (self.num_noise + 1))
-                score -= math.log((signal + share) / (self.num_signal + 1))
-        return score > _LEAST_SCORE
+    node: Ints
+    """[num_visits] the node of the text seen."""
+    certain: Ints
+    """[num_visits] a class: equal where the state was the same for certain."""
+    group: Ints
+    """[num_visits] the group."""
+    index: Ints
+    """[num_visits] steps taken before."""
 
 
-def _masked(name: str) -> set[str]:
-    return {_NUMBER.sub("0", word) for word in name.split()}
-
-
-def certain_classes(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> tuple[Ints, Ints]:
-    """Return [num_visits] the node of each visit, and a class: equal for one state for certain.
-
-    Visits are the states before every step, then those after the last step of each failure.
+def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
+    """Return all visits of some trajectories.
 
     Args:
         steps: Complete trajectories, sorted.
@@ -192,7 +123,34 @@ def certain_classes(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> tupl
     node = np.concatenate([nodes.state_of_step, nodes.target_of_step[failures]])
     of_visit = label[np.concatenate([place, place[failures] + acted[failures]])]
     # The guard has the last word: what was called invalid may have changed what is admissible.
-    return node, _pair(of_visit, signature[node])
+    index = np.arange(len(steps.row)) - steps.trajectory_start[trajectory]
+    return Visits(
+        node=node,
+        certain=_pair(of_visit, signature[node]),
+        group=np.concatenate([nodes.group_of_step, nodes.group_of_step[failures]]),
+        index=np.concatenate([index, index[failures] + 1]),
+    )
+
+
+def outcome_classes(steps: Steps, nodes: Nodes, visits: Visits, signature_of_node: Ints) -> Ints:
+    """Return [num_visits] a class: equal where one action was taken in one node.
+
+    Args:
+        steps: Complete trajectories, sorted.
+        nodes: Their states as found so far.
+        visits: All visits, with the nodes of their texts.
+        signature_of_node: [num_nodes of `visits`] what the guard knows; it splits classes.
+    """
+    num_steps = len(steps.row)
+    last = steps.trajectory_start[1:] - 1
+    is_first = np.zeros(len(visits.node), bool)
+    is_first[steps.trajectory_start[:-1]] = True
+    before = np.concatenate([np.arange(num_steps) - 1, last[~steps.is_success[last]]])
+    acted = steps.is_action_valid | steps.is_success
+    action = np.where(acted, steps.action + 1, 0)[before]
+    action[is_first] = len(steps.action_texts) + 1
+    source = np.where(is_first, visits.group, nodes.state_of_step[before])
+    return _pair(_pair(source, action), (signature_of_node - UNKNOWN)[visits.node])
 
 
 def _prefix_classes(*, move_start: Ints, first: Ints, action: Ints, outcome: Ints) -> Ints:
@@ -228,18 +186,21 @@ def _pair(one: Ints, other: Ints) -> Ints:
     return factorise(one * (int(other.max(initial=0)) + 1) + other)[0]
 
 
-def identities(segmented: Segmented, is_noise: Bools, *, in_order: bool) -> Ints:
+def identities(segmented: Segmented, is_noise: Bools, in_order: Bools) -> Ints:
     """Return [num_texts] a code: equal for texts with the same segments besides noise.
 
     Args:
         segmented: The texts.
-        is_noise: [num_segments].
-        in_order: Whether the order and number of segments matters.
+        is_noise: [num_pairs] which of `segmented.segment` say nothing.
+        in_order: [num_texts] whether the order and number of the text's segments matters.
     """
     kept: list[list[int]] = [[] for _ in range(segmented.num_texts)]
-    for text, segment in zip(segmented.text.tolist(), segmented.segment.tolist(), strict=True):
-        if not is_noise[segment]:
-            kept[text].append(segment)
+    text, segment = segmented.text[~is_noise], segmented.segment[~is_noise]
+    for number, code in zip(text.tolist(), segment.tolist(), strict=True):
+        kept[number].append(code)
     code_of: dict[tuple[int, ...], int] = {}
-    keys = (tuple(part if in_order else sorted(set(part))) for part in kept)
+    keys = (
+        tuple(part if is_list else sorted(set(part)))
+        for part, is_list in zip(kept, in_order.tolist(), strict=True)
+    )
     return np.array([code_of.setdefault(key, len(code_of)) for key in keys], np.int64)

@@ -225,6 +225,23 @@ def test_merging_does_not_depend_on_how_the_iteration_is_cut(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
+    "settings",
+    [{"rules": ("casefold", "alfworld")}, {"merge": "embedding"}, {"merge": "segments"}],
+)
+def test_a_store_without_a_complete_trajectory_has_no_states(
+    tmp_path: Path, settings: dict[str, Any]
+):
+    dead = trajectory("dead", "A a B", success=None)
+    store = write_store(tmp_path / "s", dead)
+    report = credit(store, "graphgpo", **settings)
+    assert (report.num_incomplete, report.num_texts, report.num_states) == (1, 0, 0)
+    # Beside a whole one it changes nothing.
+    store = write_store(tmp_path / "s", [*dead, *worked_example()])
+    report = credit(store, "graphgpo", **settings)
+    assert (report.num_incomplete, report.num_texts) == (1, 4)
+
+
+@pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"merge": "magic"}, "--merge must be one of exact, "),

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphcredit.credit.evidence import Evidence, Judge
 from graphcredit.credit.merging import Merger, MergeReport, MergeSettings
-from graphcredit.credit.segments import Evidence, certain_classes, cut, identities
+from graphcredit.credit.segments import Visits, cut, identities, visits_of
 from graphcredit.credit.stage import CreditSettings, assign_credit
 from graphcredit.credit.states import Nodes, exact_nodes
 from graphcredit.credit.table import configure
@@ -89,9 +90,9 @@ def classes(*rows: list[dict[str, Any]]) -> list[int]:
     """Return the class of each visit, numbered in order of first appearance."""
     steps, _ = complete_trajectories(step_table([step for row in rows for step in row]))
     nodes = exact_nodes(steps)
-    _, of_visit = certain_classes(steps, nodes, np.full(len(nodes.text_of_node), -1))
+    visits = visits_of(steps, nodes, np.full(len(nodes.text_of_node), -1))
     order: dict[int, int] = {}
-    return [order.setdefault(code, len(order)) for code in of_visit.tolist()]
+    return [order.setdefault(code, len(order)) for code in visits.certain.tolist()]
 
 
 def test_the_same_actions_from_the_start_lead_to_one_state():
@@ -117,34 +118,76 @@ def test_a_success_ends_in_the_goal_and_not_in_a_visit():
     assert classes(trajectory("x", "A a B", success=True), trajectory("y", "A a B")) == [0, 0, 1]
 
 
+def visits(*node_and_class: tuple[int, int], indices: list[int] | None = None) -> Visits:
+    """Return visits of one group."""
+    node, certain = np.array(node_and_class).T
+    index = np.zeros(len(node), np.int64) if indices is None else np.array(indices)
+    return Visits(node=node, certain=certain, group=np.zeros(len(node), np.int64), index=index)
+
+
 def test_evidence_counts_classes_that_all_or_only_some_visits_agree_in():
     found = cut(["Hall. Sale!", "Hall.", "Hall. Lamp.", "Attic."])
     evidence = Evidence()
-    evidence.add(found, np.array([0, 1, 2, 2, 3]), np.array([0, 0, 1, 1, 2]))
     # Class 0 sees texts 0 and 1, class 1 text 2 twice, class 2 is alone.
+    evidence.add(found, visits((0, 0), (1, 0), (2, 1), (2, 1), (3, 2)))
     assert evidence.stays == {"hall": 2, "lamp": 1}
     assert evidence.comes == {"sale": 1}
+    assert (evidence.num_shared, evidence.num_shared_lonely) == (4, 1)
+    assert (evidence.num_single, evidence.num_single_lonely) == (1, 1)
 
 
 def test_what_comes_and_goes_is_noise_and_unseen_segments_are_judged_by_their_words():
-    evidence = Evidence()
+    evidence = Evidence(num_shared=10, num_single=10, num_single_lonely=1)
     evidence.comes.update({f"buy {thing} 5 now": 1 for thing in ("hats", "cars", "tea", "figs")})
     evidence.stays.update({"hall": 3, "a lamp": 4, "you see a door": 3, "a key": 1, "tea": 9})
-    names = ["buy tea 5 now", "hall", "buy rugs 77 now", "a red door", "never seen", "tea"]
-    assert evidence.is_noise(names).tolist() == [True, False, True, False, False, False]
+    names = ["buy tea 5 now", "hall", "buy rugs 77 now", "a red door", "tea"]
+    recurring, once = Judge(evidence).verdicts(names)
+    assert recurring.tolist() == [True, False, True, False, False]
+    assert once.tolist() == recurring.tolist()
+
+
+def test_a_segment_seen_once_is_noise_where_such_segments_come_and_go():
+    # Half the visits to states seen twice have one, and no more of the other visits.
+    evidence = Evidence(num_shared=40, num_shared_lonely=20, num_single=40, num_single_lonely=20)
+    evidence.comes.update({"xyzzy plugh": 1, "grue zork": 1})
+    evidence.stays.update({"hall": 3, "a lamp": 4, "a key": 2})
+    recurring, once = Judge(evidence).verdicts(["foo bar", "a red lamp"])
+    assert recurring.tolist() == [False, False]
+    assert once.tolist() == [True, False]
 
 
 def test_without_noise_nothing_is_noise():
-    evidence = Evidence()
+    evidence = Evidence(num_shared=5, num_single=5, num_single_lonely=5)
     evidence.stays.update({"hall": 3, "a lamp": 4})
-    assert evidence.is_noise(["hall", "a red lamp", "unseen"]).tolist() == [False] * 3
+    recurring, once = Judge(evidence).verdicts(["hall", "a red lamp", "unseen"])
+    assert recurring.tolist() == once.tolist() == [False] * 3
+
+
+def test_a_segment_that_only_counts_the_steps_is_noise():
+    found = cut(["Step 1. Room 4.", "Step 2. Room 4.", "Step 3. Room 7.", "Step 2. Room 5."])
+    evidence = Evidence()
+    evidence.add(found, visits((0, 0), (1, 1), (2, 2), (3, 3), indices=[0, 1, 2, 1]))
+    recurring, _ = Judge(evidence).verdicts(["step 2", "step 99", "room 4"])
+    assert recurring.tolist() == [True, True, False]
+
+
+def test_where_one_action_led_is_evidence_in_its_group():
+    """After `b` both are in the yard, though they came to the hall by different actions."""
+    hall, yard = "A long hall.", "A green yard."
+    rows = [
+        *trajectory("x", [hall, "a", hall, "b", f"{yard} Hear the birds.", "c", hall]),
+        *trajectory("y", [hall, "b", yard, "c", hall]),
+    ]
+    nodes, _ = merged(rows)
+    assert nodes.state_of_step.tolist() == [0, 0, 1, 0, 1]
 
 
 def test_identities_are_sets_or_lists_of_what_is_left():
     found = cut(["a. b. sale.", "b. a. a", "b. a", "sale"])
     is_noise = np.array([name == "sale" for name in found.names])
-    assert identities(found, is_noise, in_order=False).tolist() == [0, 0, 0, 1]
-    assert identities(found, is_noise, in_order=True).tolist() == [0, 1, 2, 3]
+    is_noise = is_noise[found.segment]
+    assert identities(found, is_noise, np.zeros(4, bool)).tolist() == [0, 0, 0, 1]
+    assert identities(found, is_noise, np.ones(4, bool)).tolist() == [0, 1, 2, 3]
 
 
 HALL, DOOR, OPEN = "A long hall.", "A closed door leads east.", "An open door leads east."

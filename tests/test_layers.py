@@ -1,4 +1,4 @@
-"""Who may import whom, as ARCHITECTURE.md's table says, down to imports inside functions."""
+"""Who may import whom, down to imports inside functions: stages meet in Parquet only."""
 
 import ast
 import subprocess

@@ -30,7 +30,7 @@ _DEFAULTS: dict[str, Any] = {
 def step_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Return steps with the schema's columns; what a row leaves out has a harmless default."""
     full = [
-        {name: None for name in STEP_SCHEMA.names}
+        dict.fromkeys(STEP_SCHEMA.names)
         | _DEFAULTS
         | {"logged_at": START + timedelta(seconds=number)}
         | dict(row)
@@ -79,7 +79,7 @@ def trajectory(
 
 
 def worked_example(task_id: str = "t0") -> list[dict[str, Any]]:
-    """Return the example of ALGORITHMS.md: a detour that wins, a shortcut that errs, a bad start."""
+    """Return the worked example: a detour that wins, a shortcut that errs, a bad start."""
     return [
         *trajectory(
             "x", "A a B b A c C d won", rewards=[0, 0, 0, 10], success=True, task_id=task_id

@@ -1,4 +1,4 @@
-"""Slow reference: ALGORITHMS.md read aloud, in plain Python and networkx, one group at a time.
+"""Slow reference: the formulas read aloud, in plain Python and networkx, one group at a time.
 
 It shares no code with `credit/`.
 """

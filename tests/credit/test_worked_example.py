@@ -1,4 +1,4 @@
-"""The example of ALGORITHMS.md, to the four digits that it prints."""
+"""A worked example of every estimator, to four digits."""
 
 from dataclasses import replace
 

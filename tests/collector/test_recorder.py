@@ -192,9 +192,15 @@ def test_nothing_is_logged_after_the_end(tmp_path: Path, ending: str):
             trajectory.end(success=True, truncated=True)
         else:
             trajectory.log(**GOOD, truncated=True, success=True)
-        with pytest.raises(StepRefusedError, match="a step must come before the end"):
+        with pytest.raises(
+            StepRefusedError,
+            match="a step can be logged only while its trajectory is open: it has ended",
+        ):
             trajectory.log(state="B", action="a", next_state="C", reward=0)
-        with pytest.raises(StepRefusedError, match="an end must come before the end"):
+        with pytest.raises(
+            StepRefusedError,
+            match="an end can be logged only while its trajectory is open: it has ended",
+        ):
             trajectory.end(success=False)
     (row,) = _rows(tmp_path)
     assert (row["terminated"], row["truncated"], row["success"]) == (False, True, True)

@@ -16,7 +16,6 @@ are played by a policy that errs seven times in ten. Each visit's text is then d
 import argparse
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.machine import describe
-from benchmarks.noise import STRENGTHS, Noise, disturb, disturb_counters, disturb_steps
+from benchmarks.noise import NOISES, disturb_steps
 from graphcredit.credit.assembly import Assembly, assemble
 from graphcredit.credit.guard import signatures
 from graphcredit.credit.merging import Merger, MergeSettings, open_merger
@@ -76,21 +75,11 @@ def main() -> None:
         scratch = create_store(Path(folder) / "vectors")
         print(f"{clean.num_rows:,} steps, {assemble(clean).merged.num_states:,} true states")
         print(HEADER)
-        for name, disturbed in _noises():
-            tables = [disturbed(clean, seed) for seed in range(arguments.seeds)]
+        for name, disturb in NOISES.items():
+            tables = [disturb_steps(clean, disturb, seed) for seed in range(arguments.seeds)]
             for way in ways(arguments.model):
                 rows = [judge(clean, table, open_merger(way.settings, scratch)) for table in tables]
                 print(f"{name:>10} {way.name:<26} {_row(np.mean(rows, axis=0))}", flush=True)
-
-
-def _noises() -> Iterator[tuple[str, Callable[[pa.Table, int], pa.Table]]]:
-    for noise in STRENGTHS:
-        yield noise.name, lambda table, seed, n=noise: disturb_steps(table, n, seed, disturb)
-    counters = Noise(name="counters", advertisements=0, layout=0)
-    yield (
-        "counters",
-        lambda table, seed: disturb_steps(table, counters, seed, disturb_counters),
-    )
 
 
 def judge(clean: pa.Table, noisy: pa.Table, merger: Merger) -> list[float]:

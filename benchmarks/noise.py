@@ -4,10 +4,15 @@ A visit's text is disturbed once, so a step's `next_state` is still the followin
 """
 
 import random
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
+
+Disturb: TypeAlias = Callable[[str, random.Random, int], str]
+"""Makes another text of a state's: from the text, a source of chance, and the steps before."""
 
 _OFFERS = (
     "{percent}% off {thing} until {day}",
@@ -119,31 +124,90 @@ LAYOUTS: tuple[Callable[[str, random.Random], str], ...] = (
 )
 
 
-def disturb(text: str, noise: Noise, rng: random.Random) -> str:
-    """Return the text as another look at the same state might give it."""
+def advertised(noise: Noise) -> Disturb:
+    """Return what puts advertisements between the lines, and sometimes changes the layout."""
+
+    def disturb(text: str, rng: random.Random, index: int) -> str:
+        lines = text.splitlines()
+        whole, rest = divmod(noise.advertisements, 1)
+        for _ in range(int(whole) + (rng.random() < rest)):
+            lines.insert(rng.randrange(len(lines) + 1), advertisement(rng))
+        text = "\n".join(lines)
+        return rng.choice(LAYOUTS)(text, rng) if rng.random() < noise.layout else text
+
+    return disturb
+
+
+def _logged(text: str, rng: random.Random, index: int) -> str:
+    """A time and a session that no other visit has, and the lines in any order."""
+    time = f"[{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}]"
+    session = f"Session {rng.getrandbits(32):08x}, {rng.randrange(10, 900)} ms."
     lines = text.splitlines()
-    whole, rest = divmod(noise.advertisements, 1)
-    for _ in range(int(whole) + (rng.random() < rest)):
-        lines.insert(rng.randrange(len(lines) + 1), advertisement(rng))
-    text = "\n".join(lines)
-    return rng.choice(LAYOUTS)(text, rng) if rng.random() < noise.layout else text
+    rng.shuffle(lines)
+    return "\n".join([time, *lines, session])
 
 
-def disturb_steps(
-    steps: pa.Table, noise: Noise, seed: int, disturb: Callable[..., str] = disturb
-) -> pa.Table:
+def _counted(text: str, rng: random.Random, index: int) -> str:
+    """The number of steps taken."""
+    return f"Step {index} of 30\n{text}"
+
+
+def _babbled(text: str, rng: random.Random, index: int) -> str:
+    """Up to two lines of words that nobody has seen before."""
+    lines = text.splitlines()
+    for _ in range(rng.randrange(3)):
+        words = ["".join(rng.choices("abcdefghiklmnoprstuvwy", k=6)) for _ in range(6)]
+        lines.insert(rng.randrange(len(lines) + 1), f"{' '.join(words).capitalize()}!")
+    return "\n".join(lines)
+
+
+_LURES = (
+    "You are in for a treat: visit our kitchen store",
+    "There is a closed door leading to savings",
+    "You see a key to success at the office",
+    "You are carrying a coin? Spend it at our shop",
+    "On the table you see a bargain",
+    "You can make out a great deal on a wooden chair",
+)
+
+
+def _lured(text: str, rng: random.Random, index: int) -> str:
+    """Up to two advertisements in the words of the games."""
+    lines = text.splitlines()
+    for _ in range(rng.randrange(3)):
+        lines.insert(rng.randrange(len(lines) + 1), rng.choice(_LURES) + rng.choice("!."))
+    return "\n".join(lines)
+
+
+def _rewrapped(text: str, rng: random.Random, index: int) -> str:
+    """Lines of another length."""
+    width = rng.randrange(25, 90)
+    return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, width))
+
+
+NOISES: dict[str, Disturb] = {
+    **{noise.name: advertised(noise) for noise in STRENGTHS},
+    "logged": _logged,
+    "counted": _counted,
+    "babbled": _babbled,
+    "lured": _lured,
+    "rewrapped": _rewrapped,
+}
+"""The advertisements at four strengths; then what `segments` was not made for."""
+
+
+def disturb_steps(steps: pa.Table, disturb: Disturb, seed: int) -> pa.Table:
     """Return steps whose state texts are disturbed, each visit in its own way.
 
     Args:
         steps: Steps with the store's columns, in any order.
-        noise: How much.
-        seed: Decides everything, together with trajectory and step index.
         disturb: Makes the disturbed text.
+        seed: Decides everything, together with trajectory and step index.
     """
     rows = steps.select(["trajectory_id", "step_index", "state", "next_state"]).to_pylist()
 
     def seen(row: dict[str, object], index: int, text: str) -> str:
-        return disturb(text, noise, random.Random(f"{seed} {row['trajectory_id']} {index}"))
+        return disturb(text, random.Random(f"{seed} {row['trajectory_id']} {index}"), index)
 
     states = [seen(row, row["step_index"], row["state"]) for row in rows]
     following = [seen(row, row["step_index"] + 1, row["next_state"]) for row in rows]
@@ -151,12 +215,3 @@ def disturb_steps(
         position = steps.schema.get_field_index(name)
         steps = steps.set_column(position, steps.schema.field(name), pa.array(values, pa.string()))
     return steps
-
-
-def disturb_counters(text: str, noise: Noise, rng: random.Random) -> str:
-    """Return the text with what no visit shares: a time, a session, its sentences in any order."""
-    time = f"[{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}]"
-    session = f"Session {rng.getrandbits(32):08x}, {rng.randrange(10, 900)} ms."
-    lines = text.splitlines()
-    rng.shuffle(lines)
-    return "\n".join([time, *lines, session])

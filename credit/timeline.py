@@ -133,6 +133,7 @@ def _past(history: RunHistory, assembly: Assembly, rank: Ints) -> Past:
 
 def _scan(shards: Sequence[Shard], plan: Plan, merger: Merger) -> _Scan:
     """Order the complete trajectories of an iteration by their end, and count what they passed."""
+    merger = merger.taught_by(shards, plan)
     ends: list[pa.Table] = []
     counts: list[pa.Table] = []
     columns = (*COLUMNS, "logged_at", *merger.settings.columns)

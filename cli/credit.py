@@ -68,7 +68,8 @@ def credit(
         graphcredit credit STORE -e graphgpo --merge segments
     """
     from graphcredit.credit.merging import MergeSettings
-    from graphcredit.credit.stage import CreditSettings, assign_credit
+    from graphcredit.credit.settings import CreditSettings
+    from graphcredit.credit.stage import assign_credit
     from graphcredit.credit.table import configure
     from graphcredit.store.layout import open_store
 

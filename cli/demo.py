@@ -31,7 +31,8 @@ def demo(
         graphcredit demo --store my-store --games 8
     """
     from graphcredit.cli import showcase
-    from graphcredit.credit.stage import CreditSettings, assign_credit
+    from graphcredit.credit.settings import CreditSettings
+    from graphcredit.credit.stage import assign_credit
     from graphcredit.credit.table import configure
     from graphcredit.store import catalog
 

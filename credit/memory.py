@@ -12,7 +12,7 @@ from graphcredit.credit.assembly import assemble
 from graphcredit.credit.columns import common_columns, estimator_columns, scatter, to_arrow
 from graphcredit.credit.entities import find_mentions
 from graphcredit.credit.history import RunHistory
-from graphcredit.credit.merging import EXACT, Merger
+from graphcredit.credit.merging import MergeSettings, open_merger
 from graphcredit.credit.options import check_options
 from graphcredit.credit.table import Assigner, configure, estimator_named
 from graphcredit.credit.timeline import past_of_table
@@ -30,7 +30,7 @@ def compute(
     table: Any,
     *,
     estimators: Iterable[str] | Mapping[str, Assigner],
-    merger: Merger = EXACT,
+    merge: MergeSettings | None = None,
     invalid_action_penalty: float = 0.0,
     er_graph: ErGraph | None = None,
 ) -> pa.Table:
@@ -45,7 +45,7 @@ def compute(
             columns of `steps`, rows in any order. `run_id` and `iteration` may be missing: then
             all rows are of one iteration.
         estimators: Names, or `table.configure(names, settings)` for other options.
-        merger: Which states are one; each distinct text by default.
+        merge: Which texts are one state; each distinct text is one by default.
         invalid_action_penalty: Taken off the reward of every invalid step first.
         er_graph: What SAPO needs to know of entities.
 
@@ -63,11 +63,16 @@ def compute(
         check_options(options, owner=name)
     if "sapo" in chosen and er_graph is None:
         raise InputError("sapo needs to know the entities of each task: give er_graph")
-    steps = _steps(pa.table(table), chosen, merger)
+    settings = merge or MergeSettings()
+    settings.check()
+    steps = _steps(pa.table(table), chosen, settings)
     histories: dict[str, RunHistory] = {}
     parts: list[tuple[NDArray[np.int64], dict[str, NDArray[np.generic]]]] = []
     for run, rows in _iterations(steps):
         part = steps.take(rows)
+        merger = open_merger(settings)
+        if settings.merge == "segments":
+            merger.learn(part)
         assembly = assemble(part, merger=merger, invalid_action_penalty=invalid_action_penalty)
         batch = assembly.batch
         if "spo3" in chosen:
@@ -82,10 +87,10 @@ def compute(
     return _in_order(steps, parts)
 
 
-def _steps(table: pa.Table, chosen: Mapping[str, Assigner], merger: Merger) -> pa.Table:
+def _steps(table: pa.Table, chosen: Mapping[str, Assigner], merge: MergeSettings) -> pa.Table:
     """Return the columns that are needed, checked and cast, and where each step belongs."""
     reads = [name for estimator in chosen for name in estimator_named(estimator).reads]
-    names = dict.fromkeys((*COLUMNS, *reads, *merger.settings.columns))
+    names = dict.fromkeys((*COLUMNS, *reads, *merge.columns))
     steps = conform(table, step_columns(names), where="the table")
     for column in PARTITION_COLUMNS:
         if column.name in table.column_names:

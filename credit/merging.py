@@ -167,13 +167,14 @@ EXACT = Merger(MergeSettings())
 """Each distinct text of a group is a state."""
 
 
-def open_merger(settings: MergeSettings, store: Store) -> Merger:
-    """Return a merger for the steps of a store, which keeps the vectors that models make."""
+def open_merger(settings: MergeSettings, store: Store | None = None) -> Merger:
+    """Return a merger; with a store, it keeps the vectors there that models make."""
     if settings.merge != "embedding":
         return Merger(settings)
     if settings.embedder == NGRAM:
         return Merger(settings, NgramEmbedder())
-    return Merger(settings, CachedEmbedder(store, ModelEmbedder(settings.embedder)))
+    model = ModelEmbedder(settings.embedder)
+    return Merger(settings, CachedEmbedder(store, model) if store else model)
 
 
 def _report(exact: Nodes, nodes: Nodes, num_refused: int, before: int, after: int) -> MergeReport:

@@ -1,49 +1,24 @@
 """The credit stage: step shards in, credit shards and graph tables out."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from graphcredit.credit.assembly import assemble
-from graphcredit.credit.columns import common_columns, estimator_columns, scatter
-from graphcredit.credit.entities import find_mentions
-from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.spo3 import Spo3
-from graphcredit.credit.graph_tables import edge_schema, edge_table, node_table
-from graphcredit.credit.merging import Merger, MergeSettings, open_merger
-from graphcredit.credit.options import check_options, options_as_json
-from graphcredit.credit.plan import BATCH_ROWS, Piece, fingerprint_of, plan_batches, read_batches
+from graphcredit.credit.merging import open_merger
+from graphcredit.credit.plan import Piece, fingerprint_of, plan_batches, read_batches
 from graphcredit.credit.previous import PreviousCredit
-from graphcredit.credit.report import CreditReport, entity_notices, report_of
-from graphcredit.credit.table import Assigner, estimator_named
-from graphcredit.credit.timeline import IterationPast, Timeline
-from graphcredit.credit.trajectories import COLUMNS
+from graphcredit.credit.report import CreditReport, entity_notices
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.table import estimator_named
+from graphcredit.credit.timeline import Timeline
 from graphcredit.credit.window import Window
+from graphcredit.credit.work import BatchWork
 from graphcredit.credit.writer import CreditWriter
 from graphcredit.store.er_graph import ErGraph, read_er_graph
-from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CreditSettings:
-    """What to compute, and how."""
-
-    estimators: Mapping[str, Assigner]
-    """Name to options, as `table.configure` returns them."""
-    merge: MergeSettings = field(default_factory=MergeSettings)
-    """Which texts are one state."""
-    invalid_action_penalty: float = 0.0
-    """Taken off the reward of every invalid step before anything else."""
-    graph_window: int = 0
-    """Distances are found on the transitions of this and the last so many iterations, of the same
-    tasks; 0 is the papers'."""
-    batch_rows: int = BATCH_ROWS
-    """Rows that are processed together: bounds the memory, changes no number."""
 
 
 def assign_credit(
@@ -75,7 +50,7 @@ def assign_credit(
         SchemaError: A shard cannot be read.
         MissingDependencyError: An estimator needs an extra that is not installed.
     """
-    _check(settings)
+    settings.check()
     shards = store.shards(run_id, iteration)
     if not shards:
         raise InputError(_nothing_found(store, run_id, iteration))
@@ -127,10 +102,10 @@ def _credit_iteration(
     plan = plan_batches(shards, settings.batch_rows)
     mark = fingerprint_of(shards, plan.num_rows)
     previous = PreviousCredit.load(shards, settings.estimators, mark)
-    configuration = previous.configuration | _configuration(settings, mark, er_graph)
+    configuration = previous.configuration | settings.as_json(mark, er_graph)
     past = timeline.enter(shards[0].iteration, shards, plan) if timeline else None
     graph = store.graph_dir(shards[0].run_id, shards[0].iteration)
-    work = _Work(
+    work = BatchWork(
         shards=shards,
         previous=previous,
         settings=settings,
@@ -155,72 +130,6 @@ def _credit_iteration(
     return report
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Done:
-    """What one batch came to."""
-
-    columns: Mapping[str, NDArray[np.generic]]
-    edges: pa.Table
-    nodes: pa.Table
-    report: CreditReport
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Work:
-    """One iteration, ready to be credited batch by batch, in any order."""
-
-    shards: Sequence[Shard]
-    previous: PreviousCredit
-    settings: CreditSettings
-    merger: Merger
-    past: IterationPast | None
-    er_graph: ErGraph | None
-    window: Window
-
-    def columns(self) -> tuple[str, ...]:
-        """Return the step columns to read."""
-        thought = () if self.er_graph is None else ("thought",)
-        return (*COLUMNS, *thought, *self.settings.merge.columns)
-
-    def credit_batch(self, number: int, pieces: Sequence[Piece]) -> _Done:
-        """Build the graph of a batch, and compute every column and table."""
-        table = pa.concat_tables([piece.steps for piece in pieces])
-        assembly = assemble(
-            table,
-            merger=self.merger,
-            invalid_action_penalty=self.settings.invalid_action_penalty,
-            read_window=self._read_window if self.window.shards else None,
-        )
-        if self.past:
-            past = self.past.of_batch(number, assembly)
-            assembly = replace(assembly, batch=replace(assembly.batch, past=past))
-        if self.er_graph:
-            mentions = find_mentions(self.er_graph, assembly.steps, table["thought"])
-            assembly = replace(assembly, batch=replace(assembly.batch, mentions=mentions))
-        kept = self.previous.read(self.shards, pieces)
-        columns = common_columns(assembly.batch)
-        columns |= estimator_columns(assembly.batch, self.settings.estimators)
-        columns |= {name: values[assembly.steps.row] for name, values in kept.items()}
-        rewardflow = self._rewardflow()
-        value = rewardflow.value(assembly.batch) if rewardflow else None
-        return _Done(
-            columns={name: scatter(assembly, values) for name, values in columns.items()},
-            edges=edge_table(assembly, columns, edge_schema(list(columns))),
-            nodes=node_table(assembly, value),
-            report=report_of(assembly),
-        )
-
-    def _read_window(self, tasks: pa.Array) -> pa.Table | None:
-        return self.window.read(tasks, self.columns())
-
-    def _rewardflow(self) -> RewardFlow | None:
-        """Return RewardFlow as its columns were or will be made, for the nodes' potential."""
-        made_by = self.previous.configuration.get("rewardflow")
-        kept = RewardFlow(**made_by["options"]) if made_by else None
-        asked_for = self.settings.estimators.get("rewardflow", kept)
-        return asked_for if isinstance(asked_for, RewardFlow) else None
-
-
 def _put(
     writer: CreditWriter, pieces: Sequence[Piece], columns: Mapping[str, NDArray[np.generic]]
 ) -> None:
@@ -230,37 +139,6 @@ def _put(
         part = {name: values[start:stop] for name, values in columns.items()}
         writer.put(piece.shard, piece.rows, part)
         start = stop
-
-
-def _configuration(settings: CreditSettings, mark: str, er_graph: ErGraph | None) -> dict[str, Any]:
-    """Return, per estimator, all that its columns depend on."""
-    configuration: dict[str, Any] = {
-        name: {
-            "options": options_as_json(options),
-            **settings.merge.as_json(),
-            "invalid_action_penalty": settings.invalid_action_penalty,
-            "graph_window": settings.graph_window,
-            "steps": mark,
-        }
-        for name, options in settings.estimators.items()
-    }
-    if er_graph is not None and "sapo" in configuration:
-        configuration["sapo"]["er_graph"] = er_graph.digest()
-    return configuration
-
-
-def _check(settings: CreditSettings) -> None:
-    if not settings.estimators:
-        raise OptionError("name at least one estimator")
-    settings.merge.check()
-    for name, options in settings.estimators.items():
-        check_options(options, owner=estimator_named(name).name)
-    if settings.graph_window < 0:
-        raise OptionError(f"graph_window must be 0 or more: got {settings.graph_window}")
-    if not np.isfinite(settings.invalid_action_penalty) or settings.invalid_action_penalty < 0:
-        raise OptionError(
-            f"invalid_action_penalty must be 0 or more: got {settings.invalid_action_penalty}"
-        )
 
 
 def _nothing_found(store: Store, run_id: str | None, iteration: int | None) -> str:

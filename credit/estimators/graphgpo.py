@@ -21,7 +21,9 @@ class GraphGpo:
     d is `graph.goal_distance` over all observed transitions, c is `cost`, s_{t+1} is
     `target_of_step`. Where the goal cannot be reached, d = (largest finite d of the group) + 1. A
     group without a success has no goal: step reward and step advantage are 0. An edge taken three
-    times counts three times in its state group. Source: GraphGPO paper, Eq. 3-8.
+    times counts three times in its state group. Step rewards smaller than rel's ε = 1e-6 carry no
+    signal: with λ = 0.1 and unit costs it fades about 7 steps from the goal; a larger λ reaches
+    further. Source: GraphGPO paper, Eq. 3-8.
     """
 
     distance_discount: PositiveDiscount = 0.1

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.schema import CONFIGURATION_KEY

@@ -6,7 +6,8 @@ import networkx as nx
 import pytest
 
 from graphcredit.credit.graphs import to_igraph, to_networkx
-from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError

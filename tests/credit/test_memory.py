@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.credit import assign, compute
-from graphcredit.credit.stage import CreditSettings
+from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.table import ESTIMATORS, configure
 from graphcredit.store.errors import InputError, OptionError, SchemaError
 from tests.worlds import step_table, trajectory, worked_example, write_store

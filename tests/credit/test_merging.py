@@ -16,7 +16,8 @@ from graphcredit.credit.greedy import join_most_similar
 from graphcredit.credit.guard import UNKNOWN, signature_of_nodes, signatures
 from graphcredit.credit.merging import Merger, MergeReport, MergeSettings, open_merger
 from graphcredit.credit.report import CreditReport
-from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.states import Nodes
 from graphcredit.credit.table import configure
 from graphcredit.credit.trajectories import complete_trajectories

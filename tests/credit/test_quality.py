@@ -7,7 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.credit.quality import rank_correlation, step_shares
-from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.catalog import connect

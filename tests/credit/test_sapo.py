@@ -14,7 +14,8 @@ from graphcredit.credit.assembly import assemble
 from graphcredit.credit.entities import find_mentions
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.report import CreditReport
-from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.er_graph import ErGraph, merge_er_graph

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from graphcredit.credit.evidence import Evidence, Judge
 from graphcredit.credit.merging import Merger, MergeReport, MergeSettings
 from graphcredit.credit.segments import Visits, cut, identities, visits_of
-from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.states import Nodes, exact_nodes
 from graphcredit.credit.table import configure
 from graphcredit.credit.trajectories import complete_trajectories

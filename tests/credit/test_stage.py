@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.credit.report import CreditReport
-from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import ESTIMATORS, configure
 from graphcredit.store import Store, open_store
 from graphcredit.store.catalog import connect
@@ -269,7 +270,7 @@ def test_a_run_that_dies_leaves_the_previous_credit_as_it_was(
     run(store, "grpo")
     before = files_of(store)
 
-    import graphcredit.credit.stage as stage
+    import graphcredit.credit.work as work
 
     calls = 0
 
@@ -280,8 +281,8 @@ def test_a_run_that_dies_leaves_the_previous_credit_as_it_was(
             raise KeyboardInterrupt
         return assemble_report(*arguments)
 
-    assemble_report = stage.report_of
-    monkeypatch.setattr(stage, "report_of", dying)
+    assemble_report = work.report_of
+    monkeypatch.setattr(work, "report_of", dying)
     with pytest.raises(KeyboardInterrupt):
         run(store, "gigpo", batch_rows=8)
     assert files_of(store) == before

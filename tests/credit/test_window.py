@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.errors import OptionError

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.credit.stage import CreditSettings, assign_credit
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError

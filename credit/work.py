@@ -1,0 +1,90 @@
+"""One batch: from the steps that were read to every column and table that is written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from graphcredit.credit.assembly import assemble
+from graphcredit.credit.columns import common_columns, estimator_columns, scatter
+from graphcredit.credit.entities import find_mentions
+from graphcredit.credit.estimators.rewardflow import RewardFlow
+from graphcredit.credit.graph_tables import edge_schema, edge_table, node_table
+from graphcredit.credit.merging import Merger
+from graphcredit.credit.plan import Piece
+from graphcredit.credit.previous import PreviousCredit
+from graphcredit.credit.report import CreditReport, report_of
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.timeline import IterationPast
+from graphcredit.credit.trajectories import COLUMNS
+from graphcredit.credit.window import Window
+from graphcredit.store.er_graph import ErGraph
+from graphcredit.store.layout import Shard
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CreditedBatch:
+    """What one batch came to."""
+
+    columns: Mapping[str, NDArray[np.generic]]
+    edges: pa.Table
+    nodes: pa.Table
+    report: CreditReport
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BatchWork:
+    """One iteration, ready to be credited batch by batch, in any order."""
+
+    shards: Sequence[Shard]
+    previous: PreviousCredit
+    settings: CreditSettings
+    merger: Merger
+    past: IterationPast | None
+    er_graph: ErGraph | None
+    window: Window
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the step columns to read."""
+        thought = () if self.er_graph is None else ("thought",)
+        return (*COLUMNS, *thought, *self.settings.merge.columns)
+
+    def credit_batch(self, number: int, pieces: Sequence[Piece]) -> CreditedBatch:
+        """Build the graph of a batch, and compute every column and table."""
+        table = pa.concat_tables([piece.steps for piece in pieces])
+        assembly = assemble(
+            table,
+            merger=self.merger,
+            invalid_action_penalty=self.settings.invalid_action_penalty,
+            read_window=self._read_window if self.window.shards else None,
+        )
+        if self.past:
+            past = self.past.of_batch(number, assembly)
+            assembly = replace(assembly, batch=replace(assembly.batch, past=past))
+        if self.er_graph:
+            mentions = find_mentions(self.er_graph, assembly.steps, table["thought"])
+            assembly = replace(assembly, batch=replace(assembly.batch, mentions=mentions))
+        kept = self.previous.read(self.shards, pieces)
+        columns = common_columns(assembly.batch)
+        columns |= estimator_columns(assembly.batch, self.settings.estimators)
+        columns |= {name: values[assembly.steps.row] for name, values in kept.items()}
+        rewardflow = self._rewardflow()
+        value = rewardflow.value(assembly.batch) if rewardflow else None
+        return CreditedBatch(
+            columns={name: scatter(assembly, values) for name, values in columns.items()},
+            edges=edge_table(assembly, columns, edge_schema(list(columns))),
+            nodes=node_table(assembly, value),
+            report=report_of(assembly),
+        )
+
+    def _read_window(self, tasks: pa.Array) -> pa.Table | None:
+        return self.window.read(tasks, self.columns())
+
+    def _rewardflow(self) -> RewardFlow | None:
+        """Return RewardFlow as its columns were or will be made, for the nodes' potential."""
+        made_by = self.previous.configuration.get("rewardflow")
+        kept = RewardFlow(**made_by["options"]) if made_by else None
+        asked_for = self.settings.estimators.get("rewardflow", kept)
+        return asked_for if isinstance(asked_for, RewardFlow) else None

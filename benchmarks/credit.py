@@ -1,11 +1,13 @@
-"""Times `graphcredit credit` with all estimators against reading and writing the same columns.
+"""Times `graphcredit credit` against reading and writing the same columns.
 
     python -m benchmarks.credit [--steps 10000 100000 1000000] [--iterations 1] [--repeat 3]
+                                [--estimators grpo gigpo …] [--audit]
 
 The floor (benchmarks/floor.py) reads the same step columns with pyarrow and writes as many float32
 columns; its start-up is not counted. The command is timed whole, start-up included. Each figure is
 the best of `--repeat` runs. `--layout plain` writes the log with pyarrow's default settings, as a
-foreign program would, `--layout store` as the recorder does (long dictionaries, zstd).
+foreign program would, `--layout store` as the recorder does (long dictionaries, zstd). The audit
+that the command ends with is left out, unless `--audit` asks for it. Peak memory is the command's.
 """
 
 import argparse
@@ -18,9 +20,10 @@ from pathlib import Path
 
 from benchmarks.machine import describe
 from benchmarks.synthetic import write_log
-from graphcredit.credit.table import ESTIMATORS
+from graphcredit.credit.table import estimator_named
 from graphcredit.credit.trajectories import COLUMNS
 
+FIVE = ["grpo", "rloo", "gigpo", "rewardflow", "graphgpo"]
 HEADER = f"{'layout':>7} {'steps':>10} {'iterations':>10} {'floor s':>8} {'credit s':>9} "
 HEADER += f"{'ratio':>6} {'peak MiB':>9}"
 
@@ -32,6 +35,8 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, nargs="+", default=[1])
     parser.add_argument("--layout", nargs="+", default=["plain", "store"])
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--estimators", nargs="+", default=FIVE)
+    parser.add_argument("--audit", action="store_true")
     arguments = parser.parse_args()
     print(describe())
     print(HEADER)
@@ -42,18 +47,19 @@ def main() -> None:
                     store = Path(folder) / "store"
                     is_plain = layout == "plain"
                     write_log(store, steps, num_iterations=iterations, is_plain=is_plain)
-                    row = _measure(store, Path(folder), arguments.repeat)
+                    row = _measure(store, Path(folder), arguments)
                 print(f"{layout:>7} {steps:>10,} {iterations:>10} {row}", flush=True)
 
 
-def _measure(store: Path, scratch: Path, repeat: int) -> str:
-    floats = sum(len(estimator.columns) for estimator in ESTIMATORS)
+def _measure(store: Path, scratch: Path, arguments: argparse.Namespace) -> str:
+    rows = [estimator_named(name) for name in arguments.estimators]
+    floats = sum(len(row.columns) for row in rows)
     floor = ["-m", "benchmarks.floor", store, scratch, ",".join(COLUMNS), floats]
     command = ["-m", "graphcredit.cli.main", "credit", store]
-    for estimator in ESTIMATORS:
-        command += ["--estimator", estimator.name]
+    command += [word for row in rows for word in ("--estimator", row.name)]
+    command += [] if arguments.audit else ["--no-audit"]
     floor_s, credit_s, peak = float("inf"), float("inf"), 0.0
-    for _ in range(repeat):
+    for _ in range(arguments.repeat):
         floor_s = min(floor_s, float(_run(floor)[0]))
         _, seconds, mebibytes = _run(command)
         credit_s, peak = min(credit_s, seconds), max(peak, mebibytes)

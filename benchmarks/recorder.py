@@ -1,14 +1,12 @@
 """Recorded steps per second, next to the floor: append rows to a list, write one Parquet file.
 
-    python benchmarks/recorder.py --steps 20000 --repeats 3
+    python -m benchmarks.recorder --steps 20000 --repeats 3
 
 A step has a state and a next state of 1 kB, a prompt of 500 tokens and a response of 100 with
 log-probabilities. The recorder's time includes opening and closing it.
 """
 
 import argparse
-import os
-import platform
 import random
 import tempfile
 import time
@@ -19,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.machine import describe
 from graphcredit.collector import StepRecorder
 from graphcredit.store.atomic import write_table
 from graphcredit.store.schema import STEP_SCHEMA
@@ -33,7 +32,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--repeats", type=int, default=3, help="the best of so many is shown")
     options = parser.parse_args()
-    print(f"{_machine()}, {options.steps} steps, best of {options.repeats}")
+    print(f"{describe()}, {options.steps} steps, best of {options.repeats}")
     print(f"{'tokens':<8}{'how':<22}{'seconds':>9}{'steps/s':>10}{'x floor':>9}")
     arrays = _steps(options.steps)
     for tokens, steps in (("numpy", arrays), ("list", [_with_lists(step) for step in arrays])):
@@ -122,19 +121,6 @@ def _best(run: Callable[[Path, list[Step]], None], steps: list[Step], repeats: i
 def _row(tokens: str, how: str, seconds: float, floor: float, num_steps: int) -> None:
     rate = num_steps / seconds
     print(f"{tokens:<8}{how:<22}{seconds:>9.2f}{rate:>10,.0f}{seconds / floor:>9.2f}")
-
-
-def _machine() -> str:
-    cpu = next(
-        (
-            line.split(":")[1].strip()
-            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-            if line.startswith("model name")
-        ),
-        platform.processor(),
-    )
-    versions = f"Python {platform.python_version()}, pyarrow {pa.__version__}"
-    return f"{cpu}, {os.cpu_count()} cores, {versions}"
 
 
 if __name__ == "__main__":

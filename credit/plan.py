@@ -109,7 +109,7 @@ def fingerprint_of(shards: Sequence[Shard], num_rows: Sequence[int] | None = Non
     """
     if num_rows is None:
         num_rows = [sum(_unit_sizes(shard, BATCH_ROWS)) for shard in shards]
-    names = [shard.path.name for shard in shards]
+    names = [f"{shard.path.parent.name}/{shard.path.name}" for shard in shards]
     return fingerprint(dict(zip(names, num_rows, strict=True)))
 
 

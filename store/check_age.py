@@ -18,7 +18,7 @@ def check_age(steps: Sequence[TableFile], credit: Sequence[TableFile]) -> Iterab
         steps: The readable step shards of one iteration.
         credit: Its readable credit shards, with a sound configuration.
     """
-    present = fingerprint({file.path.name: _num_rows(file) for file in steps})
+    present = fingerprint({_name(file): _num_rows(file) for file in steps})
     first: dict[str, Any] = {}
     for file in credit:
         configuration = _configuration(file)
@@ -47,6 +47,10 @@ def _configuration(file: TableFile) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _name(file: TableFile) -> str:
+    return f"{file.path.parent.name}/{file.path.name}"
 
 
 def _num_rows(file: TableFile) -> int:

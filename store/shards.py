@@ -135,7 +135,7 @@ def fingerprint(num_rows: Mapping[str, int]) -> str:
     Step shards are never rewritten, so credit with another fingerprint was made of other steps.
 
     Args:
-        num_rows: File name of each step shard to its number of rows.
+        num_rows: Folder and file name of each step shard, to its number of rows.
     """
     return hashlib.sha256(json.dumps(dict(num_rows), sort_keys=True).encode()).hexdigest()[:16]
 

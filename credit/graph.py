@@ -25,9 +25,8 @@ class StateGraph:
     goal_distance: Floats
     """[num_nodes] d(s): cost of the cheapest observed path to the goal; inf without one."""
     goal_hops: Floats
-    """[num_nodes] transitions on the shortest path that avoids pruned ones; inf without one."""
-    is_pruned: Bools
-    """[num_transitions] a self-loop, or every step that took it was invalid."""
+    """[num_nodes] transitions on the shortest path that avoids pruned ones (self-loops, and those
+    that only invalid steps took); inf without one."""
 
     def of_steps(self, is_kept: Bools) -> "StateGraph":
         """Return the same graph, as some of the steps see it."""
@@ -67,7 +66,6 @@ def build_graph(
         transition_of_step=transition,
         goal_distance=find(least_cost),
         goal_hops=find(np.where(is_pruned, np.inf, 1.0)),
-        is_pruned=is_pruned,
     )
 
 

@@ -1,0 +1,44 @@
+"""Times `--merge embedding --embedder ngram` on 100,000 distinct states of 300 characters.
+
+    python -m benchmarks.ngram [--steps 1000000]
+
+The states are random letters, 40 in a group, so none is like another and every comparison is made.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import pyarrow as pa
+
+from benchmarks.machine import describe
+from benchmarks.synthetic import write_log
+from graphcredit.credit.assembly import assemble
+from graphcredit.credit.merging import MergeSettings, open_merger
+from graphcredit.credit.trajectories import COLUMNS
+from graphcredit.store import open_store, read_steps
+
+
+def main() -> None:
+    """Print one row for the exact merge and one for ngram."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    print(describe())
+    with tempfile.TemporaryDirectory() as folder:
+        write_log(Path(folder) / "store", parser.parse_args().steps)
+        steps = read_steps(open_store(Path(folder) / "store"), columns=COLUMNS)
+        table = pa.concat_tables(steps)
+    print(f"{'merge':>8} {'texts':>8} {'states':>8} {'seconds':>8}")
+    for name, settings in (
+        ("exact", MergeSettings()),
+        ("ngram", MergeSettings(merge="embedding", embedder="ngram", guard=False)),
+    ):
+        start = time.perf_counter()
+        merged = assemble(table, merger=open_merger(settings)).merged
+        seconds = time.perf_counter() - start
+        print(f"{name:>8} {merged.num_texts:>8,} {merged.num_states:>8,} {seconds:>8.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,13 +1,15 @@
 # `make demo` and `make test` work in a fresh clone: both make .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # The editable install links files one by one, so a new file needs a new install: watch the folders.
-FOLDERS := $(shell find store collector credit viewer cli -type d -not -name __pycache__)
+FOLDERS := $(shell find store collector credit trainer viewer cli -type d -not -name __pycache__)
+EDITABLE := --config-settings editable_mode=strict --editable
 
 .PHONY: demo test check format clean
 .DELETE_ON_ERROR:
 
-demo: .venv/installed
+demo: .venv/playable
 	$(BIN)/graphcredit demo
 
 test: .venv/installed
@@ -24,13 +26,17 @@ format: .venv/installed
 
 .venv/requirements: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25" -c constraints.txt
+	$(PIP) --upgrade "pip>=25"
 	touch $@
 
-.venv/installed: .venv/requirements $(FOLDERS)
-	$(BIN)/python -m pip install --quiet --config-settings editable_mode=strict \
-		--constraint constraints.txt --editable ".[play,er,dev]"
+.venv/playable: .venv/requirements $(FOLDERS)
+	$(PIP) $(EDITABLE) ".[play,er]"
 	touch $@
+
+# Everything, torch too: what the tests need and the demo does not.
+.venv/installed: .venv/requirements $(FOLDERS)
+	$(PIP) $(EDITABLE) ".[play,er,ray,train,dev]"
+	touch $@ .venv/playable
 
 clean:
 	rm -rf .venv build *.egg-info

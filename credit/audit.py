@@ -16,11 +16,11 @@ from graphcredit.credit.audits.check import Check, Finding, Need, Place, Severit
 from graphcredit.credit.audits.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audits.scope import TRAJECTORY, Scope, prepare
 from graphcredit.credit.audits.thresholds import AuditThresholds
-from graphcredit.credit.options import check_options
 from graphcredit.credit.quality import rank_correlation
 from graphcredit.store.catalog import connect
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
+from graphcredit.store.options import check_options
 
 CHECKS: tuple[Check, ...] = (
     *grouping.CHECKS,

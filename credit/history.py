@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from graphcredit.credit.arrays import Ints
 from graphcredit.credit.estimators.spo3 import Spo3
-from graphcredit.credit.options import options_as_json
 from graphcredit.store.atomic import write_table
+from graphcredit.store.options import options_as_json
 from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS, arrow_schema
 from graphcredit.store.shards import open_parquet
 

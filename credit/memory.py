@@ -13,12 +13,12 @@ from graphcredit.credit.columns import common_columns, estimator_columns, scatte
 from graphcredit.credit.entities import find_mentions
 from graphcredit.credit.history import RunHistory
 from graphcredit.credit.merging import MergeSettings, open_merger
-from graphcredit.credit.options import check_options
 from graphcredit.credit.table import Assigner, configure, estimator_named
 from graphcredit.credit.timeline import past_of_table
 from graphcredit.credit.trajectories import COLUMNS
 from graphcredit.store.er_graph import ErGraph
 from graphcredit.store.errors import InputError
+from graphcredit.store.options import check_options
 from graphcredit.store.schema import CREDIT_COLUMNS, PARTITION_COLUMNS
 from graphcredit.store.shards import conform, step_columns
 

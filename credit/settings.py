@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from graphcredit.credit.merging import MergeSettings
-from graphcredit.credit.options import check_options, options_as_json
 from graphcredit.credit.plan import BATCH_ROWS
 from graphcredit.credit.table import Assigner, estimator_named
 from graphcredit.store.er_graph import ErGraph
 from graphcredit.store.errors import OptionError
+from graphcredit.store.options import check_options, options_as_json
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

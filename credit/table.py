@@ -15,8 +15,8 @@ from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
-from graphcredit.credit.options import options_from_text
 from graphcredit.store.errors import OptionError
+from graphcredit.store.options import options_from_text
 
 
 class Assigner(Protocol):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
-from graphcredit.credit.options import Between, Count
+from graphcredit.store.options import Between, Count
 
 Share: TypeAlias = Annotated[float, Between(0.0, 1.0)]
 

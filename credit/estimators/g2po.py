@@ -7,8 +7,8 @@ import numpy as np
 from graphcredit.credit.arrays import Floats
 from graphcredit.credit.batch import StepBatch
 from graphcredit.credit.estimators.parts import episode_part, state_part
-from graphcredit.credit.options import Discount, Weight
 from graphcredit.credit.relative import Normalize, relative
+from graphcredit.store.options import Discount, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

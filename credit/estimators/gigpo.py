@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from graphcredit.credit.arrays import Floats, discounted_returns
 from graphcredit.credit.batch import StepBatch
 from graphcredit.credit.estimators.parts import episode_part, state_part
-from graphcredit.credit.options import Discount, Weight
 from graphcredit.credit.relative import Normalize, StatOver
+from graphcredit.store.options import Discount, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

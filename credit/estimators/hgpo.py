@@ -6,8 +6,8 @@ import numpy as np
 
 from graphcredit.credit.arrays import Floats, Ints, discounted_returns, factorise
 from graphcredit.credit.batch import StepBatch
-from graphcredit.credit.options import Count, Discount, Weight
 from graphcredit.credit.relative import EPSILON, Normalize, relative
+from graphcredit.store.options import Count, Discount, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

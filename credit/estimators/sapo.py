@@ -9,9 +9,9 @@ from graphcredit.credit.arrays import Floats, Ints
 from graphcredit.credit.batch import StepBatch
 from graphcredit.credit.entities import Mentions
 from graphcredit.credit.estimators.parts import episode_part
-from graphcredit.credit.options import Between, Weight
 from graphcredit.credit.relative import Normalize, StatOver, relative
 from graphcredit.store.errors import InputError
+from graphcredit.store.options import Between, Weight
 
 Decay: TypeAlias = Annotated[float, Between(1.0)]
 

@@ -7,9 +7,9 @@ import numpy as np
 from graphcredit.credit.arrays import Floats, Ints, factorise
 from graphcredit.credit.batch import StepBatch
 from graphcredit.credit.estimators.parts import state_part
-from graphcredit.credit.options import Count, Discount, Weight
 from graphcredit.credit.past import Past
 from graphcredit.credit.relative import EPSILON, Normalize
+from graphcredit.store.options import Count, Discount, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

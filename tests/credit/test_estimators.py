@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from graphcredit.credit.assembly import assemble
 from graphcredit.credit.entities import find_mentions
 from graphcredit.credit.history import RunHistory
-from graphcredit.credit.options import options_from_text
 from graphcredit.credit.table import ESTIMATORS, Estimator
 from graphcredit.credit.timeline import past_of_table
+from graphcredit.store.options import options_from_text
 from tests.credit import reference, reference_sapo
 from tests.credit.entity_world import world_of_the_random_logs
 from tests.credit.strategies import logs

@@ -1,4 +1,4 @@
-"""Options of estimators: read from text, checked against their types and ranges."""
+"""Options of estimators and objectives: read from text, checked against their types and ranges."""
 
 import dataclasses
 import math

@@ -3,7 +3,17 @@
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from graphcredit.store.errors import OptionError
 
@@ -65,6 +75,17 @@ def options_as_json(options: Any) -> dict[str, Any]:
     return dataclasses.asdict(options)
 
 
+def help_of(options: type[Any]) -> dict[str, str]:
+    """Return the help text of each field that has one: the string in its `Annotated` type."""
+    hints = get_type_hints(options, include_extras=True)
+    return {
+        name: extra
+        for name, hint in hints.items()
+        for extra in get_args(hint)[1:]
+        if get_origin(hint) is Annotated and isinstance(extra, str)
+    }
+
+
 def _read(hint: Any, text: str, owner: str, name: str) -> Any:
     kind = _kind(hint)
     if kind is str:
@@ -76,21 +97,45 @@ def _read(hint: Any, text: str, owner: str, name: str) -> Any:
 
 
 def _check(hint: Any, value: Any, owner: str, name: str) -> None:
-    if get_origin(hint) is Literal:
-        if value not in get_args(hint):
-            allowed = " or ".join(repr(choice) for choice in get_args(hint))
+    type_, rules, choices = _parts(hint)
+    if value is None and _is_optional(hint):
+        return
+    if choices:
+        if value not in choices:
+            allowed = " or ".join(repr(choice) for choice in choices)
             raise OptionError(f"{owner}.{name} must be {allowed}: got {value!r}")
         return
-    kind = _kind(hint)
-    accepted = (int, float) if kind is float else (kind,)
-    if isinstance(value, bool) or not isinstance(value, accepted):
-        raise OptionError(f"{owner}.{name} must be a {kind.__name__}: got {value!r}")
-    for rule in get_args(hint)[1:]:
+    accepted = (int, float) if type_ is float else (type_,)
+    is_bool = isinstance(value, bool)
+    if is_bool != (type_ is bool) or not isinstance(value, accepted):
+        raise OptionError(f"{owner}.{name} must be a {type_.__name__}: got {value!r}")
+    for rule in rules:
         if value not in rule:
             raise OptionError(f"{owner}.{name} must be {rule}: got {value!r}")
 
 
 def _kind(hint: Any) -> type:
-    if get_origin(hint) is Annotated:
-        return get_args(hint)[0]
-    return str if get_origin(hint) is Literal else hint
+    return _parts(hint)[0]
+
+
+def _is_optional(hint: Any) -> bool:
+    return type(None) in get_args(_bare(hint))
+
+
+def _bare(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def _parts(hint: Any) -> tuple[type, tuple[Between, ...], tuple[str, ...]]:
+    """Return the type of a field's values but for None, its ranges, and its literal choices."""
+    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    rules = tuple(extra for extra in extras if isinstance(extra, Between))
+    (bare,) = _alternatives(_bare(hint))
+    if get_origin(bare) is Literal:
+        return str, rules, get_args(bare)
+    return get_origin(bare) or bare, rules, ()
+
+
+def _alternatives(bare: Any) -> list[Any]:
+    is_union = get_origin(bare) in (Union, UnionType)
+    return [part for part in get_args(bare) if part is not type(None)] if is_union else [bare]

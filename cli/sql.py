@@ -49,8 +49,9 @@ def sql(
 ) -> None:
     """Query a store's views with SQL.
 
-    The views are steps, credit, enriched (both joined), trajectories, groups, nodes, edges and
-    state_scores. The query sees these and no other file, writes none, and ends within its limits.
+    The views are steps, credit, enriched (both joined), trajectories, groups, nodes, edges,
+    state_scores and training. The query sees these and no other file, writes none, and ends within
+    its limits.
 
     Example: graphcredit sql STORE "SELECT task_id, success_rate FROM groups ORDER BY 2"
     """

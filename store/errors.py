@@ -8,6 +8,7 @@
     │   ├── OptionError           an option of a command or an estimator is unknown or out of range
     │   └── QueryRefusedError     a SQL statement is not allowed, or exceeded its limits
     ├── RecorderError             a recorder cannot start or go on; what it acknowledged is kept
+    ├── EngineError               batches cannot be computed where they were to be
     └── MissingDependencyError    an optional extra is needed; the message says how to install it
 
 A message says what must hold, what was found, where, and what to do.
@@ -44,6 +45,10 @@ class QueryRefusedError(InputError):
 
 class RecorderError(GraphcreditError):
     """A recorder cannot start or go on; every step it acknowledged is in its spool or a shard."""
+
+
+class EngineError(GraphcreditError):
+    """An engine cannot start or finish; what it was to write is as it was before."""
 
 
 class MissingDependencyError(GraphcreditError, ImportError):

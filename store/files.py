@@ -16,6 +16,7 @@ from graphcredit.store.schema import (
     RELATION_COLUMNS,
     STATE_SCORE_COLUMNS,
     STEP_COLUMNS,
+    TRAINING_COLUMNS,
     Column,
 )
 from graphcredit.store.violations import Violation
@@ -29,16 +30,17 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
     ("nodes", rf"graph/{_ITERATION}/nodes\.parquet", NODE_COLUMNS),
     ("edges", rf"graph/{_ITERATION}/edges\.parquet", EDGE_COLUMNS),
     ("state_scores", rf"history/{_RUN}/state_scores\.parquet", STATE_SCORE_COLUMNS),
+    ("training", rf"training/{_ITERATION}/(?P<name>[^/]*)\.parquet", TRAINING_COLUMNS),
     ("entities", r"er_graph/entities\.parquet", ENTITY_COLUMNS),
     ("relations", r"er_graph/relations\.parquet", RELATION_COLUMNS),
 )
 """Kind, path, columns."""
 
 _OTHERS: tuple[tuple[str, str | None], ...] = (
-    (r"store\.json|store\.duckdb(\.wal)?|(quarantine|training)/.*|spool/[^/]*\.lock", None),
+    (r"store\.json|store\.duckdb(\.wal)?|quarantine/.*|spool/[^/]*\.lock", None),
     (r"spool/[^/]*\.(arrows|closing)", "left_over_spool"),
     (r".*\.tmp", "left_over_temporary"),
-    (r"(steps|credit|graph|history)/.*\.parquet", "path_name"),
+    (r"(steps|credit|graph|history|training)/.*\.parquet", "path_name"),
     (r".*", "unknown_file"),
 )
 """Path, and the file rule that a file there breaks; the first that matches counts."""

@@ -85,6 +85,11 @@ class Store:
         check_name("run_id", run_id)
         return self.root / "history" / f"run_id={run_id}" / "state_scores.parquet"
 
+    def training_path(self, run_id: str, iteration: int, name: str) -> Path:
+        """Return where the metrics of a training go."""
+        check_name("the name of a training", name)
+        return self._partition("training", run_id, iteration) / f"{name}.parquet"
+
     def runs(self) -> list[str]:
         """Return the runs that have step shards, sorted."""
         return sorted(name for name, _ in _partitions(self.root / "steps", "run_id"))

@@ -98,7 +98,9 @@ def _read(hint: Any, text: str, owner: str, name: str) -> Any:
 
 def _check(hint: Any, value: Any, owner: str, name: str) -> None:
     type_, rules, choices = _parts(hint)
-    if value is None and _is_optional(hint):
+    if value is None:
+        if not _is_optional(hint):
+            raise OptionError(f"{owner}.{name} must be a {type_.__name__}: got None")
         return
     if choices:
         if value not in choices:

@@ -154,6 +154,51 @@ RELATION_COLUMNS: tuple[Column, ...] = (
 )
 
 
+def _metric(name: str, meaning: str) -> Column:
+    return _nullable(name, _DOUBLE, meaning)
+
+
+TRAINING_COLUMNS: tuple[Column, ...] = (
+    _column("training", _STRING, "name of the directory that the policy went to"),
+    _column("update", _INT, "optimizer step, 0-based"),
+    _column("epoch", _INT, "how often each step had been used before"),
+    _metric("loss", "what was minimised"),
+    _metric("policy_loss", "its part from the objective"),
+    _metric("kl", "mean divergence from the reference per token; null without a reference"),
+    _metric("entropy", "mean entropy of the policy per token, in nats"),
+    _metric("ratio_mean", "mean probability ratio of new to old policy"),
+    _metric("ratio_max", "the greatest"),
+    _metric("clipped_high", "share of tokens clipped from above"),
+    _metric("clipped_low", "share clipped from below"),
+    _metric("dual_clipped", "share clipped by the dual clip"),
+    _metric("approx_kl", "mean of r - 1 - log r against the old policy"),
+    _metric("mismatch_mean", "mean gap in nats between sampler and trainer"),
+    _metric("mismatch_max", "the greatest"),
+    _metric("mismatch_share", "share of tokens with a gap above 0.1"),
+    _metric("correction_mean", "mean importance weight"),
+    _metric("correction_cut", "share of tokens whose weight was cut or masked"),
+    _metric("effective_sample_size", "of the importance weights, as a share of tokens"),
+    _metric("grad_norm", "norm of the gradient before clipping"),
+    _metric("learning_rate", "of this update"),
+    _metric("advantage_mean", "over the update's steps"),
+    _metric("advantage_std", "over the update's steps"),
+    _metric("advantage_zero", "share of steps whose advantage is 0"),
+    _metric("staleness_mean", "mean age of the steps in policy versions; null where unknown"),
+    _metric("num_steps", "steps used"),
+    _metric("num_tokens", "tokens that went through the model"),
+    _metric("num_scored", "tokens that entered the loss"),
+    _metric("fill", "share of the token budget that was used"),
+    _metric("rank_imbalance", "cost of the busiest rank over the mean, less 1"),
+    _metric("dedup_ratio", "tokens of the plan over distinct prefixes"),
+    _metric("seconds", "time of the update"),
+    _metric("data_wait", "seconds of it spent waiting for steps"),
+    _metric("tokens_per_second", "num_tokens / seconds"),
+    _metric("mfu", "share of the device's peak arithmetic; null where the peak is unknown"),
+    _metric("peak_memory", "bytes on the device; null without one"),
+)
+"""One row per optimizer step, in `training/`."""
+
+
 def split_estimator_column(name: str) -> tuple[str, str] | None:
     """Return estimator and part of a `<estimator>_<part>` column; None for any other name.
 

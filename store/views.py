@@ -20,6 +20,7 @@ from graphcredit.store.schema import (
     PARTITION_COLUMNS,
     STATE_SCORE_COLUMNS,
     STEP_COLUMNS,
+    TRAINING_COLUMNS,
     Column,
     split_estimator_column,
 )
@@ -97,6 +98,12 @@ BASE_VIEWS: tuple[BaseView, ...] = (
         pattern="history/run_id=*/state_scores.parquet",
         partitions=_RUN,
         columns=STATE_SCORE_COLUMNS,
+    ),
+    BaseView(
+        name="training",
+        pattern=f"training/{_ITERATION_FOLDERS}/*.parquet",
+        partitions=PARTITION_COLUMNS,
+        columns=TRAINING_COLUMNS,
     ),
 )
 

@@ -131,7 +131,7 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("edge_target", EDGES, set_value(EDGES, 0, "next_state_id", 7)),
     ("edge_cost", EDGES, set_value(EDGES, 0, "cost", -1.0)),
     ("not_null", EDGES, set_value(EDGES, 0, "action", None)),
-    ("graph_pair", EDGES, move_file(NODES, "training/run_id=r0/nodes.parquet")),
+    ("graph_pair", EDGES, move_file(NODES, "quarantine/nodes.parquet")),
     ("success_count", SCORES, set_value(SCORES, 0, "num_success", 4)),
     ("unique_state", SCORES, edit(SCORES, lambda rows: rows.append(dict(rows[0])))),
     ("not_null", SCORES, set_value(SCORES, 0, "score", None)),

@@ -115,7 +115,8 @@ DERIVED_VIEWS: dict[str, str] = {
     # Complete, as docs/store.md defines it: the steps are 0 … T-1, each next_state is the following
     # state, and exactly the last step ends the episode and says whether it succeeded. The chain is
     # compared as two sets of hashes, links that are left and links that are entered, so that long
-    # texts are neither sorted nor kept.
+    # texts are neither sorted nor kept. The hash of a pair is the exclusive or of two hashes, so
+    # swapped states would cancel out; hashing it once more makes the pair one thing.
     "trajectories": """
         WITH folded AS (
             SELECT
@@ -133,9 +134,10 @@ DERIVED_VIEWS: dict[str, str] = {
                 count(DISTINCT task_id) AS num_tasks,
                 count_if(terminated OR truncated) AS num_ends,
                 count(success) AS num_outcomes,
-                coalesce(bit_xor(hash(state, step_index)) FILTER (step_index > 0), 0) AS left_at,
-                bit_xor(hash(next_state, step_index + 1)) AS entered_at,
-                arg_max(hash(next_state, step_index + 1), step_index) AS last_entered
+                coalesce(bit_xor(hash(hash(state, step_index))) FILTER (step_index > 0), 0)
+                    AS left_at,
+                bit_xor(hash(hash(next_state, step_index + 1))) AS entered_at,
+                arg_max(hash(hash(next_state, step_index + 1)), step_index) AS last_entered
             FROM steps
             GROUP BY run_id, iteration, trajectory_id
         )

@@ -175,6 +175,13 @@ def _trajectories(draw: st.DrawFn) -> list[dict[str, Any]]:
     return draw(st.permutations(rows))
 
 
+def test_a_chain_with_two_states_swapped_is_not_complete(tmp_path: Path):
+    broken = trajectory("x", "A a B a A a A")
+    broken[1]["state"], broken[2]["state"] = "A", "B"
+    store = write_store(tmp_path / "store", broken)
+    assert _rows(store, "SELECT is_complete FROM trajectories") == [{"is_complete": False}]
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(_trajectories(), min_size=1, max_size=12))
 def test_completeness_is_that_of_the_slow_definition(

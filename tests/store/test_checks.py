@@ -141,7 +141,7 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("relation_head", RELATIONS, set_value(RELATIONS, 0, "head_id", "e9")),
     ("relation_tail", RELATIONS, set_value(RELATIONS, 0, "tail_id", "e9")),
     ("not_null", RELATIONS, set_value(RELATIONS, 0, "relation", None)),
-    ("relation_pair", RELATIONS, move_file(ENTITIES, "training/run_id=r0/entities.parquet")),
+    ("relation_pair", RELATIONS, move_file(ENTITIES, "quarantine/entities.parquet")),
 ]
 """Rule, file that breaks it, fault."""
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from graphcredit.credit.arrays import Bools
 from graphcredit.credit.batch import StepBatch
 from graphcredit.credit.graph import StateGraph, build_graph
+from graphcredit.credit.identity import Identities
 from graphcredit.credit.merging import EXACT, Merger, MergeReport
 from graphcredit.credit.states import Nodes
 from graphcredit.credit.trajectories import (
@@ -31,6 +32,8 @@ class Assembly:
     steps: Steps
     nodes: Nodes
     merged: MergeReport
+    identify: Callable[[], Identities] | None
+    """Returns what the nodes are recognised by in other iterations; None where that is the text."""
     left_out: LeftOut
     num_rows: int
     """Rows of the table; those of incomplete trajectories are in no batch."""
@@ -61,7 +64,8 @@ def assemble(
     everything = table if window is None else pa.concat_tables([table, window])
     if window is not None:
         steps, _ = complete_trajectories(everything)
-    steps, nodes, merged = merger.nodes(steps, everything)
+    merged = merger.nodes(steps, everything)
+    steps, nodes = merged.steps, merged.nodes
     is_valid = steps.is_action_valid | steps.is_success
     graph = build_graph(
         state_of_step=nodes.state_of_step,
@@ -79,7 +83,8 @@ def assemble(
         batch=_batch(steps, nodes, graph, is_valid, invalid_action_penalty),
         steps=steps,
         nodes=nodes,
-        merged=merged,
+        merged=merged.report,
+        identify=merged.identify,
         left_out=left_out,
         num_rows=table.num_rows,
     )

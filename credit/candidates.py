@@ -1,15 +1,18 @@
 """The nodes of one batch after the rules, and the merges that go on from there."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from graphcredit.credit.arrays import Ints, factorise
+from graphcredit.credit.alike import SameSegments, Similar, same_text
+from graphcredit.credit.arrays import Ints
 from graphcredit.credit.embedding import Embedder, embed_distinct
 from graphcredit.credit.evidence import Judge, revise
 from graphcredit.credit.greedy import join_most_similar
-from graphcredit.credit.guard import UNKNOWN, signature_of_nodes
+from graphcredit.credit.guard import UNKNOWN, lasting_signatures, signature_of_nodes, unite
+from graphcredit.credit.identity import Alike, Identities
 from graphcredit.credit.normalise import Rule, normalise
 from graphcredit.credit.segments import cut, identities, outcome_classes, visits_of
 from graphcredit.credit.states import Nodes, exact_nodes, merge_nodes
@@ -17,6 +20,18 @@ from graphcredit.credit.trajectories import Steps
 
 _REVISIONS = 2
 """How often `segments` looks at the states it found for further evidence."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Union:
+    """The states that a merge made of candidates."""
+
+    nodes: Nodes
+    """One node for each state."""
+    num_refused: int
+    """Merges that the guard did not allow."""
+    identify: Callable[[], Identities]
+    """Returns what the nodes are recognised by in other iterations."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +73,11 @@ class Candidates:
         """Return [num_nodes] the normal form of each node; that of any text at a goal."""
         return self.form[nodes.text_of_node]
 
-    def by_similarity(self, embedder: Embedder, threshold: float) -> tuple[Nodes, int]:
+    def by_rules(self) -> Union:
+        """Leave it at that."""
+        return self._union(self.nodes, 0, same_text, self.texts)
+
+    def by_similarity(self, embedder: Embedder, threshold: float) -> Union:
         """Merge each node with the most similar one before it, if it is similar enough."""
         states = np.flatnonzero(self.nodes.text_of_node >= 0)
         texts = [self.forms[code] for code in self.form_of(self.nodes)[states].tolist()]
@@ -70,9 +89,10 @@ class Candidates:
         )
         label = np.arange(len(self.nodes.text_of_node))
         label[states] = states[representative]
-        return merge_nodes(self.nodes, label), num_refused
+        alike = Similar(embedder=embedder, threshold=threshold)
+        return self._union(merge_nodes(self.nodes, label), num_refused, alike, self.texts)
 
-    def by_segments(self, judge: Judge) -> tuple[Nodes, int]:
+    def by_segments(self, judge: Judge) -> Union:
         """Merge the nodes whose segments are the same, but for those that are noise."""
         signature = self.signature_of(self.nodes)
         visits = visits_of(self.steps, self.nodes, signature)
@@ -88,11 +108,37 @@ class Candidates:
             is_noise = revise(segmented, visits, of_class, is_noise, balance)
             identity = identities(segmented, is_noise, in_order)
             nodes, num_refused = self._by_identity(identity, signature)
-        return nodes, num_refused
+        alike = SameSegments(
+            segmented=segmented,
+            group_of_text=self.nodes.group_of_node,
+            is_noise=is_noise,
+            in_order=in_order,
+            judge=judge,
+        )
+        return self._union(nodes, num_refused, alike, alike.remaining)
 
     def _by_identity(self, identity: Ints, signature: Ints) -> tuple[Nodes, int]:
         label, num_refused = unite(_keys(self.nodes, identity), signature)
         return merge_nodes(self.nodes, label), num_refused
+
+    def _union(
+        self, nodes: Nodes, num_refused: int, alike: Alike, texts: Callable[[], list[str]]
+    ) -> Union:
+        identify = partial(self._identities, nodes, alike, texts)
+        return Union(nodes=nodes, num_refused=num_refused, identify=identify)
+
+    def _identities(self, nodes: Nodes, alike: Alike, texts: Callable[[], list[str]]) -> Identities:
+        """Return what merged nodes are recognised by, from the texts of the nodes before."""
+        first = np.full(len(nodes.text_of_node), len(self.nodes.text_of_node))
+        np.minimum.at(first, nodes.state_of_step, self.nodes.state_of_step)
+        np.minimum.at(first, nodes.target_of_step, self.nodes.target_of_step)
+        of_candidate = texts()
+        signature = lasting_signatures(self.signature, nodes.state_of_step, len(first))
+        return Identities(
+            texts=[of_candidate[candidate] for candidate in first.tolist()],
+            signature=signature,
+            alike=alike,
+        )
 
     def texts(self) -> list[str]:
         """Return [num_nodes] the normal form of each node's text; that of any text at a goal."""
@@ -113,22 +159,3 @@ def _keys(nodes: Nodes, code: Ints) -> Ints:
     is_goal = nodes.text_of_node < 0
     key[is_goal] = -1 - np.flatnonzero(is_goal)
     return key
-
-
-def unite(key: Ints, signature: Ints) -> tuple[Ints, int]:
-    """Label nodes that have one key and signatures that allow it.
-
-    Args:
-        key: [num_nodes] what must be equal.
-        signature: [num_nodes]; a node without one joins the first signature of its key.
-
-    Returns:
-        [num_nodes] labels, and how many more labels than keys the signatures made.
-    """
-    key_code, keys = factorise(key)
-    known = np.flatnonzero(signature != UNKNOWN)
-    joins = np.full(len(keys), UNKNOWN)
-    joins[key_code[known[::-1]]] = signature[known[::-1]]
-    effective = np.where(signature == UNKNOWN, joins[key_code], signature)
-    label, labels = factorise(key_code * (int(effective.max(initial=0)) + 2) + effective + 1)
-    return label, len(labels) - len(keys)

@@ -51,6 +51,12 @@ def signature_of_nodes(signature_of_step: Ints, state_of_step: Ints, num_nodes: 
         state_of_step: [num_steps] the node each step leaves.
         num_nodes: A node that no known signature was logged at gets `UNKNOWN`.
     """
+    lasting = lasting_signatures(signature_of_step, state_of_step, num_nodes)
+    return np.where(lasting != UNKNOWN, factorise(lasting)[0], UNKNOWN)
+
+
+def lasting_signatures(signature_of_step: Ints, state_of_step: Ints, num_nodes: int) -> Ints:
+    """Return what `signature_of_nodes` does, as numbers that mean the same in any batch."""
     is_known = signature_of_step != UNKNOWN
     code, values = factorise(signature_of_step[is_known])
     _, pairs = factorise(state_of_step[is_known] * max(len(values), 1) + code)
@@ -61,10 +67,28 @@ def signature_of_nodes(signature_of_step: Ints, state_of_step: Ints, num_nodes: 
     np.add.at(totals, node, mixed)
     has_any = np.zeros(num_nodes, bool)
     has_any[node] = True
-    numbers, _ = factorise((totals >> np.uint64(1)).astype(np.int64))
-    return np.where(has_any, numbers, UNKNOWN)
+    return np.where(has_any, (totals >> np.uint64(1)).astype(np.int64), UNKNOWN)
 
 
 def is_compatible(mine: Ints | int, others: Ints) -> Bools:
     """Return whether a signature allows each of the others to be the same state."""
     return (others == mine) | (others == UNKNOWN) | (np.asarray(mine) == UNKNOWN)
+
+
+def unite(key: Ints, signature: Ints) -> tuple[Ints, int]:
+    """Label nodes that have one key and signatures that allow it.
+
+    Args:
+        key: [num_nodes] what must be equal.
+        signature: [num_nodes]; a node without one joins the first signature of its key.
+
+    Returns:
+        [num_nodes] labels, and how many more labels than keys the signatures made.
+    """
+    key_code, keys = factorise(key)
+    known = np.flatnonzero(signature != UNKNOWN)
+    joins = np.full(len(keys), UNKNOWN)
+    joins[key_code[known[::-1]]] = signature[known[::-1]]
+    effective = np.where(signature == UNKNOWN, joins[key_code], signature)
+    label, labels = factorise(key_code * (int(effective.max(initial=0)) + 2) + effective + 1)
+    return label, len(labels) - len(keys)

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from graphcredit.credit.arrays import Ints
 from graphcredit.credit.estimators.spo3 import Spo3
+from graphcredit.credit.identity import NAME_SCHEMA
 from graphcredit.store.atomic import write_table
 from graphcredit.store.options import options_as_json
 from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS, arrow_schema
-from graphcredit.store.shards import open_parquet
+from graphcredit.store.shards import conform, open_parquet
 
 _SCHEMA = arrow_schema(STATE_SCORE_COLUMNS)
 
@@ -40,9 +41,18 @@ class RunHistory:
         """Complete trajectories that are counted."""
         self._counts = duckdb.connect(":memory:")
         self._counts.execute(
-            "CREATE TABLE counts "
-            "(task_id VARCHAR, state VARCHAR, num_total BIGINT, num_success BIGINT)"
+            "CREATE TABLE counts (task_id VARCHAR, state VARCHAR, identity VARCHAR, "
+            "signature BIGINT, num_total BIGINT, num_success BIGINT)"
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        counts = self._counts.sql("FROM counts").to_arrow_table()
+        return self.__dict__ | {"_counts": counts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()
+        self._insert(state.pop("_counts"))
+        self.__dict__ |= state
 
     @classmethod
     def load(cls, path: Path) -> "RunHistory":
@@ -50,7 +60,7 @@ class RunHistory:
         history = cls()
         if path.exists():
             with open_parquet(path) as file:
-                table = file.read(columns=["task_id", "state", "num_total", "num_success"])
+                table = conform(file.read(), STATE_SCORE_COLUMNS, where=str(path))
                 made_by = json.loads(file.schema_arrow.metadata[CONFIGURATION_KEY])
             history._insert(table)
             history.merge = made_by["merge"]
@@ -58,9 +68,10 @@ class RunHistory:
             history.num_trajectories = made_by["num_trajectories"]
         return history
 
-    def covers_only(self, iterations: Mapping[int, str]) -> bool:
-        """Return whether everything counted is among these iterations, unchanged since."""
-        return self.iterations.items() <= iterations.items()
+    def starts(self, iterations: Mapping[int, str]) -> bool:
+        """Return whether what is counted are the first of these iterations, unchanged since."""
+        first = sorted(iterations)[: len(self.iterations)]
+        return self.iterations == {number: iterations[number] for number in first}
 
     def add(
         self, iteration: int, fingerprint: str, counts: pa.Table, num_trajectories: int
@@ -70,24 +81,43 @@ class RunHistory:
         Args:
             iteration: Its number.
             fingerprint: Of its step shards.
-            counts: `task_id, state, num_total, num_success`; a pair may stand there repeatedly.
+            counts: `identity.NAME_SCHEMA` and `num_total, num_success`; a state may stand there
+                repeatedly.
             num_trajectories: Its complete trajectories.
         """
         self._insert(counts)
         self.iterations[iteration] = fingerprint
         self.num_trajectories += num_trajectories
 
-    def look_up(self, task_ids: pa.Array, states: pa.Array) -> tuple[Ints, Ints]:
-        """Return n and k of (task, state) pairs.
+    def known(self, task_ids: pa.Array) -> pa.Table:
+        """Return the states of some tasks that a merge can recognise, sorted by task and name.
 
         Args:
-            task_ids: [n] the task of each.
-            states: [n] its text; null for the task's goal.
+            task_ids: [num_tasks] each once.
+        """
+        self._counts.register("wanted", pa.table({"task_id": task_ids}))
+        found = self._counts.sql(
+            """
+            SELECT task_id, state, any_value(identity) AS identity, max(signature) AS signature
+            FROM wanted JOIN counts USING (task_id) WHERE identity IS NOT NULL
+            GROUP BY ALL ORDER BY task_id, state
+            """
+        ).to_arrow_table()
+        self._counts.unregister("wanted")
+        assert found is not None, "a SELECT has a result"
+        return found.cast(NAME_SCHEMA)
+
+    def look_up(self, names: pa.Table) -> tuple[Ints, Ints]:
+        """Return n and k of states.
+
+        Args:
+            names: [n] their `task_id` and `state`; a null state is the task's goal.
 
         Returns:
-            [n] trajectories that passed it, and [n] the successful ones.
+            [n] trajectories that passed each, and [n] the successful ones.
         """
-        wanted = pa.table({"row": np.arange(len(states)), "task_id": task_ids, "state": states})
+        row = pa.array(np.arange(names.num_rows))
+        wanted = names.select(["task_id", "state"]).append_column("row", row)
         self._counts.register("wanted", wanted)
         found = self._counts.execute(
             """
@@ -99,7 +129,7 @@ class RunHistory:
         ).fetchnumpy()
         self._counts.unregister("wanted")
         row, *sums = found.values()
-        num_total, num_success = (np.zeros(len(states), np.int64) for _ in range(2))
+        num_total, num_success = (np.zeros(names.num_rows, np.int64) for _ in range(2))
         num_total[row], num_success[row] = sums
         return num_total, num_success
 
@@ -107,9 +137,9 @@ class RunHistory:
         """Write the counts, with the score of each state and the rollouts to allocate there."""
         table = self._counts.sql(
             """
-            SELECT task_id, state, sum(num_total)::INTEGER AS num_total,
-                   sum(num_success)::INTEGER AS num_success
-            FROM counts GROUP BY ALL ORDER BY ALL
+            SELECT task_id, state, any_value(identity) AS identity, max(signature) AS signature,
+                   sum(num_total)::INTEGER AS num_total, sum(num_success)::INTEGER AS num_success
+            FROM counts GROUP BY ALL ORDER BY task_id, state
             """
         ).to_arrow_table()
         assert table is not None, "a SELECT has a result"
@@ -134,6 +164,7 @@ class RunHistory:
     def _insert(self, counts: pa.Table) -> None:
         self._counts.register("delta", counts)
         self._counts.execute(
-            "INSERT INTO counts SELECT task_id, state, num_total, num_success FROM delta"
+            "INSERT INTO counts "
+            "SELECT task_id, state, identity, signature, num_total, num_success FROM delta"
         )
         self._counts.unregister("delta")

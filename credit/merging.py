@@ -1,19 +1,20 @@
 """Which texts of a group are one state: rules, then a merge, both under the guard."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.credit.candidates import Candidates
+from graphcredit.credit.candidates import Candidates, Union
 from graphcredit.credit.embedding import NGRAM, Embedder, NgramEmbedder
 from graphcredit.credit.embedding_cache import CachedEmbedder
 from graphcredit.credit.embedding_model import ModelEmbedder
 from graphcredit.credit.evidence import Evidence, Judge
 from graphcredit.credit.guard import UNKNOWN, signatures
 from graphcredit.credit.household import with_inventory
+from graphcredit.credit.identity import Identities
 from graphcredit.credit.normalise import HISTORY_RULE, rules_of
 from graphcredit.credit.plan import Plan, read_batches
 from graphcredit.credit.segments import cut, visits_of
@@ -89,6 +90,20 @@ class MergeReport:
     """The same, after."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Merged:
+    """Complete trajectories and the nodes of their states."""
+
+    steps: Steps
+    """The trajectories, with the texts that `alfworld` makes of theirs."""
+    nodes: Nodes
+    """The nodes."""
+    report: MergeReport
+    """What was merged."""
+    identify: Callable[[], Identities] | None
+    """Returns what the nodes are recognised by in other iterations; None where that is the text."""
+
+
 class Merger:
     """Makes nodes of the states of batch after batch, all in one way."""
 
@@ -127,32 +142,37 @@ class Merger:
         self._evidence.add(cut(found.texts()), visits)
         self._judge = None
 
-    def nodes(self, steps: Steps, table: pa.Table) -> tuple[Steps, Nodes, MergeReport]:
+    def nodes(self, steps: Steps, table: pa.Table) -> Merged:
         """Return the nodes of complete trajectories.
 
         Args:
             steps: The trajectories.
             table: The table they were taken from, with `settings.columns`.
-
-        Returns:
-            The steps, with the texts that `alfworld` makes of theirs; their nodes; what was merged.
         """
         if self.settings.is_exact:
             exact = exact_nodes(steps)
             count = count_contradictions(exact, steps.action)
-            return steps, exact, _report(exact, exact, 0, count, count)
+            report = _report(exact, exact, 0, count, count)
+            return Merged(steps=steps, nodes=exact, report=report, identify=None)
         found = self._candidates(steps, table)
+        union = self._merge(found)
         before = count_contradictions(found.exact, steps.action)
-        nodes, refused = found.nodes, found.num_refused
+        after = count_contradictions(union.nodes, steps.action)
+        refused = found.num_refused + union.num_refused
+        return Merged(
+            steps=found.steps,
+            nodes=union.nodes,
+            report=_report(found.exact, union.nodes, refused, before, after),
+            identify=union.identify,
+        )
+
+    def _merge(self, found: Candidates) -> Union:
         if self._embedder:
-            nodes, more = found.by_similarity(self._embedder, self.settings.threshold)
-            refused += more
-        elif self.settings.merge == "segments":
+            return found.by_similarity(self._embedder, self.settings.threshold)
+        if self.settings.merge == "segments":
             self._judge = self._judge or Judge(self._evidence)
-            nodes, more = found.by_segments(self._judge)
-            refused += more
-        after = count_contradictions(nodes, steps.action)
-        return found.steps, nodes, _report(found.exact, nodes, refused, before, after)
+            return found.by_segments(self._judge)
+        return found.by_rules()
 
     def _candidates(self, steps: Steps, table: pa.Table) -> Candidates:
         if HISTORY_RULE in self.settings.rules:

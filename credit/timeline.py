@@ -10,6 +10,7 @@ the steps where it has not.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +21,13 @@ from graphcredit.credit.assembly import Assembly
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.history import RunHistory
 from graphcredit.credit.merging import Merger
+from graphcredit.credit.names import Names
 from graphcredit.credit.past import Past, count_passes
-from graphcredit.credit.plan import Plan, fingerprint_of, plan_batches, read_batches
+from graphcredit.credit.plan import Plan, plan_batches, read_batches
 from graphcredit.credit.states import Nodes
 from graphcredit.credit.trajectories import COLUMNS, Steps, complete_trajectories
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.shards import fingerprint
 
 
 class Timeline:
@@ -39,9 +42,8 @@ class Timeline:
         self._path = store.history_path(run_id)
         self._history: RunHistory | None = None
         self._present = {
-            number: fingerprint_of(shards)
-            for number in store.iterations(run_id)
-            if (shards := store.shards(run_id, number))
+            number: _mark(list(shards))
+            for number, shards in groupby(store.shards(run_id), lambda shard: shard.iteration)
         }
 
     def enter(self, iteration: int, shards: Sequence[Shard], plan: Plan) -> "IterationPast":
@@ -50,9 +52,9 @@ class Timeline:
         Iterations are entered in ascending order; those between are counted on the way.
         """
         history = self._before(iteration)
-        scan = _scan(shards, plan, self._merger)
+        scan = _scan(shards, plan, self._merger, history)
         past = IterationPast(scan=scan, history=history)
-        self._entered = (iteration, fingerprint_of(shards, plan.num_rows), scan)
+        self._entered = (iteration, _mark(shards), scan)
         return past
 
     def leave(self) -> None:
@@ -73,11 +75,12 @@ class Timeline:
         """Return the counts over all iterations before one."""
         earlier = {number: mark for number, mark in self._present.items() if number < iteration}
         history = self._history or RunHistory.load(self._path)
-        if history.merge != self._merge or not history.covers_only(earlier):
+        if history.merge != self._merge or not history.starts(earlier):
             history = RunHistory(self._merge)
         for number in sorted(earlier.keys() - history.iterations.keys()):
             shards = self._store.shards(self._run_id, number)
-            scan = _scan(shards, plan_batches(shards, self._batch_rows), self._merger)
+            plan = plan_batches(shards, self._batch_rows)
+            scan = _scan(shards, plan, self._merger, history)
             history.add(number, earlier[number], scan.counts, scan.num_trajectories)
         self._history = history
         return history
@@ -90,7 +93,7 @@ class _Scan:
     num_ended_before: list[Ints]
     """For each batch, [num_trajectories] how many of this iteration ended earlier."""
     counts: pa.Table
-    """`task_id, state, num_total, num_success`, the goal with a null state."""
+    """`identity.NAME_SCHEMA` and `num_total, num_success`."""
     num_trajectories: int
 
 
@@ -103,7 +106,8 @@ class IterationPast:
 
     def of_batch(self, number: int, assembly: Assembly) -> Past:
         """Return the past of a batch's trajectories and nodes."""
-        return _past(self.history, assembly, self.scan.num_ended_before[number])
+        names = Names.after(self.history, assembly.steps, assembly.nodes, assembly.identify)
+        return _past(self.history, names, self.scan.num_ended_before[number])
 
 
 def past_of_table(table: pa.Table, assembly: Assembly, history: RunHistory) -> Past:
@@ -115,23 +119,23 @@ def past_of_table(table: pa.Table, assembly: Assembly, history: RunHistory) -> P
         history: The iterations before; this one is added to it.
     """
     rank = _rank(_ends(table, assembly.steps))
-    past = _past(history, assembly, rank)
-    counts = _counts(assembly.steps, assembly.nodes)
+    names = Names.after(history, assembly.steps, assembly.nodes, assembly.identify)
+    past = _past(history, names, rank)
+    counts = _counts(assembly.steps, assembly.nodes, names)
     history.add(len(history.iterations), "", counts, len(rank))
     return past
 
 
-def _past(history: RunHistory, assembly: Assembly, rank: Ints) -> Past:
-    task_ids, states = _names_of_nodes(assembly.steps, assembly.nodes)
-    num_total, num_success = history.look_up(task_ids, states)
+def _past(history: RunHistory, names: Names, rank: Ints) -> Past:
+    num_total, num_success = history.look_up(names.table)
     return Past(
         num_ended_before=rank + history.num_trajectories,
-        num_total=num_total,
-        num_success=num_success,
+        num_total=num_total[names.of_node],
+        num_success=num_success[names.of_node],
     )
 
 
-def _scan(shards: Sequence[Shard], plan: Plan, merger: Merger) -> _Scan:
+def _scan(shards: Sequence[Shard], plan: Plan, merger: Merger, history: RunHistory) -> _Scan:
     """Order the complete trajectories of an iteration by their end, and count what they passed."""
     merger = merger.taught_by(shards, plan)
     ends: list[pa.Table] = []
@@ -141,8 +145,9 @@ def _scan(shards: Sequence[Shard], plan: Plan, merger: Merger) -> _Scan:
         table = pa.concat_tables([piece.steps for piece in pieces])
         steps, _ = complete_trajectories(table)
         ends.append(_ends(table, steps))
-        merged_steps, nodes, _ = merger.nodes(steps, table)
-        counts.append(_counts(merged_steps, nodes))
+        merged = merger.nodes(steps, table)
+        names = Names.after(history, merged.steps, merged.nodes, merged.identify)
+        counts.append(_counts(merged.steps, merged.nodes, names))
     rank = _rank(pa.concat_tables(ends))
     return _Scan(
         num_ended_before=np.split(rank, np.cumsum([table.num_rows for table in ends])[:-1]),
@@ -165,31 +170,21 @@ def _ends(table: pa.Table, steps: Steps) -> pa.Table:
     return pa.table({"logged_at": last["logged_at"], **text})
 
 
-def _counts(steps: Steps, nodes: Nodes) -> pa.Table:
+def _counts(steps: Steps, nodes: Nodes, names: Names) -> pa.Table:
     lengths = np.diff(steps.trajectory_start)
     num_total, num_success = count_passes(
         trajectory_of_step=np.repeat(np.arange(len(lengths)), lengths),
-        state_of_step=nodes.state_of_step,
-        target_of_step=nodes.target_of_step,
+        state_of_step=names.of_node[nodes.state_of_step],
+        target_of_step=names.of_node[nodes.target_of_step],
         is_success=steps.is_success[steps.trajectory_start[1:] - 1],
-        num_nodes=int(nodes.node_start[-1]),
+        num_nodes=names.table.num_rows,
     )
-    task_ids, states = _names_of_nodes(steps, nodes)
-    return pa.table(
-        {
-            "task_id": task_ids,
-            "state": states,
-            "num_total": num_total,
-            "num_success": num_success,
-        }
-    )
+    counted = names.table.append_column("num_total", pa.array(num_total))
+    return counted.append_column("num_success", pa.array(num_success))
 
 
-def _names_of_nodes(steps: Steps, nodes: Nodes) -> tuple[pa.Array, pa.Array]:
-    """Return the task and the text of each node; the text of a goal is null."""
-    num_groups = len(nodes.goal_of_group)
-    group = np.repeat(np.arange(num_groups), np.diff(nodes.node_start))
-    first_step = np.unique(nodes.group_of_step, return_index=True)[1]
-    tasks = steps.task_texts.take(pa.array(steps.task[first_step][group]))
-    text = pa.array(nodes.text_of_node, mask=nodes.text_of_node < 0)
-    return tasks, steps.state_texts.take(text)
+def _mark(shards: Sequence[Shard]) -> str:
+    """Return a fingerprint that opens no file: step shards are never rewritten."""
+    return fingerprint(
+        {f"{s.path.parent.name}/{s.path.name}": s.path.stat().st_size for s in shards}
+    )

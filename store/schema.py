@@ -131,7 +131,9 @@ EDGE_COLUMNS: tuple[Column, ...] = (
 
 STATE_SCORE_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "the task"),
-    _nullable("state", _STRING, "the state; null for the goal of the task"),
+    _nullable("state", _STRING, "the first text seen there; null for the goal of the task"),
+    _nullable("identity", _STRING, "what a merge recognises it by; null without a merge"),
+    _nullable("signature", pa.int64(), "hash of its admissible actions, where they matter"),
     _column("num_total", _INT, "trajectories that passed the state"),
     _column("num_success", _INT, "successful ones among them"),
     _column("score", _DOUBLE, "3SPO's score S of the state"),

@@ -31,8 +31,8 @@ def merged(rows: list[dict[str, Any]], **settings: Any) -> tuple[Nodes, MergeRep
     """Return the nodes of some steps."""
     table = step_table(rows)
     steps, _ = complete_trajectories(table)
-    _, nodes, report = Merger(MergeSettings(**settings)).nodes(steps, table)
-    return nodes, report
+    found = Merger(MergeSettings(**settings)).nodes(steps, table)
+    return found.nodes, found.report
 
 
 def with_admissible(rows: list[dict[str, Any]], *lists: list[str] | None) -> list[dict[str, Any]]:

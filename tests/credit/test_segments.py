@@ -32,8 +32,8 @@ def merged(rows: list[dict[str, Any]], **settings: Any) -> tuple[Nodes, MergeRep
     merger = Merger(MergeSettings(merge="segments", **settings))
     merger.learn(table)
     steps, _ = complete_trajectories(table)
-    _, nodes, report = merger.nodes(steps, table)
-    return nodes, report
+    found = merger.nodes(steps, table)
+    return found.nodes, found.report
 
 
 def test_a_text_is_cut_at_lines_punctuation_and_bullets():

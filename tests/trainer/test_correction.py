@@ -1,0 +1,120 @@
+"""Importance weights between sampler and trainer: by hand, and against the slow ones."""
+
+import math
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+
+from graphcredit.store.errors import OptionError
+from graphcredit.store.options import check_options
+from graphcredit.trainer.correction import Correction, CorrectionMode, importance_weights
+from graphcredit.trainer.objectives.reinforce import Reinforce
+from graphcredit.trainer.policy_loss import averages
+from tests.trainer import oracle
+from tests.trainer.oracle import Token
+from tests.trainer.token_batches import batches, gradient_of, loss_of, tensors, token
+
+MODES = get_args(CorrectionMode)
+
+
+def sampled(rho: float, **values: Any) -> Token:
+    """Return a token that the trainer finds `rho` times as likely as the sampler did."""
+    return token(logprob=-1.0, behaviour=-1.0 - math.log(rho), **values)
+
+
+def weights(mode: CorrectionMode, *batch: Token) -> list[float]:
+    return importance_weights(tensors(batch), Correction(mode=mode))[0].tolist()
+
+
+def test_each_mode_on_ratios_a_quarter_one_and_four_of_one_response():
+    """Bounds 0.5 and 2. The geometric mean is 1, so as a sequence nothing is out of bounds."""
+    batch = [sampled(0.25), sampled(1.0), sampled(4.0)]
+    assert weights("none", *batch) == [1.0, 1.0, 1.0]
+    assert weights("token-truncate", *batch) == pytest.approx([0.25, 1.0, 2.0])
+    assert weights("token-mask", *batch) == pytest.approx([0.0, 1.0, 0.0])
+    assert weights("sequence-truncate", *batch) == pytest.approx([1.0, 1.0, 1.0])
+    assert weights("sequence-mask", *batch) == pytest.approx([1.0, 1.0, 1.0])
+
+
+def test_a_sequence_is_judged_by_its_geometric_mean_and_as_a_whole():
+    """Means: (16 · 1)^(1/2) = 4; (1/16 · 1)^(1/2) = 1/4; 1.5 alone."""
+    batch = [
+        sampled(16.0),
+        sampled(1.0),
+        sampled(1 / 16, segment=1),
+        sampled(1.0, segment=1),
+        sampled(1.5, segment=2),
+    ]
+    assert weights("sequence-truncate", *batch) == pytest.approx([2.0, 2.0, 0.25, 0.25, 1.5])
+    assert weights("sequence-mask", *batch) == pytest.approx([0.0, 0.0, 0.0, 0.0, 1.5])
+
+
+def test_a_ratio_on_a_bound_is_kept():
+    batch = tensors([token(logprob=0.0, behaviour=0.0)])
+    for bounds in ({"low": 1.0, "high": 2.0}, {"low": 0.5, "high": 1.0}):
+        assert importance_weights(batch, Correction(mode="token-mask", **bounds))[0] == 1.0
+
+
+@pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=40, deadline=None)
+@given(batch=batches(gap=30.0))
+def test_the_weights_are_those_of_the_slow_one(mode: CorrectionMode, batch: Any):
+    correction = Correction(mode=mode, low=0.3, high=3.0)
+    scored = [t for t in batch if t.is_scored]
+    fast, _ = importance_weights(tensors(batch).scored(), correction)
+    slow = oracle.importance_weights(scored, mode, 0.3, 3.0)
+    assert fast.tolist() == pytest.approx(slow, rel=1e-9, abs=1e-12)
+
+
+def test_a_weight_scales_the_policy_gradient_and_nothing_else():
+    """ρ = 4 cut to 2: policy part -2 · A, A = 3; d = 1, so k2 adds 0.5 · -d, unweighted."""
+    tokens = tensors([sampled(4.0, advantage=3.0, reference=0.0)])
+    loss = loss_of(
+        tokens,
+        Reinforce(),
+        correction=Correction(),
+        kl_coefficient=0.5,
+        kl_estimator="k2",
+    )
+    assert gradient_of(tokens, loss) == pytest.approx([-2 * 3.0 - 0.5])
+    assert tokens.behaviour.grad is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "mean", "cut", "size"),
+    [
+        ("none", 1.0, 0.0, 1.0),
+        ("token-truncate", 3.25 / 3, 1 / 3, 3.25**2 / 3 / (0.0625 + 1 + 4)),
+        ("token-mask", 1 / 3, 2 / 3, 1 / 3),
+    ],
+)
+def test_mean_share_cut_and_effective_sample_size(
+    mode: CorrectionMode, mean: float, cut: float, size: float
+):
+    batch = tensors([sampled(0.25), sampled(1.0), sampled(4.0)])
+    loss = loss_of(batch, Reinforce(), correction=Correction(mode=mode))
+    seen = averages({name: value.item() for name, value in loss.sums.items()})
+    assert seen["correction_mean"] == pytest.approx(mean)
+    assert seen["correction_cut"] == pytest.approx(cut)
+    assert seen["effective_sample_size"] == pytest.approx(size)
+
+
+def test_with_every_token_masked_nothing_is_learnt_and_the_effective_sample_size_is_0():
+    tokens = tensors([sampled(9.0), sampled(0.01)])
+    loss = loss_of(tokens, Reinforce(), correction=Correction(mode="token-mask"))
+    assert gradient_of(tokens, loss) == [0.0, 0.0]
+    assert averages({k: v.item() for k, v in loss.sums.items()})["effective_sample_size"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("correction", "message"),
+    [
+        (Correction(low=-1.0), "must be at least 0"),
+        (Correction(high=0.0), "must be above 0"),
+        (Correction(mode="both"), "must be 'none' or 'token-truncate'"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_wrong_option_is_refused(correction: Correction, message: str):
+    with pytest.raises(OptionError, match=message):
+        check_options(correction, owner="correction")

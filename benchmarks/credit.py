@@ -6,8 +6,9 @@
 The floor (benchmarks/floor.py) reads the same step columns with pyarrow and writes as many float32
 columns; its start-up is not counted. The command is timed whole, start-up included. Each figure is
 the best of `--repeat` runs. `--layout plain` writes the log with pyarrow's default settings, as a
-foreign program would, `--layout store` as the recorder does (long dictionaries, zstd). The audit
-that the command ends with is left out, unless `--audit` asks for it. Peak memory is the command's.
+foreign program would, `--layout store` as the recorder does (long dictionaries, zstd).
+`--estimators all` times every one; with `sapo`, the log has thoughts and entities. The audit that
+the command ends with is left out, unless `--audit` asks for it. Peak memory is the command's.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from benchmarks.machine import describe
 from benchmarks.synthetic import write_log
-from graphcredit.credit.table import estimator_named
+from graphcredit.credit.table import ESTIMATORS, estimator_named
 from graphcredit.credit.trajectories import COLUMNS
 
 FIVE = ["grpo", "rloo", "gigpo", "rewardflow", "graphgpo"]
@@ -38,6 +39,8 @@ def main() -> None:
     parser.add_argument("--estimators", nargs="+", default=FIVE)
     parser.add_argument("--audit", action="store_true")
     arguments = parser.parse_args()
+    if arguments.estimators == ["all"]:
+        arguments.estimators = [row.name for row in ESTIMATORS]
     print(describe())
     print(HEADER)
     for layout in arguments.layout:
@@ -46,7 +49,13 @@ def main() -> None:
                 with tempfile.TemporaryDirectory() as folder:
                     store = Path(folder) / "store"
                     is_plain = layout == "plain"
-                    write_log(store, steps, num_iterations=iterations, is_plain=is_plain)
+                    write_log(
+                        store,
+                        steps,
+                        num_iterations=iterations,
+                        is_plain=is_plain,
+                        has_entities="sapo" in arguments.estimators,
+                    )
                     row = _measure(store, Path(folder), arguments)
                 print(f"{layout:>7} {steps:>10,} {iterations:>10} {row}", flush=True)
 
@@ -54,7 +63,8 @@ def main() -> None:
 def _measure(store: Path, scratch: Path, arguments: argparse.Namespace) -> str:
     rows = [estimator_named(name) for name in arguments.estimators]
     floats = sum(len(row.columns) for row in rows)
-    floor = ["-m", "benchmarks.floor", store, scratch, ",".join(COLUMNS), floats]
+    columns = [*COLUMNS, *(column for row in rows for column in row.reads)]
+    floor = ["-m", "benchmarks.floor", store, scratch, ",".join(columns), floats]
     command = ["-m", "graphcredit.cli.main", "credit", store]
     command += [word for row in rows for word in ("--estimator", row.name)]
     command += [] if arguments.audit else ["--no-audit"]

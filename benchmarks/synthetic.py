@@ -1,4 +1,8 @@
-"""A synthetic log: groups of 8 trajectories of 50 steps over about 40 states a task."""
+"""A synthetic log: groups of 8 trajectories of 50 steps over about 40 states a task.
+
+With entities, each task knows 20 of them, each state names one, and each step has a thought of its
+own of 200 characters that names another.
+"""
 
 from pathlib import Path
 
@@ -8,15 +12,23 @@ import pyarrow.parquet as pq
 
 from graphcredit.store import create_store
 from graphcredit.store.atomic import write_table
+from graphcredit.store.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, ErGraph, merge_er_graph
 from graphcredit.store.schema import STEP_SCHEMA
 
 GROUP_SIZE, HORIZON, NUM_STATES, STATE_LENGTH, NUM_ACTIONS = 8, 50, 40, 300, 8
 STEPS_PER_GROUP = GROUP_SIZE * HORIZON
 SHARD_GROUPS = 250
+NUM_ENTITIES, NAME_LENGTH, NAME_AT, THOUGHT_LENGTH, WORD_LENGTH = 20, 12, 40, 200, 7
 
 
 def write_log(
-    root: Path, num_steps: int, *, num_iterations: int = 1, is_plain: bool = False, seed: int = 0
+    root: Path,
+    num_steps: int,
+    *,
+    num_iterations: int = 1,
+    is_plain: bool = False,
+    has_entities: bool = False,
+    seed: int = 0,
 ) -> None:
     """Write a store of `num_steps` steps in each of `num_iterations` iterations.
 
@@ -25,24 +37,30 @@ def write_log(
         num_steps: Steps of an iteration.
         num_iterations: Iterations of the one run.
         is_plain: Write with pyarrow's default settings, not with those of the store.
+        has_entities: With thoughts, and an entity-relation graph.
         seed: Of the random walks.
     """
     store = create_store(root)
     rng = np.random.default_rng(seed)
     num_groups = max(1, num_steps // STEPS_PER_GROUP)
+    entities = None
+    if has_entities:
+        names = _texts(np.random.default_rng(seed), num_groups * NUM_ENTITIES, NAME_LENGTH)
+        entities = names.reshape(num_groups, NUM_ENTITIES, NAME_LENGTH)
+        merge_er_graph(store, _er_graph(entities))
     for iteration in range(num_iterations):
         directory = store.steps_dir("r0", iteration)
         for number, first in enumerate(range(0, num_groups, SHARD_GROUPS)):
             groups = np.arange(first, min(first + SHARD_GROUPS, num_groups))
             directory.mkdir(parents=True, exist_ok=True)
-            table, path = _shard(rng, groups), directory / f"w0-{number:06d}.parquet"
+            table, path = _shard(rng, groups, entities), directory / f"w0-{number:06d}.parquet"
             if is_plain:
                 pq.write_table(table.cast(STEP_SCHEMA), path)
             else:
                 write_table(table, path)
 
 
-def _shard(rng: np.random.Generator, groups: np.ndarray) -> pa.Table:
+def _shard(rng: np.random.Generator, groups: np.ndarray, entities: np.ndarray | None) -> pa.Table:
     """Return random walks: each action of a state leads to one other state."""
     num_groups = len(groups)
     successors = rng.integers(0, NUM_STATES, (num_groups, NUM_STATES, NUM_ACTIONS))
@@ -53,19 +71,26 @@ def _shard(rng: np.random.Generator, groups: np.ndarray) -> pa.Table:
         walk[:, :, t + 1] = successors[rows, walk[:, :, t], action[:, :, t]]
     num_rows = num_groups * STEPS_PER_GROUP
     group = np.repeat(np.arange(num_groups), STEPS_PER_GROUP)
-    letters = rng.integers(97, 123, (num_groups * NUM_STATES, STATE_LENGTH), np.uint8)
-    states = pa.array([row.tobytes().decode() for row in letters])
+    states = _texts(rng, num_groups * NUM_STATES, STATE_LENGTH)
     tasks = pa.array([f"task-{g}" for g in groups])
     names = pa.array([f"task-{g}-{i}" for g in groups for i in range(GROUP_SIZE)])
     is_last = np.tile(np.arange(HORIZON) == HORIZON - 1, num_groups * GROUP_SIZE)
     success = rng.random(num_rows) < 0.4
     is_valid = rng.random(num_rows) < 0.95
+    thoughts = pa.nulls(num_rows, pa.string())
+    if entities is not None:
+        thought = _texts(rng, num_rows, THOUGHT_LENGTH)
+        thought[:, ::WORD_LENGTH] = ord(" ")
+        _name_one(rng, thought, entities[groups])
+        _name_one(rng, states, entities[groups])
+        thoughts = _strings(thought)
     columns = {
         "task_id": _pick(tasks, group),
         "trajectory_id": _pick(names, np.repeat(np.arange(num_groups * GROUP_SIZE), HORIZON)),
         "step_index": pa.array(np.tile(np.arange(HORIZON), num_groups * GROUP_SIZE), pa.int32()),
-        "state": _pick(states, group * NUM_STATES + walk[:, :, :-1].ravel()),
-        "next_state": _pick(states, group * NUM_STATES + walk[:, :, 1:].ravel()),
+        "state": _pick(_strings(states), group * NUM_STATES + walk[:, :, :-1].ravel()),
+        "next_state": _pick(_strings(states), group * NUM_STATES + walk[:, :, 1:].ravel()),
+        "thought": thoughts,
         "action": _pick(pa.array([f"action {i}" for i in range(NUM_ACTIONS)]), action.ravel()),
         "is_action_valid": pa.array(is_valid),
         "reward": pa.array(np.where(is_last & success, 10.0, np.where(is_valid, 0.0, -0.1))),
@@ -79,6 +104,51 @@ def _shard(rng: np.random.Generator, groups: np.ndarray) -> pa.Table:
     nulls = {f.name: pa.nulls(num_rows, f.type) for f in STEP_SCHEMA if f.name not in columns}
     table = pa.table({name: (columns | nulls)[name] for name in STEP_SCHEMA.names})
     return table.replace_schema_metadata(STEP_SCHEMA.metadata)
+
+
+def _er_graph(names: np.ndarray) -> ErGraph:
+    """Return tasks in each of which the entities are related in a ring; the first one answers."""
+    num_groups = len(names)
+    number = np.tile(np.arange(NUM_ENTITIES), num_groups)
+    tasks = pa.array([f"task-{g}" for g in range(num_groups)])
+    task = _pick(tasks, np.repeat(np.arange(num_groups), NUM_ENTITIES)).cast(pa.string())
+    ids = pa.array(number).cast(pa.string())
+    entities = {
+        "task_id": task,
+        "entity_id": ids,
+        "name": _strings(names.reshape(-1, NAME_LENGTH)),
+        "aliases": pa.nulls(len(number), pa.list_(pa.string())),
+        "is_answer": pa.array(number == 0),
+    }
+    relations = {
+        "task_id": task,
+        "head_id": ids,
+        "relation": pa.repeat("knows", len(number)),
+        "tail_id": pa.array((number + 1) % NUM_ENTITIES).cast(pa.string()),
+    }
+    return ErGraph(
+        entities=pa.table(entities, ENTITY_SCHEMA), relations=pa.table(relations, RELATION_SCHEMA)
+    )
+
+
+def _texts(rng: np.random.Generator, count: int, length: int) -> np.ndarray:
+    """Return [count, length] random letters."""
+    return rng.integers(97, 123, (count, length), np.uint8)
+
+
+def _name_one(rng: np.random.Generator, texts: np.ndarray, names: np.ndarray) -> None:
+    """Write the name of a random entity of its task into each text, as a word of its own."""
+    task = np.repeat(np.arange(len(names)), len(texts) // len(names))
+    stop = NAME_AT + names.shape[2]
+    texts[:, NAME_AT:stop] = names[task, rng.integers(0, names.shape[1], len(texts))]
+    texts[:, [NAME_AT - 1, stop]] = ord(" ")
+
+
+def _strings(texts: np.ndarray) -> pa.Array:
+    """Return the rows of [count, length] ASCII codes as strings."""
+    count, length = texts.shape
+    ends = pa.array(np.arange(0, (count + 1) * length, length), pa.int32())
+    return pa.StringArray.from_buffers(count, ends.buffers()[1], pa.py_buffer(texts.tobytes()))
 
 
 def _pick(values: pa.Array, code: np.ndarray) -> pa.Array:

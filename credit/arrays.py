@@ -39,6 +39,23 @@ def factorise(keys: Ints) -> tuple[Ints, Ints]:
     return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_numpy()
 
 
+def ranges(counts: Ints, runs: Ints) -> tuple[Ints, Ints]:
+    """Lay out the items of some runs, one run after the other.
+
+    Args:
+        counts: [num_runs] how many items each run has; they stand one run after the other.
+        runs: [n] any of the runs.
+
+    Returns:
+        Which of `runs` each item is there for, and its position among the items.
+    """
+    first = np.cumsum(counts) - counts
+    count = counts[runs]
+    owner = np.repeat(np.arange(len(runs)), count)
+    before = np.cumsum(count) - count
+    return owner, np.arange(len(owner)) + (first[runs] - before)[owner]
+
+
 def sum_per_run(values: Floats, starts: Ints) -> Floats:
     """Return the sum of each run. [num_runs], from values [n] and starts [num_runs + 1]."""
     return np.add.reduceat(values, starts[:-1]) if len(values) else np.zeros(0)

@@ -6,16 +6,14 @@ Texts and names end here: an estimator sees numbers of steps and entities only.
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import igraph
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.credit.arrays import Bools, Floats, Ints, factorise, starts_of_runs
+from graphcredit.credit.arrays import Bools, Floats, Ints, factorise, ranges, starts_of_runs
 from graphcredit.credit.encoding import Codes, encode
 from graphcredit.credit.recognition import NameFinder
 from graphcredit.credit.trajectories import Steps
@@ -48,7 +46,7 @@ class Mentions:
 def find_mentions(graph: ErGraph, steps: Steps, thought: pa.ChunkedArray) -> Mentions:
     """Find the entities of each step's task in what it retrieved and what it thought.
 
-    Each task's names are prepared once, and each distinct text of a task is looked at once.
+    Each task's names are prepared once, and each distinct state of a task is looked at once.
 
     Args:
         graph: Entities and relations, of these tasks and of others.
@@ -63,12 +61,15 @@ def find_mentions(graph: ErGraph, steps: Steps, thought: pa.ChunkedArray) -> Men
     num_tasks = len(steps.task_texts)
     with_entities = np.bincount(known.task, minlength=num_tasks)
     with_answer = np.bincount(known.task[known.is_answer], minlength=num_tasks)
-    finders = _finders(known)
-    thoughts = encode(thought)
+    finder = _finder(known)
     next_states = Codes(code=steps.next_state, texts=steps.state_texts)
-    thoughts = Codes(code=thoughts.code[steps.row], texts=thoughts.texts)
-    retrieved_step, retrieved_entity = _find(finders, steps.task, next_states)
-    cited_step, cited_entity = _find(finders, steps.task, thoughts)
+    # Thoughts seldom repeat: each one is looked at, rather than all compared with each other.
+    texts = thought.cast(pa.large_string()).combine_chunks()
+    thoughts = Codes(
+        code=np.where(texts.is_valid(), np.arange(len(texts)), -1)[steps.row], texts=texts
+    )
+    retrieved_step, retrieved_entity = _find(finder, steps.task, next_states)
+    cited_step, cited_entity = _find(finder, steps.task, thoughts)
     return Mentions(
         retrieved_step=retrieved_step,
         retrieved_entity=retrieved_entity,
@@ -147,37 +148,22 @@ def _rows_of(table: pa.Table, task_texts: pa.Array, tasks: Ints) -> tuple[pa.Tab
     return table.take(pa.array(rows)), code[rows]
 
 
-def _finders(known: _Known) -> dict[int, NameFinder]:
-    starts = starts_of_runs(known.task).tolist()
-    task, entity = known.task.tolist(), known.entity.tolist()
-    return {
-        task[start]: NameFinder(
-            (name, entity[row])
-            for row in range(start, stop)
-            for name in (known.names[row], *(known.aliases[row] or ()))
+def _finder(known: _Known) -> NameFinder:
+    return NameFinder(
+        (task, name, entity)
+        for task, entity, first, others in zip(
+            known.task.tolist(), known.entity.tolist(), known.names, known.aliases, strict=True
         )
-        for start, stop in pairwise(starts)
-    }
+        for name in (first, *(others or ()))
+    )
 
 
-def _find(finders: dict[int, NameFinder], task: Ints, text: Codes) -> tuple[Ints, Ints]:
+def _find(finder: NameFinder, task: Ints, text: Codes) -> tuple[Ints, Ints]:
     """Return (step, entity) of every mention, from one text per step."""
-    steps = np.flatnonzero((text.code >= 0) & np.isin(task, list(finders)))
-    pair, keys = factorise(task[steps] * max(len(text.texts), 1) + text.code[steps])
-    tasks, texts = np.divmod(keys, max(len(text.texts), 1))
-    found = [
-        finders[owner].find(words.as_py())
-        for owner, words in zip(tasks.tolist(), text.texts.take(pa.array(texts)), strict=True)
-    ]
-    return _spread(steps, pair, found)
-
-
-def _spread(steps: Ints, pair: Ints, found: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Return each step as often as its text names an entity, and those entities."""
-    count = np.array([len(entities) for entities in found], np.int64)
-    flat = np.array([entity for entities in found for entity in entities], np.int64)
-    first = np.cumsum(count) - count
-    count_of_step, first_of_step = count[pair], first[pair]
-    before = np.cumsum(count_of_step) - count_of_step
-    position = np.arange(int(count_of_step.sum())) - np.repeat(before, count_of_step)
-    return np.repeat(steps, count_of_step), flat[np.repeat(first_of_step, count_of_step) + position]
+    steps = np.flatnonzero(text.code >= 0)
+    num_texts = max(len(text.texts), 1)
+    pair, keys = factorise(task[steps] * num_texts + text.code[steps])
+    task_of_pair, text_of_pair = np.divmod(keys, num_texts)
+    named_in, entity = finder.find(task_of_pair, text.texts.take(pa.array(text_of_pair)))
+    owner, place = ranges(np.bincount(named_in, minlength=len(keys)), pair)
+    return steps[owner], entity[place]

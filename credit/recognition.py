@@ -1,4 +1,4 @@
-"""Which of many names a text has, as whole words, in one pass over the text.
+"""Which of many names texts have, as whole words, in one pass over each text.
 
 Case and white space do not matter, nor whether an accented letter is one code point or two. Every
 name that stands there counts, one inside another too: "New York City" has "New York" and "York". A
@@ -6,10 +6,22 @@ name is whole where no letter, digit or underscore follows or goes before; scrip
 spaces between words, such as Chinese and Thai, have no such edges, so there it is enough to occur.
 """
 
-import unicodedata
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
 
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from graphcredit.credit.arrays import Bools, Ints, ranges, starts_of_runs
 from graphcredit.store.errors import MissingDependencyError
 
 _WITHOUT_SPACES = (
@@ -25,6 +37,12 @@ _WITHOUT_SPACES = (
 """How Unicode names the characters of scripts that put no spaces between words."""
 
 
+_FOLDED_ASCII = bytes(
+    ord(" ") if code < 128 and chr(code).isspace() else code for code in bytes(range(256)).lower()
+)
+"""For each byte: lower case, and every white space a space; other than ASCII stays as it is."""
+
+
 def fold(text: str) -> str:
     """Return a text as it is compared: case-folded, with single spaces, in one Unicode form."""
     if text.isascii():
@@ -34,55 +52,127 @@ def fold(text: str) -> str:
 
 
 class NameFinder:
-    """Finds the names of one task's entities."""
+    """Finds the names that texts have, where each owner of texts has names of its own."""
 
-    def __init__(self, names: Iterable[tuple[str, int]]) -> None:
-        """Build the automaton.
+    def __init__(self, names: Iterable[tuple[int, str, int]]) -> None:
+        """Build an automaton for each owner.
 
         Args:
-            names: A name and what it stands for. One name may stand for several things, a thing
-                may have several names, and an empty name is found nowhere.
+            names: Owner, name, and what the name stands for. One name may stand for several things,
+                a thing may have several names, and an empty name is found nowhere.
 
         Raises:
             MissingDependencyError: The extra `er` is not installed.
         """
-        meanings: dict[str, list[int]] = {}
-        for name, meaning in names:
-            meanings.setdefault(fold(name), []).append(meaning)
-        meanings.pop("", None)
-        self._meanings: Sequence[list[int]] = list(meanings.values())
-        try:
-            from ahocorasick_rs import AhoCorasick
-        except ImportError:
-            raise MissingDependencyError(
-                "recognising entities needs the package 'ahocorasick-rs', which is not installed: "
-                "pip install 'graphcredit[er]'"
-            ) from None
-        self._automaton = AhoCorasick(meanings)
+        of_owner: dict[int, dict[bytes, list[int]]] = {}
+        for owner, name, meaning in names:
+            of_owner.setdefault(owner, {}).setdefault(fold(name).encode(), []).append(meaning)
+        self._automata: dict[int, tuple[Any, int]] = {}
+        meanings: list[list[int]] = []
+        for owner, of_name in of_owner.items():
+            of_name.pop(b"", None)
+            self._automata[owner] = _automaton(list(of_name)), len(meanings)
+            meanings += of_name.values()
+        self._num_meanings = np.array([len(several) for several in meanings], np.int64)
+        self._meanings = np.array(list(chain.from_iterable(meanings)), np.int64)
 
-    def find(self, text: str) -> list[int]:
-        """Return what the names in a text stand for, each once, ascending."""
-        folded = fold(text)
-        found = {
-            pattern
-            for pattern, start, end in self._automaton.find_matches_as_indexes(
-                folded, overlapping=True
-            )
-            if _is_whole(folded, start, end)
-        }
-        return sorted({meaning for pattern in found for meaning in self._meanings[pattern]})
+    def find(self, owner: Ints, texts: pa.Array) -> tuple[Ints, Ints]:
+        """Return what is named in some texts.
+
+        Args:
+            owner: [n] whose text each one is, equal ones adjacent.
+            texts: [n] the texts.
+
+        Returns:
+            Positions in `texts`, ascending, and what is named there, ascending within a text and
+            each once.
+        """
+        folded = _Folded.of(texts)
+        pattern, start, end = self._matches(owner, folded)
+        text = np.searchsorted(folded.start, start, side="right") - 1
+        is_whole = folded.are_whole(start, end, text)
+        hit, place = ranges(self._num_meanings, pattern[is_whole])
+        span = self._meanings.max(initial=0) + 1
+        return np.divmod(np.unique(text[is_whole][hit] * span + self._meanings[place]), span)
+
+    def _matches(self, owner: Ints, folded: "_Folded") -> Ints:
+        """Return [3, num_matches] number of the name, and its first byte and the one beyond."""
+        view = folded.letters.data
+        found = [np.zeros((0, 3), np.int64)]
+        for first, stop in pairwise(starts_of_runs(owner).tolist()):
+            automaton, first_name = self._automata.get(int(owner[first]), (None, 0))
+            if automaton:
+                begin = int(folded.start[first])
+                part = view[begin : int(folded.start[stop])]
+                matches = automaton.find_matches_as_indexes(part, overlapping=True)
+                here = np.array([first_name, begin, begin])
+                found.append(np.array(matches, np.int64).reshape(-1, 3) + here)
+        return np.concatenate(found).T
 
 
-def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether no word goes on before `start` or after `end`."""
-    is_free_before = start == 0 or not _continues(text[start - 1], text[start])
-    is_free_after = end == len(text) or not _continues(text[end], text[end - 1])
-    return is_free_before and is_free_after
+def _automaton(names: list[bytes]) -> Any:
+    try:
+        from ahocorasick_rs import BytesAhoCorasick
+    except ImportError:
+        raise MissingDependencyError(
+            "recognising entities needs the package 'ahocorasick-rs', which is not installed: "
+            "pip install 'graphcredit[er]'"
+        ) from None
+    return BytesAhoCorasick(names)
 
 
-def _continues(outside: str, edge: str) -> bool:
-    """Whether the character beside a name makes a longer word of the name's edge."""
-    return _is_of_a_word(outside) and not (_needs_no_spaces(outside) or _needs_no_spaces(edge))
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Folded:
+    """Many texts as they are compared, but for a space before or after one, in one buffer."""
+
+    letters: NDArray[np.uint8]
+    """[num_bytes + 4] UTF-8 of all texts, one after the other, and four spaces."""
+    start: Ints
+    """[num_texts + 1] where each text starts."""
+
+    @classmethod
+    def of(cls, texts: pa.Array) -> "_Folded":
+        """Fold texts: ASCII all at once, others one by one."""
+        is_other = pc.invert(pc.string_is_ascii(texts))
+        if pc.any(is_other).as_py():
+            others = [fold(text) for text in texts.filter(is_other).to_pylist()]
+            texts = pc.replace_with_mask(texts, is_other, pa.array(others, texts.type))
+        _, offsets, data = texts.cast(pa.large_string()).buffers()
+        start = np.frombuffer(offsets, np.int64)[texts.offset :][: len(texts) + 1]
+        text = (data.to_pybytes() if data else b"") + b"    "
+        letters = np.frombuffer(text.translate(_FOLDED_ASCII), np.uint8)
+        is_space = letters[: start[-1]] == ord(" ")
+        extra = np.flatnonzero(is_space[1:] & is_space[:-1]) + 1
+        return cls(letters=np.delete(letters, extra), start=start - np.searchsorted(extra, start))
+
+    def are_whole(self, start: Ints, end: Ints, text: Ints) -> Bools:
+        """Return whether no word goes on before `start` or after `end`, within one text."""
+        goes_on_before = self._goes_on(start - 1, start) & (start > self.start[text])
+        goes_on_after = self._goes_on(end, end - 1) & (end < self.start[text + 1])
+        return ~(goes_on_before | goes_on_after) & (end <= self.start[text + 1])
+
+    def _goes_on(self, outside: Ints, edge: Ints) -> Bools:
+        """Return whether the character beside a name makes a longer word of the name's edge."""
+        beside, own = self._characters(outside), self._characters(edge)
+        needs_no_spaces = _of_each(_needs_no_spaces, beside) | _of_each(_needs_no_spaces, own)
+        return _of_each(_is_of_a_word, beside) & ~needs_no_spaces
+
+    def _characters(self, position: Ints) -> NDArray[np.uint32]:
+        """Return the UTF-8 of the character that a byte belongs to, padded with zeros."""
+        for _ in range(3):
+            position = position - ((self.letters[position] & 0xC0) == 0x80)
+        lead = self.letters[position]
+        length = 1 + (lead >= 0xC0).astype(np.int64) + (lead >= 0xE0) + (lead >= 0xF0)
+        four = self.letters[position[:, None] + np.arange(4)]
+        return (
+            np.where(np.arange(4) < length[:, None], four, 0).astype(np.uint8).view(np.uint32)[:, 0]
+        )
+
+
+def _of_each(judge: Callable[[str], bool], characters: NDArray[np.uint32]) -> Bools:
+    distinct, place = np.unique(characters, return_inverse=True)
+    texts = [code.tobytes().rstrip(b"\0").decode() or "\0" for code in distinct]
+    return np.array([judge(text) for text in texts], bool)[place]
 
 
 @lru_cache(maxsize=1 << 14)

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +20,20 @@ from tests.credit.reference_sapo import named
 from tests.worlds import step_table, trajectory
 
 
+def finder_of(names: Sequence[str]) -> NameFinder:
+    """Return what finds names of owner 0; each stands for its position."""
+    return NameFinder((0, name, position) for position, name in enumerate(names))
+
+
+def find(finder: NameFinder, *texts: str, owner: int = 0) -> list[tuple[int, int]]:
+    """Return (text, meaning) of what is named in texts of one owner."""
+    found = finder.find(np.full(len(texts), owner), pa.array(texts, pa.string()))
+    return list(zip(*(part.tolist() for part in found), strict=True))
+
+
 def has(text: str, *names: str) -> list[str]:
     """Return those of some names that a text has."""
-    return [names[i] for i in NameFinder((name, i) for i, name in enumerate(names)).find(text)]
+    return [names[position] for _, position in find(finder_of(names), text)]
 
 
 def test_a_name_is_found_whatever_its_case_and_white_space():
@@ -66,22 +78,45 @@ def test_scripts_without_spaces_need_no_edges():
 
 
 def test_one_name_may_mean_several_entities_and_an_entity_have_several_names():
-    finder = NameFinder([("Georgia", 4), ("georgia", 2), ("Sakartvelo", 4), ("", 7), (" ", 8)])
-    assert finder.find("Georgia or Sakartvelo, not ''") == [2, 4]
-    assert finder.find("Sakartvelo") == [4]
-    assert NameFinder([]).find("anything") == []
+    rows = [("Georgia", 4), ("georgia", 2), ("Sakartvelo", 4), ("", 7), (" ", 8)]
+    finder = NameFinder((0, *row) for row in rows)
+    texts = ("Georgia or Sakartvelo, not ''", "", "Georgian", "Sakartvelo")
+    assert find(finder, *texts) == [(0, 2), (0, 4), (3, 4)]
+    assert find(finder) == []
+
+
+def test_each_owner_has_names_of_its_own():
+    finder = NameFinder([(1, "Ada", 10), (1, "Bob", 11), (3, "Bob", 30), (4, "", 40)])
+    texts = pa.array(["Ada, Bob", "Bob", "Ada, Bob", "Bob", "Bob"])
+    text, meaning = finder.find(np.array([1, 1, 3, 4, 2]), texts)
+    assert (text.tolist(), meaning.tolist()) == ([0, 0, 1, 2], [10, 11, 11, 30])
+    assert find(NameFinder([]), "Ada") == []
+
+
+def test_no_name_goes_over_from_one_text_to_the_next():
+    finder = finder_of(["New York", "日本"])
+    texts = ("New", "York", "new", " york", "日", "本", "日本", "x", "New York")
+    assert find(finder, *texts) == [(6, 1), (8, 0)]
+
+
+def test_a_text_begins_and_ends_a_word_whatever_stands_beside_it():
+    assert find(finder_of(["Ada"]), "é", "Ada", "é", "Ada\u00a0", "_") == [(1, 0), (3, 0)]
 
 
 @given(
-    text=st.text(alphabet="ab _1é .\tB", max_size=30),
+    texts=st.lists(st.text(alphabet="ab _1é .\tB", max_size=30), max_size=3),
     names=st.lists(st.text(alphabet="ab 1éB", min_size=1, max_size=4), max_size=5),
 )
-@example(text="a  b", names=["a b"])
-def test_regular_expressions_find_the_same_names(text: str, names: list[str]):
+@example(texts=["a  b", "", "a"], names=["a b", "b a"])
+def test_regular_expressions_find_the_same_names(texts: list[str], names: list[str]):
     tidy = [name for name in (" ".join(name.split()) for name in names) if name]
-    expected = named(text, {str(i): [name] for i, name in enumerate(tidy)})
-    found = NameFinder((name, i) for i, name in enumerate(tidy)).find(text)
-    assert found == sorted(map(int, expected))
+    of_name = {str(i): [name] for i, name in enumerate(tidy)}
+    expected = {
+        (position, int(name))
+        for position, text in enumerate(texts)
+        for name in named(text, of_name)
+    }
+    assert find(finder_of(tidy), *texts) == sorted(expected)
 
 
 def test_folding_a_folded_text_changes_nothing():
@@ -94,10 +129,10 @@ def test_thousands_of_entities_do_not_slow_a_text_down():
     text = " ".join(f"city-{i}" for i in range(0, 400, 40))
 
     def seconds(count: int) -> float:
-        finder = NameFinder((f"city-{i}", i) for i in range(count))
+        finder = finder_of([f"city-{i}" for i in range(count)])
         start = time.perf_counter()
         for _ in range(200):
-            finder.find(text)
+            find(finder, text)
         return time.perf_counter() - start
 
     assert min(seconds(20_000) for _ in range(3)) < 20 * min(seconds(20) for _ in range(3))
@@ -106,7 +141,7 @@ def test_thousands_of_entities_do_not_slow_a_text_down():
 def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "ahocorasick_rs", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[er\]'"):
-        NameFinder([("a", 0)])
+        NameFinder([(0, "a", 0)])
 
 
 def mentions(graph: ErGraph, *steps: dict[str, object]) -> Mentions:

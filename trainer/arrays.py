@@ -1,0 +1,61 @@
+"""Array types, and columns of lists as flat arrays."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Singles: TypeAlias = NDArray[np.float32]
+Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ragged:
+    """A column of n lists; `lists[row]` is one of them."""
+
+    values: NDArray[Any]
+    """[sum of lengths] the lists, one after the other."""
+    starts: Ints
+    """[n + 1] where each list starts in `values`, and the end of the last."""
+    is_null: Bools
+    """[n] the row has no list."""
+
+    def __getitem__(self, row: int) -> NDArray[Any]:
+        return self.values[self.starts[row] : self.starts[row + 1]]
+
+    @property
+    def lengths(self) -> Ints:
+        """[n] how long each list is; 0 where there is none."""
+        return np.diff(self.starts)
+
+    def count(self, is_counted: Bools) -> Ints:
+        """Return [n] how many values of each list are counted, from a flag for each value."""
+        before = np.concatenate(([0], np.cumsum(is_counted)))
+        return before[self.starts[1:]] - before[self.starts[:-1]]
+
+    def row_of(self, position: int) -> int:
+        """Return the row whose list holds the value at a position."""
+        return int(np.searchsorted(self.starts, position, side="right")) - 1
+
+
+def ragged(column: pa.ChunkedArray, *, null: float) -> Ragged:
+    """Return a list column as flat values.
+
+    Args:
+        column: Lists of numbers.
+        null: Stands for a null inside a list.
+    """
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+    return Ragged(
+        values=pc.fill_null(pc.list_flatten(column), null).to_numpy(),
+        starts=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))),
+        is_null=column.is_null().to_numpy(),
+    )

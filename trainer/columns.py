@@ -1,0 +1,152 @@
+"""What the trainer reads of a row group of steps, as arrays."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from graphcredit.store.errors import SchemaError
+from graphcredit.store.shards import conform, open_parquet, step_columns
+from graphcredit.trainer.arrays import Bools, Floats, Ints, Ragged, Singles, ragged
+
+TOKEN_COLUMNS = ("prompt_ids", "response_ids", "response_logprobs")
+_SAMPLING_COLUMNS = ("temperature", "top_p", "top_k", "policy_version")
+_KEY_COLUMNS = ("trajectory_id", "step_index", "task_id")
+
+UNKNOWN = -1
+"""A version without a number."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TokenColumns:
+    """The tokens of n adjacent steps."""
+
+    prompt: Ragged
+    """Token ids; -1 for a null."""
+    response: Ragged
+    """The same."""
+    logprob: Ragged
+    """float32, NaN for a null."""
+    temperature: Singles
+    """[n] sampling temperature; 1 where it was not logged."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the arrays."""
+        lists = (self.prompt, self.response, self.logprob)
+        per_row = sum(r.starts.nbytes + r.is_null.nbytes for r in lists) + self.temperature.nbytes
+        return per_row + sum(r.values.nbytes for r in lists)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepColumns:
+    """Everything about the n steps of a row group that decides whether and how they are used."""
+
+    path: Path
+    """The step shard."""
+    first_row: int
+    """Row of the shard at which the row group starts."""
+    keys: pa.Table
+    """[n] trajectory_id, step_index and task_id."""
+    tokens: TokenColumns
+    top_p: Floats
+    """[n] 1 where it was not logged."""
+    top_k: Ints
+    """[n] 0 where it was not logged."""
+    version: Ints
+    """[n] number at the end of policy_version; -1 where there is none."""
+    lacks_temperature: Bools
+    """[n] the temperature was not logged."""
+
+    @property
+    def is_without_tokens(self) -> Bools:
+        """[n] none of the token columns has a list."""
+        lists = (self.tokens.prompt, self.tokens.response, self.tokens.logprob)
+        return np.logical_and.reduce([r.is_null for r in lists])
+
+    def where(self, row: int) -> str:
+        """Return file and row, for messages."""
+        return f"{self.path}, row {self.first_row + row}"
+
+
+def read_columns(path: Path) -> Iterator[StepColumns]:
+    """Yield the columns of a step shard, row group by row group.
+
+    Raises:
+        SchemaError: The shard cannot be read, or a column has another type.
+    """
+    with open_parquet(path) as file:
+        first_row = 0
+        for index in range(file.num_row_groups):
+            names = (*_KEY_COLUMNS, *TOKEN_COLUMNS, *_SAMPLING_COLUMNS)
+            table = _read(file, index, names, path)
+            yield _step_columns(path, first_row, table)
+            first_row += table.num_rows
+
+
+def read_tokens(path: Path, row_group: int) -> TokenColumns:
+    """Return the tokens of one row group of a step shard."""
+    with open_parquet(path) as file:
+        return _token_columns(_read(file, row_group, (*TOKEN_COLUMNS, "temperature"), path))
+
+
+def row_group_starts(path: Path) -> Ints:
+    """Return [row groups + 1] the row at which each row group starts, and the number of rows."""
+    with open_parquet(path) as file:
+        metadata = file.metadata
+        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    return np.cumsum([0, *sizes])
+
+
+def version_number(version: str | None) -> int:
+    """Return the number at the end of a policy version, which orders versions; -1 without one."""
+    found = re.search(r"[0-9]+$", version or "")
+    return int(found.group()) if found else UNKNOWN
+
+
+def _read(file: pq.ParquetFile, row_group: int, names: Sequence[str], path: Path) -> pa.Table:
+    present = [name for name in names if name in file.schema_arrow.names]
+    try:
+        table = file.read_row_group(row_group, columns=present)
+    except (pa.ArrowException, OSError) as error:
+        raise SchemaError(
+            f"{path}, row group {row_group} cannot be read: {error}. "
+            "`graphcredit check STORE --quarantine` moves damaged shards aside."
+        ) from error
+    return conform(table, step_columns(names), where=str(path))
+
+
+def _step_columns(path: Path, first_row: int, table: pa.Table) -> StepColumns:
+    return StepColumns(
+        path=path,
+        first_row=first_row,
+        keys=table.select(_KEY_COLUMNS),
+        tokens=_token_columns(table),
+        top_p=pc.fill_null(table["top_p"], 1.0).to_numpy().astype(np.float64),
+        top_k=pc.fill_null(table["top_k"], 0).to_numpy().astype(np.int64),
+        version=_versions(table["policy_version"]),
+        lacks_temperature=table["temperature"].is_null().to_numpy(),
+    )
+
+
+def _token_columns(table: pa.Table) -> TokenColumns:
+    return TokenColumns(
+        prompt=ragged(table["prompt_ids"], null=-1),
+        response=ragged(table["response_ids"], null=-1),
+        logprob=ragged(table["response_logprobs"], null=float("nan")),
+        temperature=pc.fill_null(table["temperature"], 1.0).to_numpy(),
+    )
+
+
+def _versions(column: pa.ChunkedArray) -> Ints:
+    codes = column.combine_chunks().dictionary_encode()
+    numbers = np.array([*map(version_number, codes.dictionary.to_pylist()), UNKNOWN], np.int64)
+    return numbers[pc.fill_null(codes.indices, -1).to_numpy()]

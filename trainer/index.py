@@ -1,0 +1,194 @@
+"""One pass over an iteration: where the steps to train on are, and what their weights need."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.store.errors import InputError
+from graphcredit.store.layout import Shard, Store
+from graphcredit.trainer.advantages import check_credit
+from graphcredit.trainer.arrays import Floats, Ints
+from graphcredit.trainer.faults import refuse_nothing_left, refuse_uncorrected
+from graphcredit.trainer.filters import KEPT, REASONS, Filters
+from graphcredit.trainer.scan import Part, scan
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepIndex:
+    """The n steps that are trained on, in the order of shards and rows."""
+
+    shards: tuple[Shard, ...]
+    """All step shards of the iteration."""
+    shard: Ints
+    """[n] position in `shards`."""
+    row: Ints
+    """[n] row of the shard."""
+    prompt_length: Ints
+    """[n] tokens."""
+    response_length: Ints
+    """[n] tokens."""
+    num_scored: Ints
+    """[n] response tokens with a finite log-probability: those that enter the loss; at least 1."""
+    advantage: Floats
+    """[n] as the loss uses it: whitened and clipped, if that was asked for."""
+    trajectory: Ints
+    """[n] number of the trajectory, 0 and up in order of appearance."""
+    group: Ints
+    """[n] number of the task, likewise."""
+    staleness: Ints
+    """[n] by how many versions the model is newer than the sampler; -1 where unknown."""
+    manifest: str
+    """Hash of the step shards, and of the credit they have in the advantage column."""
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def length(self) -> Ints:
+        """[n] tokens of prompt and response."""
+        return self.prompt_length + self.response_length
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexReport:
+    """What the pass saw."""
+
+    num_steps: int
+    """Rows of the iteration."""
+    num_kept: int
+    """Steps that are trained on."""
+    dropped: Mapping[str, int]
+    """For each of `REASONS`, how many steps it left out."""
+    num_masked_tokens: int
+    """Response tokens of kept steps without a finite log-probability: they have no weight."""
+    num_tokens: int
+    """Tokens of the kept steps."""
+    num_unique_tokens: int
+    """What would be left of them if the steps of a row group shared their beginnings."""
+    largest_token_id: int
+    """Of any step of the iteration."""
+    advantage_mean: float
+    """Over kept steps, as read."""
+    advantage_std: float
+    """Over kept steps, as read."""
+    advantage_zero_share: float
+    """Share of the kept steps whose advantage is 0."""
+    staleness: Mapping[int, int]
+    """Kept steps by version gap; -1 is unknown."""
+    notices: tuple[str, ...]
+    """Oddities that are no reason to stop."""
+
+    @property
+    def dedup_ratio(self) -> float:
+        """How many times fewer tokens there would be if beginnings were shared."""
+        return self.num_tokens / self.num_unique_tokens
+
+
+def read_index(
+    store: Store, run_id: str, iteration: int, *, column: str, filters: Filters
+) -> tuple[StepIndex, IndexReport]:
+    """Find the steps to train on, reading only the columns that decide it, row group by row group.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: The iteration.
+        column: The advantage column.
+        filters: What leaves a step out.
+
+    Returns:
+        The index, and what was seen on the way.
+
+    Raises:
+        InputError: There are no shards; the credit is missing, old or mixed; the steps have a fault
+            that training must not paper over; or no step is left.
+        SchemaError: A shard cannot be read.
+    """
+    filters.check()
+    shards = tuple(store.shards(run_id, iteration))
+    if not shards:
+        raise InputError(
+            f"{store.root} must have step shards of run {run_id!r}, iteration {iteration}: found "
+            f"none. Runs: {', '.join(store.runs()) or 'none'}; see `graphcredit check STORE`"
+        )
+    check_credit(shards, column)
+    parts = list(scan(shards, column, filters))
+    outcomes = sum((part.outcomes for part in parts), np.zeros(KEPT + 1, np.int64))
+    refuse_nothing_left(outcomes)
+    index = _index(shards, column, parts, filters)
+    if not filters.is_corrected:
+        refuse_uncorrected(index.staleness)
+    return index, _report(index, parts, outcomes, filters)
+
+
+def _index(
+    shards: tuple[Shard, ...], column: str, parts: Sequence[Part], filters: Filters
+) -> StepIndex:
+    def joined(name: str) -> Any:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    return StepIndex(
+        shards=shards,
+        shard=joined("shard"),
+        row=joined("row"),
+        prompt_length=joined("prompt_length"),
+        response_length=joined("response_length"),
+        num_scored=joined("num_scored"),
+        advantage=filters.refine(joined("advantage")),
+        trajectory=_codes([part.trajectory for part in parts]),
+        group=_codes([part.task for part in parts]),
+        staleness=joined("staleness"),
+        manifest=_manifest(shards, column, parts),
+    )
+
+
+def _codes(parts: list[pa.DictionaryArray]) -> Ints:
+    unified = pa.chunked_array(parts).unify_dictionaries()
+    return np.concatenate([chunk.indices.to_numpy() for chunk in unified.chunks], dtype=np.int64)
+
+
+def _manifest(shards: Sequence[Shard], column: str, parts: Sequence[Part]) -> str:
+    names = [f"{shard.path.parent.name}/{shard.path.name}" for shard in shards]
+    digest = hashlib.sha256(json.dumps([shards[0].run_id, column, names]).encode())
+    for part in parts:
+        digest.update(part.credit)
+    return digest.hexdigest()
+
+
+def _report(
+    index: StepIndex, parts: Sequence[Part], outcomes: Ints, filters: Filters
+) -> IndexReport:
+    advantage = np.concatenate([part.advantage for part in parts])
+    gaps, counts = np.unique(index.staleness, return_counts=True)
+    return IndexReport(
+        num_steps=int(outcomes.sum()),
+        num_kept=len(index),
+        dropped=dict(zip(REASONS, outcomes.tolist(), strict=False)),
+        num_masked_tokens=int((index.response_length - index.num_scored).sum()),
+        num_tokens=int(index.length.sum()),
+        num_unique_tokens=sum(part.num_unique_tokens for part in parts),
+        largest_token_id=max(part.largest_token_id for part in parts),
+        advantage_mean=float(advantage.mean()),
+        advantage_std=float(advantage.std()),
+        advantage_zero_share=float((advantage == 0).mean()),
+        staleness=dict(zip(gaps.tolist(), counts.tolist(), strict=True)),
+        notices=tuple(_notices(parts, filters)),
+    )
+
+
+def _notices(parts: Sequence[Part], filters: Filters) -> Iterator[str]:
+    num_unknown = sum(part.num_without_version for part in parts)
+    if filters.policy_version is not None and num_unknown:
+        yield (
+            f"{num_unknown:,} steps have no number in policy_version: how old they are is unknown, "
+            "and they are kept"
+        )
+    if num_without := sum(part.num_without_temperature for part in parts):
+        yield f"{num_without:,} steps have no temperature: it is taken to be 1"
+    if num_truncated := sum(part.num_truncated for part in parts):
+        yield f"{num_truncated:,} steps were sampled with top-p or top-k: their ratios are off"

@@ -1,0 +1,171 @@
+"""Which steps go into which optimizer step and micro-batch: decided before the first forward.
+
+A plan depends on the data and the configuration, never on the number of processes. So the state of
+the input is one integer, the optimizer steps done, and the plan's hash says whether that integer
+still means the same.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcredit.trainer.arrays import Floats, Ints
+from graphcredit.trainer.index import StepIndex
+from graphcredit.trainer.packing import cost, pack, spread
+from graphcredit.trainer.weights import Aggregation, step_weights
+
+WINDOW_TOKENS = 1 << 27
+"""Steps are shuffled within windows of this many tokens (half a gigabyte of ids), and the windows
+among each other, so that an iteration beyond memory is read about once per epoch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MicroBatch:
+    """Steps that go through the model at one time."""
+
+    steps: Ints
+    """[k] positions in the index."""
+    weight: Floats
+    """[k] weight of every scored token of each step; all 0 in a dummy, which only keeps a process
+    in step with the others."""
+
+    @property
+    def is_dummy(self) -> bool:
+        """Whether nothing is learnt from it."""
+        return not self.weight.any()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanStatistics:
+    """How well one optimizer step is packed."""
+
+    num_micro_batches: int
+    """Dummies not counted."""
+    num_dummies: int
+    num_tokens: int
+    """Prompt and response tokens, dummies not counted."""
+    fill: float
+    """Share of the micro-batches' token cap that is used."""
+    imbalance: float
+    """By how much the cost of the slowest rank exceeds the mean, as a share of it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """The optimizer steps of a training."""
+
+    index: StepIndex
+    updates: tuple[Ints, ...]
+    """The steps of each optimizer step, ascending, epoch after epoch."""
+    max_tokens: int
+    """Cap of a micro-batch."""
+    aggregation: Aggregation
+    response_length: int
+    """L of dr-grpo."""
+    hash: str
+    """Of everything that decides the result."""
+
+    def micro_batches(self, update: int, world_size: int) -> list[list[MicroBatch]]:
+        """Return the micro-batches of each rank in one optimizer step, the same number for all.
+
+        The micro-batches are the same for any world size; only who has which differs.
+
+        Args:
+            update: Number of the optimizer step.
+            world_size: Number of ranks.
+        """
+        steps = self.updates[update]
+        lengths = self.index.length[steps]
+        weight = step_weights(self.index, steps, self.aggregation, self.response_length)
+        bins = pack(lengths, self.max_tokens)
+        ranks = spread([cost(lengths[items]) for items in bins], world_size)
+        dummy = MicroBatch(steps=steps[[lengths.argmin()]], weight=np.zeros(1))
+        return [
+            [
+                *(MicroBatch(steps=steps[bins[n]], weight=weight[bins[n]]) for n in numbers),
+                *[dummy] * (len(max(ranks, key=len)) - len(numbers)),
+            ]
+            for numbers in ranks
+        ]
+
+    def statistics(self, update: int, world_size: int) -> PlanStatistics:
+        """Return how well an optimizer step is packed."""
+        ranks = self.micro_batches(update, world_size)
+        lengths = self.index.length
+        real = [[m for m in rank if not m.is_dummy] for rank in ranks]
+        costs = np.array([sum(cost(lengths[m.steps]) for m in rank) for rank in real])
+        count = sum(map(len, real))
+        num_tokens = int(lengths[self.updates[update]].sum())
+        return PlanStatistics(
+            num_micro_batches=count,
+            num_dummies=sum(map(len, ranks)) - count,
+            num_tokens=num_tokens,
+            fill=num_tokens / (count * self.max_tokens),
+            imbalance=float(costs.max() / costs.mean() - 1),
+        )
+
+
+def make_plan(
+    index: StepIndex,
+    *,
+    seed: int,
+    epochs: int,
+    batch_size: int,
+    max_tokens: int,
+    aggregation: Aggregation,
+    response_length: int,
+) -> Plan:
+    """Cut each epoch into optimizer steps of nearly equal size, each step of the index in one.
+
+    Args:
+        index: The n steps.
+        seed: Orders them, differently in each epoch.
+        epochs: How often each step is used.
+        batch_size: An epoch has ceil(n / batch_size) optimizer steps.
+        max_tokens: Cap of a micro-batch; no step may be longer.
+        aggregation: What has equal weight.
+        response_length: L of dr-grpo.
+    """
+    num_updates = -(-len(index) // batch_size)
+    updates = tuple(
+        np.sort(part)
+        for epoch in range(epochs)
+        for part in np.array_split(_order(index, seed, epoch), num_updates)
+    )
+    options = [max_tokens, aggregation, response_length]
+    return Plan(
+        index=index,
+        updates=updates,
+        max_tokens=max_tokens,
+        aggregation=aggregation,
+        response_length=response_length,
+        hash=_hash(index, updates, options),
+    )
+
+
+def _order(index: StepIndex, seed: int, epoch: int) -> Ints:
+    random = np.random.default_rng([seed, epoch])
+    window = np.cumsum(index.length) // WINDOW_TOKENS
+    rank_of_window = random.permutation(int(window[-1]) + 1)
+    order = random.permutation(len(index))
+    return order[np.argsort(rank_of_window[window[order]], kind="stable")]
+
+
+def _hash(index: StepIndex, updates: tuple[Ints, ...], options: list[int | str]) -> str:
+    # The order is hashed too: numpy does not promise the same one from the same seed for ever.
+    digest = hashlib.sha256(json.dumps([index.manifest, *options]).encode())
+    kept: list[Ints | Floats] = [
+        index.shard,
+        index.row,
+        index.prompt_length,
+        index.response_length,
+        index.num_scored,
+        index.advantage,
+        index.trajectory,
+        index.group,
+    ]
+    for array in [*kept, np.array([len(u) for u in updates]), *updates]:
+        digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from graphcredit.credit.arrays import starts_of_runs
 from graphcredit.credit.assembly import assemble
 from graphcredit.credit.columns import common_columns, estimator_columns, scatter, to_arrow
+from graphcredit.credit.encoding import encode
 from graphcredit.credit.entities import find_mentions
 from graphcredit.credit.history import RunHistory
 from graphcredit.credit.merging import MergeSettings, open_merger
@@ -69,7 +72,7 @@ def compute(
     histories: dict[str, RunHistory] = {}
     parts: list[tuple[NDArray[np.int64], dict[str, NDArray[np.generic]]]] = []
     for run, rows in _iterations(steps):
-        part = steps.take(rows)
+        part = steps if len(rows) == steps.num_rows else steps.take(rows)
         merger = open_merger(settings)
         if settings.merge == "segments":
             merger.learn(part)
@@ -103,12 +106,11 @@ def _steps(table: pa.Table, chosen: Mapping[str, Assigner], merge: MergeSettings
 
 def _iterations(steps: pa.Table) -> Iterator[tuple[str, NDArray[np.int64]]]:
     """Yield the run and the rows of each iteration, those of a run in ascending order."""
-    keys = pa.table({name: steps[name] for name in _WHOLE}).append_column(
-        "row", pa.array(np.arange(steps.num_rows))
-    )
-    found = keys.group_by(list(_WHOLE)).aggregate([("row", "list")]).to_pylist()
-    for part in sorted(found, key=lambda part: (part["run_id"], part["iteration"])):
-        yield part["run_id"], np.asarray(part["row_list"], np.int64)
+    run, iteration = encode(steps["run_id"]).rank(), steps["iteration"].to_numpy()
+    key = run * (int(iteration.max(initial=0)) + 1) + iteration
+    order = np.argsort(key, kind="stable")
+    for start, stop in pairwise(starts_of_runs(key[order]).tolist()):
+        yield steps["run_id"][order[start]].as_py(), order[start:stop]
 
 
 def _in_order(

@@ -55,6 +55,13 @@ def credit(
     audit: Annotated[
         bool, typer.Option(help="Look for faults of the grouping, as `graphcredit audit`.")
     ] = True,
+    engine: Annotated[
+        str, typer.Option(help="Where to compute: local, or ray (the extra `ray`).")
+    ] = "local",
+    ray_address: Annotated[
+        str | None,
+        typer.Option(help="HOST:PORT of a Ray cluster. [default: RAY_ADDRESS, or a new local one]"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Assign credit to every step of the complete trajectories and write it beside them.
@@ -66,7 +73,12 @@ def credit(
     A log whose observations carry advertisements, counters or changing layout:
 
         graphcredit credit STORE -e graphgpo --merge segments
+
+    On the machines of a Ray cluster that share the store's file system, under the same path:
+
+        graphcredit credit STORE -e graphgpo --engine ray --ray-address 10.0.0.1:6379
     """
+    from graphcredit.credit.engines import open_engine
     from graphcredit.credit.merging import MergeSettings
     from graphcredit.credit.settings import CreditSettings
     from graphcredit.credit.stage import assign_credit
@@ -88,13 +100,18 @@ def credit(
     )
     opened = open_store(store)
     remedy = "each iteration has its new credit or its old one"
-    with interruptible(remedy), progress_bar() as bar:
+    with (
+        interruptible(remedy),
+        open_engine(engine, ray_address) as opened_engine,
+        progress_bar() as bar,
+    ):
         task = bar.add_task("credit", total=None)
         reports = assign_credit(
             opened,
             settings,
             run_id=run,
             iteration=iteration,
+            engine=opened_engine,
             on_progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     _finish(opened)

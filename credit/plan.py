@@ -40,12 +40,17 @@ class Plan:
     shards_of_batch: list[list[int]]
     """The shards that have rows in each batch; an empty shard is in the first."""
 
-    def rows_of(self, shard: int, batch: int) -> Bools | None:
+    def mask_of(self, shard: int, batch: int) -> Bools | None:
         """Return [rows of the shard] which belong to the batch, or None for all of them."""
         if self.batch_of_row is None:
             return None
         wanted = self.batch_of_row[shard] == batch
         return None if wanted.all() else wanted
+
+    def rows_of(self, shard: int, batch: int) -> Ints:
+        """Return [n] the rows of the shard that belong to the batch, ascending."""
+        mask = self.mask_of(shard, batch)
+        return np.arange(self.num_rows[shard]) if mask is None else np.flatnonzero(mask)
 
 
 def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
@@ -117,26 +122,27 @@ def read_batches(
     shards: Sequence[Shard], plan: Plan, columns: Sequence[str]
 ) -> Iterator[list[Piece]]:
     """Yield the pieces of each batch, in the order of the shards; the next batch is read ahead."""
-
-    def read(batch: int) -> list[Piece]:
-        members = plan.shards_of_batch[batch]
-        return [_piece(shards, plan, shard, batch, columns) for shard in members]
-
     with ThreadPoolExecutor(1) as reader:
-        ahead = reader.submit(read, 0)
+        ahead = reader.submit(read_batch, shards, plan, 0, columns)
         for following in range(1, len(plan.shards_of_batch) + 1):
             pieces = ahead.result()
             if following < len(plan.shards_of_batch):
-                ahead = reader.submit(read, following)
+                ahead = reader.submit(read_batch, shards, plan, following, columns)
             yield pieces
 
 
-def _piece(
-    shards: Sequence[Shard], plan: Plan, shard: int, batch: int, columns: Sequence[str]
-) -> Piece:
-    wanted = plan.rows_of(shard, batch)
-    rows = np.arange(plan.num_rows[shard]) if wanted is None else np.flatnonzero(wanted)
-    return Piece(shard=shard, rows=rows, steps=_read(shards[shard], columns, wanted))
+def read_batch(
+    shards: Sequence[Shard], plan: Plan, batch: int, columns: Sequence[str]
+) -> list[Piece]:
+    """Return the pieces of one batch, in the order of the shards."""
+    return [
+        Piece(
+            shard=shard,
+            rows=plan.rows_of(shard, batch),
+            steps=_read(shards[shard], columns, plan.mask_of(shard, batch)),
+        )
+        for shard in plan.shards_of_batch[batch]
+    ]
 
 
 def _read(shard: Shard, names: Sequence[str], wanted: Bools | None) -> pa.Table:

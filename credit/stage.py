@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from graphcredit.credit.engines import LOCAL, Engine
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.merging import open_merger
-from graphcredit.credit.plan import Piece, fingerprint_of, plan_batches, read_batches
+from graphcredit.credit.plan import Plan, fingerprint_of, plan_batches
 from graphcredit.credit.previous import PreviousCredit
 from graphcredit.credit.report import CreditReport, entity_notices
 from graphcredit.credit.settings import CreditSettings
@@ -27,6 +28,7 @@ def assign_credit(
     *,
     run_id: str | None = None,
     iteration: int | None = None,
+    engine: Engine = LOCAL,
     on_progress: Callable[[float, int], None] = lambda done, total: None,
 ) -> dict[tuple[str, int], CreditReport]:
     """Assign credit to every complete trajectory of a store, or of one run or iteration.
@@ -38,6 +40,7 @@ def assign_credit(
         settings: What to compute.
         run_id: Only this run.
         iteration: Only this iteration.
+        engine: Computes the batches; the bytes that are written are the same with any.
         on_progress: Called with the iterations done, as a fraction, and their number.
 
     Returns:
@@ -49,8 +52,11 @@ def assign_credit(
         OptionError: An option is out of its range.
         SchemaError: A shard cannot be read.
         MissingDependencyError: An estimator needs an extra that is not installed.
+        EngineError: The engine cannot finish; iterations that it did not finish are unchanged.
     """
     settings.check()
+    # A worker on another machine has another current directory.
+    store = Store(store.root.absolute())
     shards = store.shards(run_id, iteration)
     if not shards:
         raise InputError(_nothing_found(store, run_id, iteration))
@@ -66,6 +72,7 @@ def assign_credit(
             settings,
             timelines.get(key[0]),
             er_graph,
+            engine,
             lambda share, done=done: on_progress(done + share, len(of_iteration)),
         )
         for done, (key, members) in enumerate(of_iteration.items())
@@ -97,6 +104,7 @@ def _credit_iteration(
     settings: CreditSettings,
     timeline: Timeline | None,
     er_graph: ErGraph | None,
+    engine: Engine,
     on_progress: Callable[[float], None],
 ) -> CreditReport:
     plan = plan_batches(shards, settings.batch_rows)
@@ -107,6 +115,7 @@ def _credit_iteration(
     graph = store.graph_dir(shards[0].run_id, shards[0].iteration)
     work = BatchWork(
         shards=shards,
+        plan=plan,
         previous=previous,
         settings=settings,
         merger=open_merger(settings.merge, store).taught_by(shards, plan),
@@ -114,12 +123,10 @@ def _credit_iteration(
         er_graph=er_graph,
         window=Window.before(store, shards[0].run_id, shards[0].iteration, settings.graph_window),
     )
-    columns = work.columns()
     report = CreditReport(notices=list(previous.notices))
     with CreditWriter(shards, plan.num_rows, configuration) as writer:
-        for number, pieces in enumerate(read_batches(shards, plan, columns)):
-            done = work.credit_batch(number, pieces)
-            _put(writer, pieces, done.columns)
+        for number, done in enumerate(engine.map(work)):
+            _put(writer, plan, number, done.columns)
             writer.append(graph / "edges.parquet", done.edges)
             writer.append(graph / "nodes.parquet", done.nodes)
             report.add(done.report)
@@ -131,13 +138,14 @@ def _credit_iteration(
 
 
 def _put(
-    writer: CreditWriter, pieces: Sequence[Piece], columns: Mapping[str, NDArray[np.generic]]
+    writer: CreditWriter, plan: Plan, batch: int, columns: Mapping[str, NDArray[np.generic]]
 ) -> None:
     start = 0
-    for piece in pieces:
-        stop = start + len(piece.rows)
+    for shard in plan.shards_of_batch[batch]:
+        rows = plan.rows_of(shard, batch)
+        stop = start + len(rows)
         part = {name: values[start:stop] for name, values in columns.items()}
-        writer.put(piece.shard, piece.rows, part)
+        writer.put(shard, rows, part)
         start = stop
 
 

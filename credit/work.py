@@ -13,7 +13,7 @@ from graphcredit.credit.entities import find_mentions
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.graph_tables import edge_schema, edge_table, node_table
 from graphcredit.credit.merging import Merger
-from graphcredit.credit.plan import Piece
+from graphcredit.credit.plan import Piece, Plan
 from graphcredit.credit.previous import PreviousCredit
 from graphcredit.credit.report import CreditReport, report_of
 from graphcredit.credit.settings import CreditSettings
@@ -36,9 +36,10 @@ class CreditedBatch:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BatchWork:
-    """One iteration, ready to be credited batch by batch, in any order."""
+    """One iteration, ready to be credited batch by batch, in any order and by any process."""
 
     shards: Sequence[Shard]
+    plan: Plan
     previous: PreviousCredit
     settings: CreditSettings
     merger: Merger

@@ -1,0 +1,334 @@
+"""The engines: the same bytes from any, whatever happens to the workers."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphcredit.credit.embedding_cache import CachedEmbedder
+from graphcredit.credit.engines import LOCAL, Engine, open_engine
+from graphcredit.credit.history import RunHistory
+from graphcredit.credit.merging import Merger, MergeSettings
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import ESTIMATORS, configure
+from graphcredit.credit.work import BatchWork, CreditedBatch
+from graphcredit.store import Store
+from graphcredit.store.er_graph import merge_er_graph
+from graphcredit.store.errors import EngineError, OptionError, SchemaError
+from tests.cli.test_credit import graphcredit
+from tests.credit.entity_world import entity, er_graph, relations
+from tests.credit.test_embedding import CountingEmbedder
+from tests.worlds import worked_example, write_store
+
+TASKS = [f"t{number}" for number in range(6)]
+GRPO = CreditSettings(estimators=configure(["grpo"]), batch_rows=8)
+"""Each task is a batch of its own."""
+
+
+@pytest.fixture(scope="module")
+def ray_engine() -> Iterator[Engine]:
+    """Return the engine of a cluster of two machines, as far as Ray can tell, with a CPU each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        from ray.cluster_utils import Cluster
+
+        machine: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 100 << 20}
+        cluster = Cluster(initialize_head=True, head_node_args=machine)
+        cluster.add_node(**machine)
+        with open_engine("ray", cluster.address) as engine:
+            yield engine
+        cluster.shutdown()
+
+
+def _two_iterations(root: Path) -> Store:
+    """Write six tasks twice, two to a shard, with what 3SPO and SAPO want to know of them."""
+    for iteration in range(2):
+        shards = [worked_example(TASKS[n]) + worked_example(TASKS[n + 3]) for n in range(3)]
+        store = write_store(root, *shards, iteration=iteration)
+    entities = [e for t in TASKS for e in (entity("A", task_id=t), entity("C", task_id=t))]
+    entities += [entity("B", task_id=t, answers=True) for t in TASKS]
+    related = [relation for t in TASKS for relation in relations("A-B", task_id=t)]
+    merge_er_graph(store, er_graph(entities, related))
+    return store
+
+
+def _written(store: Store) -> dict[str, bytes]:
+    """Return the content of every file that the stage wrote."""
+    made = [path for name in ("credit", "graph", "history") for path in store.root.glob(name)]
+    return {
+        str(path.relative_to(store.root)): path.read_bytes()
+        for folder in made
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize(
+    "merge",
+    [
+        MergeSettings(),
+        MergeSettings(merge="segments", rules=("whitespace",), substitutions=(r"\d=>",)),
+        MergeSettings(merge="embedding", threshold=0.9, guard=False),
+    ],
+    ids=lambda merge: merge.merge,
+)
+def test_a_cluster_writes_the_bytes_that_one_process_writes(
+    tmp_path: Path, ray_engine: Engine, merge: MergeSettings
+):
+    others = [row.name for row in ESTIMATORS if row.name != "rloo"]
+    wanted = replace(GRPO, estimators=configure(others), merge=merge, graph_window=1)
+    written, reports = [], []
+    for name, engine in (("local", LOCAL), ("ray", ray_engine)):
+        store = _two_iterations(tmp_path / name)
+        assign_credit(store, replace(GRPO, estimators=configure(["rloo"])))
+        reports.append(assign_credit(store, wanted, engine=engine))
+        written.append(_written(store))
+    assert written[0] == written[1]
+    assert reports[0] == reports[1]
+    # Three credit shards and two graph tables of each iteration, one history.
+    assert len(written[0]) == 11
+    columns = set(pq.read_schema(store.shards()[0].credit_path).names)
+    assert columns >= {f"{row.name}_advantage" for row in ESTIMATORS}
+
+
+@dataclass(frozen=True)
+class _With:
+    """An engine that changes the work before it begins."""
+
+    engine: Engine
+    change: Callable[[BatchWork], BatchWork]
+
+    def map(self, work: BatchWork) -> Iterator[CreditedBatch]:
+        return self.engine.map(self.change(work))
+
+
+def _merging(engine: Engine, merger: Merger) -> _With:
+    return _With(engine, lambda work: replace(work, merger=merger))
+
+
+class _Recording(Merger):
+    """Leaves a file in a folder for every batch that a worker comes to."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(MergeSettings())
+        folder.mkdir()
+        self.folder = folder
+
+    def nodes(self, steps: Any, table: pa.Table) -> Any:
+        (self.folder / f"{time.monotonic_ns()}-{os.getpid()}").touch()
+        return super().nodes(steps, table)
+
+
+class _Meeting(Merger):
+    """Lets no batch through before two machines have one."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(MergeSettings())
+        folder.mkdir()
+        self.folder = folder
+
+    def nodes(self, steps: Any, table: pa.Table) -> Any:
+        import ray
+
+        (self.folder / ray.get_runtime_context().get_node_id()).touch()
+        _wait_for(2, self.folder)
+        return super().nodes(steps, table)
+
+
+class _Deadly(Merger):
+    """Kills the worker that it is in, so many times in all."""
+
+    def __init__(self, folder: Path, deaths: int) -> None:
+        super().__init__(MergeSettings())
+        folder.mkdir()
+        self.folder, self.deaths = folder, deaths
+
+    def nodes(self, steps: Any, table: pa.Table) -> Any:
+        for number in range(self.deaths):
+            with suppress(FileExistsError):
+                (self.folder / str(number)).touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().nodes(steps, table)
+
+
+def _wait_for(number: int, folder: Path) -> None:
+    deadline = time.monotonic() + 60
+    while len(list(folder.iterdir())) < number:
+        assert time.monotonic() < deadline, f"{folder} should have had {number} files"
+        time.sleep(0.02)
+
+
+def _tasks_apart(root: Path) -> Store:
+    return write_store(root, *map(worked_example, TASKS))
+
+
+def _by_one_process(root: Path) -> dict[str, bytes]:
+    store = _tasks_apart(root)
+    assign_credit(store, GRPO)
+    return _written(store)
+
+
+def test_both_machines_take_part(tmp_path: Path, ray_engine: Engine):
+    store = _tasks_apart(tmp_path / "ray")
+    assign_credit(store, GRPO, engine=_merging(ray_engine, _Meeting(tmp_path / "met")))
+    assert len(list((tmp_path / "met").iterdir())) == 2
+    assert _written(store) == _by_one_process(tmp_path / "local")
+
+
+def test_the_batch_of_a_killed_worker_is_done_again(tmp_path: Path, ray_engine: Engine):
+    store = _tasks_apart(tmp_path / "ray")
+    deadly = _Deadly(tmp_path / "deaths", deaths=2)
+    assign_credit(store, GRPO, engine=_merging(ray_engine, deadly))
+    assert len(list(deadly.folder.iterdir())) == 2
+    assert _written(store) == _by_one_process(tmp_path / "local")
+
+
+def test_a_batch_that_kills_every_worker_ends_the_run_and_changes_nothing(
+    tmp_path: Path, ray_engine: Engine
+):
+    store = write_store(tmp_path / "ray", worked_example())
+    assign_credit(store, GRPO)
+    before = _written(store)
+    deadly = _Deadly(tmp_path / "deaths", deaths=100)
+    with pytest.raises(EngineError, match="one of the 4 workers"):
+        assign_credit(
+            store,
+            replace(GRPO, invalid_action_penalty=1.0),
+            engine=_merging(ray_engine, deadly),
+        )
+    assert len(list(deadly.folder.iterdir())) == 4
+    assert _written(store) == before
+
+
+def test_a_machine_without_the_store_is_named(tmp_path: Path, ray_engine: Engine):
+    def elsewhere(work: BatchWork) -> BatchWork:
+        moved = [replace(s, path=tmp_path / "elsewhere" / s.path.name) for s in work.shards]
+        return replace(work, shards=moved)
+
+    store = _tasks_apart(tmp_path / "s")
+    with pytest.raises(EngineError, match=r"same path: .*elsewhere/w0-000000.parquet is not"):
+        assign_credit(store, GRPO, engine=_With(ray_engine, elsewhere))
+    assert _written(store) == {}
+
+
+def test_a_fault_in_the_store_reads_the_same_from_any_engine(tmp_path: Path, ray_engine: Engine):
+    store = _tasks_apart(tmp_path / "s")
+    path = store.shards()[3].path
+    pq.write_table(pq.read_table(path, partitioning=None).drop_columns("cost"), path)
+    messages = []
+    for engine in (LOCAL, ray_engine):
+        with pytest.raises(SchemaError) as caught:
+            assign_credit(store, GRPO, engine=engine)
+        assert caught.type is SchemaError
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert str(path) in messages[0]
+
+
+def test_no_more_batches_are_under_way_than_two_for_each_cpu(tmp_path: Path, ray_engine: Engine):
+    folder = tmp_path / "begun"
+    begun: list[int] = []
+
+    class Slow:
+        def map(self, work: BatchWork) -> Iterator[CreditedBatch]:
+            results = _merging(ray_engine, _Recording(folder)).map(work)
+            yield next(results)
+            _wait_for(4, folder)
+            time.sleep(0.2)
+            begun.append(len(list(folder.iterdir())))
+            yield from results
+
+    assign_credit(_tasks_apart(tmp_path / "s"), GRPO, engine=Slow())
+    assert begun == [4]
+    assert len(list(folder.iterdir())) == len(TASKS)
+
+
+def test_counts_travel_between_processes():
+    history = RunHistory({"merge": "exact"})
+    names = {"task_id": ["t", "t"], "state": ["A", None], "identity": ["a", None]}
+    counts = {"signature": [7, None], "num_total": [3, 1], "num_success": [1, 1]}
+    history.add(4, "mark", pa.table(names | counts), 3)
+    copy: RunHistory = pickle.loads(pickle.dumps(history))
+    wanted = pa.table({"task_id": ["t", "t", "u"], "state": [None, "A", "A"]})
+    assert [found.tolist() for found in copy.look_up(wanted)] == [[1, 3, 0], [1, 1, 0]]
+    (known,) = copy.known(pa.array(["t"])).to_pylist()
+    assert known == {"task_id": "t", "state": "A", "identity": "a", "signature": 7}
+    assert copy.iterations == {4: "mark"}
+    assert (copy.num_trajectories, copy.merge) == (3, {"merge": "exact"})
+
+
+def test_workers_that_embed_a_text_at_a_time_leave_a_cache_that_reads(tmp_path: Path):
+    store = write_store(tmp_path / "s")
+    embedders = [CountingEmbedder(), CountingEmbedder()]
+    workers = [CachedEmbedder(store, embedder) for embedder in embedders]
+    for worker in workers:
+        worker.embed([])
+    for worker in workers:
+        assert worker.embed(["a", "bb"]).tolist() == [[1, 1], [2, 1]]
+    assert [embedder.asked for embedder in embedders] == [["a", "bb"]] * 2
+    later = CountingEmbedder()
+    assert CachedEmbedder(store, later).embed(["bb", "a"]).tolist() == [[2, 1], [1, 1]]
+    assert later.asked == []
+
+
+def test_the_command_starts_a_cluster_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    local, store = (write_store(tmp_path / name, worked_example()) for name in ("local", "ray"))
+    assign_credit(local, GRPO)
+    monkeypatch.chdir(tmp_path)
+    result = graphcredit("credit", "ray", "-e", "grpo", "--engine", "ray", "--no-audit")
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    assert _written(store) == _written(local)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--engine", "spark"], "--engine must be one of local, ray: got 'spark'"),
+        (["--ray-address", "h:1"], "--ray-address goes with --engine ray"),
+        (["--engine", "ray", "--ray-address", "127.0.0.1:1"], "answer at '127.0.0.1:1'"),
+        (["--engine", "ray", "--ray-address", "nonsense"], "answer at 'nonsense'"),
+    ],
+)
+def test_an_engine_that_is_not_there_exits_with_2(
+    tmp_path: Path, arguments: list[str], message: str
+):
+    store = write_store(tmp_path / "s", worked_example())
+    result = graphcredit("credit", store.root, "-e", "grpo", *arguments)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_engine_that_nobody_has_is_an_option_error():
+    with pytest.raises(OptionError, match="got 'spark'"):
+        open_engine("spark")
+
+
+def test_only_the_ray_engine_needs_ray():
+    code = (
+        "import sys; sys.modules['ray'] = None\n"
+        "from graphcredit.credit.stage import assign_credit\n"
+        "from graphcredit.credit.engines import open_engine\n"
+        "from graphcredit.store.errors import MissingDependencyError\n"
+        "try:\n"
+        "    with open_engine('ray'): pass\n"
+        "except MissingDependencyError as error: print(error)\n"
+    )
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "pip install 'graphcredit[ray]'" in result.stdout

@@ -12,6 +12,7 @@ from graphcredit.cli.demo import demo
 from graphcredit.cli.export import export
 from graphcredit.cli.plain import plain_text
 from graphcredit.cli.sql import sql
+from graphcredit.cli.train import train
 from graphcredit.store.errors import GraphcreditError
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ app.command("credit")(credit)
 app.command("demo")(demo)
 app.command("export")(export)
 app.command("sql")(sql)
+app.command("train")(train)
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ class TrainConfig:
     store: Annotated[Path, "The store."]
     out: Annotated[Path, "Where the new policy, checkpoints and metrics go."]
     model: Annotated[str, "A Hugging Face causal LM: a path, or a name in the local cache."]
-    run_id: Annotated[str | None, "The run whose steps are used; the only one by default."] = None
+    run: Annotated[str | None, "The run whose steps are used; the only one by default."] = None
     iteration: Annotated[int | None, "The iteration; the newest one by default."] = None
 
     # Which steps

@@ -1,0 +1,82 @@
+"""What a training is asked to do: from a file, from flags, checked before anything is read."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from graphcredit.store.errors import OptionError
+from graphcredit.store.options import help_of
+from graphcredit.trainer.config import TrainConfig, read_config
+
+_NEEDED = {"store": "s", "out": "o", "model": "m"}
+
+
+def test_what_is_saved_is_what_was_effective(tmp_path: Path):
+    given = {"learning_rate": 3e-4, "objective_options": {"clip_low": 0.1}, "run": 'a"b'}
+    config = read_config(None, {**_NEEDED, **given, "continue_from": tmp_path})
+    path = tmp_path / "config.toml"
+    path.write_text(config.as_toml(), encoding="utf-8")
+    assert read_config(path, {}) == config
+
+
+def test_what_is_given_wins_over_the_file(tmp_path: Path):
+    path = tmp_path / "c.toml"
+    path.write_text('store = "s"\nmodel = "m"\nepochs = 2\nseed = 5\n', encoding="utf-8")
+    config = read_config(path, {"out": Path("o"), "epochs": 3})
+    assert (config.epochs, config.seed, config.store) == (3, 5, Path("s"))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"epochs": 0}, "train.epochs must be at least 1: got 0"),
+        ({"epochs": True}, "train.epochs must be a int: got True"),
+        ({"seed": None}, "train.seed must be a int: got None"),
+        ({"kl_estimator": "k4"}, "train.kl_estimator must be 'k1' or 'k2' or 'k3': got 'k4'"),
+        ({"learnrate": 1.0}, "train has no option 'learnrate'; its options: store, out, model"),
+        ({"old_logprobs": "behaviour", "correction": "token-mask"}, "correction must be none"),
+        ({"correction_low": 3.0}, "correction_low must not exceed correction_high: got 3 and 2"),
+        ({"reference": "r", "kl_coefficient": 0.0}, "only with kl_coefficient above 0"),
+    ],
+)
+def test_a_wrong_option_is_named_with_what_must_hold(given: dict[str, Any], message: str):
+    with pytest.raises(OptionError, match=message):
+        read_config(None, {**_NEEDED, **given})
+
+
+def test_a_missing_option_is_named():
+    with pytest.raises(OptionError, match="train must be told 'model'"):
+        read_config(None, {"store": "s", "out": "o"})
+
+
+@pytest.mark.parametrize("text", ["epochs = ", "epochs = 'x"])
+def test_a_file_that_is_not_toml_is_named(tmp_path: Path, text: str):
+    path = tmp_path / "broken.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(OptionError, match=r"broken\.toml must be TOML"):
+        read_config(path, _NEEDED)
+
+
+def test_ratios_against_the_sampler_need_no_correction():
+    assert read_config(None, {**_NEEDED, "old_logprobs": "behaviour"}).corrects == "none"
+    assert read_config(None, _NEEDED).corrects == "token-truncate"
+
+
+def test_steps_without_advantage_stay_where_another_loss_wants_them():
+    wanted = read_config(None, {**_NEEDED, "kl_coefficient": 0.01})
+    unwanted = read_config(None, {**_NEEDED, "kl_coefficient": 0.0})
+    assert (wanted.drops_zero_advantage, unwanted.drops_zero_advantage) == (False, True)
+
+
+def test_every_option_is_explained_and_is_a_flag():
+    names = {field.name for field in dataclasses.fields(TrainConfig)}
+    assert help_of(TrainConfig).keys() == names == get_type_hints(TrainConfig).keys()
+    command = [sys.executable, "-m", "graphcredit.cli.main", "train", "--help"]
+    environment = {"COLUMNS": "300", "TERM": "dumb"}
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    flags = {f"--{name.replace('_', '-')}" for name in names - {"store", "objective_options"}}
+    assert {flag for flag in flags if flag in shown.stdout} == flags

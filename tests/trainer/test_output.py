@@ -1,0 +1,46 @@
+"""The output directory: begun, gone on with, or refused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from graphcredit.store.errors import InputError
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.output import open_output
+
+
+def _config(out: Path) -> TrainConfig:
+    return TrainConfig(store=Path("s"), out=out, model="m")
+
+
+def test_the_same_training_is_gone_on_with(tmp_path: Path):
+    config = _config(tmp_path / "out")
+    open_output(config)
+    moved = replace(config, store=Path("elsewhere"), checkpoint_every=3, allow_mismatch=True)
+    assert open_output(moved).result() is None
+
+
+def test_another_training_is_refused_by_the_option_that_differs(tmp_path: Path):
+    config = _config(tmp_path / "out")
+    open_output(config)
+    with pytest.raises(InputError, match=r"learning_rate is 0\.1, was 1e-06"):
+        open_output(replace(config, learning_rate=0.1))
+
+
+def test_a_directory_of_something_else_is_left_alone(tmp_path: Path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("")
+    with pytest.raises(InputError, match=r"has no config\.toml but holds other files"):
+        open_output(_config(tmp_path / "out"))
+
+
+def test_the_result_is_there_once_it_is_written(tmp_path: Path):
+    output = open_output(_config(tmp_path / "out"))
+    output.write_result({"num_updates": 3})
+    assert output.result() == {"num_updates": 3}
+
+
+def test_a_name_that_cannot_be_a_file_of_the_store_is_refused(tmp_path: Path):
+    with pytest.raises(InputError, match="the name of --out"):
+        open_output(_config(tmp_path / "two words"))

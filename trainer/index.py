@@ -68,8 +68,9 @@ class IndexReport:
     """Response tokens of kept steps without a finite log-probability: they have no weight."""
     num_tokens: int
     """Tokens of the kept steps."""
-    num_unique_tokens: int
-    """What would be left of them if the steps of a row group shared their beginnings."""
+    dedup_ratio: float
+    """How many times fewer tokens there would be if the steps of a row group shared their
+    beginnings; from a sample of each row group."""
     largest_token_id: int
     """Of any step of the iteration."""
     advantage_mean: float
@@ -82,11 +83,6 @@ class IndexReport:
     """Kept steps by version gap; -1 is unknown."""
     notices: tuple[str, ...]
     """Oddities that are no reason to stop."""
-
-    @property
-    def dedup_ratio(self) -> float:
-        """How many times fewer tokens there would be if beginnings were shared."""
-        return self.num_tokens / self.num_unique_tokens
 
 
 def read_index(
@@ -171,7 +167,7 @@ def _report(
         dropped=dict(zip(REASONS, outcomes.tolist(), strict=False)),
         num_masked_tokens=int((index.response_length - index.num_scored).sum()),
         num_tokens=int(index.length.sum()),
-        num_unique_tokens=sum(part.num_unique_tokens for part in parts),
+        dedup_ratio=float(np.divide(*np.sum([part.sampled_prefixes for part in parts], axis=0))),
         largest_token_id=max(part.largest_token_id for part in parts),
         advantage_mean=float(advantage.mean()),
         advantage_std=float(advantage.std()),

@@ -13,7 +13,7 @@ from graphcredit.trainer.arrays import Floats, Ints
 from graphcredit.trainer.columns import UNKNOWN, StepColumns, read_columns
 from graphcredit.trainer.faults import is_truncated, refuse_faults, refuse_newer
 from graphcredit.trainer.filters import KEPT, Filters
-from graphcredit.trainer.prefixes import count_unique
+from graphcredit.trainer.prefixes import sample_prefixes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,8 +34,8 @@ class Part:
     """[k] task_id."""
     outcomes: Ints
     """[KEPT + 1] rows by outcome."""
-    num_unique_tokens: int
-    """Of the kept steps, if they shared their beginnings."""
+    sampled_prefixes: tuple[int, int]
+    """Tokens of some kept steps, and what is left of them if they share their beginnings."""
     largest_token_id: int
     """Of all rows; -1 if there is none."""
     num_without_version: int
@@ -81,7 +81,7 @@ def _part(shard: int, columns: StepColumns, credit: CreditRows, filters: Filters
         trajectory=_encoded(columns.keys["trajectory_id"], kept),
         task=_encoded(columns.keys["task_id"], kept),
         outcomes=np.bincount(outcome, minlength=KEPT + 1),
-        num_unique_tokens=count_unique(tokens.prompt, tokens.response, kept),
+        sampled_prefixes=sample_prefixes(tokens.prompt, tokens.response, kept),
         largest_token_id=max(
             int(ids.values.max(initial=-1)) for ids in (tokens.prompt, tokens.response)
         ),

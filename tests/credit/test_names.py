@@ -1,0 +1,275 @@
+"""A state keeps its name over the iterations of a run, whatever its texts look like."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphcredit.credit.alike import Similar, same_text
+from graphcredit.credit.greedy import Vectors
+from graphcredit.credit.guard import UNKNOWN
+from graphcredit.credit.identity import NAME_SCHEMA, Identities, Looks, recognise
+from graphcredit.credit.merging import MergeSettings
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store
+from tests.worlds import trajectory, write_store
+
+Rows = list[dict[str, Any]]
+Disturb = Callable[[str, random.Random], str]
+
+LOOKS = {
+    "A": "Great hall\nA chandelier hangs from the ceiling.\nA staircase leads up.",
+    "B": "Upper landing\nPortraits line the wall.\nA locked oak door is ahead.",
+    "C": "Wine cellar\nBarrels stand in rows.\nSomething drips in the dark.",
+    "D": "Rose garden\nA gardener trims the hedge.\nThe gate is open.",
+    "won": "Treasury\nGold everywhere.",
+}
+ACTIONS = {"A": ["up", "down"], "B": ["back", "down"], "C": ["out", "back"], "D": ["back"]}
+
+
+def _advertised(text: str, rng: random.Random) -> str:
+    lines = text.splitlines()
+    for _ in range(rng.randrange(3)):
+        offer = f"Buy {rng.randrange(10**6)} shoes for {rng.randrange(10**6)} coins!"
+        lines.insert(rng.randrange(len(lines) + 1), offer)
+    return "\n".join(lines)
+
+
+def _shouted(text: str, rng: random.Random) -> str:
+    return "  ".join(rng.choice((word, word.upper())) for word in text.split(" "))
+
+
+def _numbered(text: str, rng: random.Random) -> str:
+    return f"{text} #{rng.randrange(10**4)}"
+
+
+MERGES: dict[str, tuple[MergeSettings, Disturb]] = {
+    "rules": (MergeSettings(rules=("casefold", "whitespace")), _shouted),
+    "segments": (MergeSettings(merge="segments"), _advertised),
+    "embedding": (MergeSettings(merge="embedding", threshold=0.8), _numbered),
+}
+every_merge = pytest.mark.parametrize("kind", MERGES)
+
+
+def _played(task: str, iteration: int) -> Rows:
+    """Return a group of four; the later iterations come to the garden and to more successes."""
+    paths = {
+        "w": ("A up B down C out won", True),
+        "x": ("A up B back A down C out D" if iteration else "A up B back A", False),
+        "y": ("A down C out won", True) if iteration == 2 else ("A down C back A", False),
+        "z": ("A up B down C back A", False),
+    }
+    return [
+        step | {"admissible_actions": ACTIONS[step["state"]]}
+        for name, (path, success) in paths.items()
+        for step in trajectory(name, path, task_id=task, success=success)
+    ]
+
+
+def _iterations() -> list[Rows]:
+    return [[*_played("t0", number), *_played("t1", number)] for number in range(3)]
+
+
+def _seen(rows: Rows, disturb: Disturb, rng: random.Random) -> Rows:
+    """Return the steps with a text of its own for each look at a state."""
+    text, seen = "", Rows()
+    for row in rows:
+        before = text if row["step_index"] else disturb(LOOKS[row["state"]], rng)
+        text = disturb(LOOKS[row["next_state"]], rng)
+        seen.append(row | {"state": before, "next_state": text})
+    return seen
+
+
+def _noisy(disturb: Disturb, seed: int = 0) -> list[Rows]:
+    rng = random.Random(seed)
+    return [_seen(rows, disturb, rng) for rows in _iterations()]
+
+
+def _write(root: Path, iterations: list[Rows]) -> Store:
+    for number, rows in enumerate(iterations):
+        store = write_store(root, rows, iteration=number)
+    return store
+
+
+def _credit(store: Store, merge: MergeSettings, iteration: int | None = None) -> Store:
+    settings = CreditSettings(estimators=configure(["spo3"]), merge=merge)
+    assign_credit(store, settings, iteration=iteration)
+    return store
+
+
+def _history(store: Store) -> Rows:
+    return pq.ParquetFile(store.history_path("r0")).read().to_pylist()
+
+
+def _letter(text: str | None) -> str | None:
+    """Return which state a text shows, by the words that only its looks have."""
+    words = {"A": "hall", "B": "landing", "C": "cellar", "D": "garden"}
+    return text and next(name for name, word in words.items() if word in text.casefold())
+
+
+def _counts(store: Store) -> dict[tuple[str, str | None], tuple[int, int]]:
+    rows = _history(store)
+    counts = {
+        (row["task_id"], _letter(row["state"])): (row["num_total"], row["num_success"])
+        for row in rows
+    }
+    assert len(counts) == len(rows), "each state must have one name"
+    return counts
+
+
+def _advantages(store: Store) -> list[float]:
+    tables = [pq.ParquetFile(shard.credit_path).read() for shard in store.shards()]
+    return [value for table in tables for value in table["spo3_advantage"].to_pylist()]
+
+
+@every_merge
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_changes_neither_counts_nor_advantages(tmp_path: Path, kind: str, seed: int):
+    merge, disturb = MERGES[kind]
+    clean = _credit(_write(tmp_path / "clean", _noisy(lambda text, rng: text)), MergeSettings())
+    noisy = _credit(_write(tmp_path / "noisy", _noisy(disturb, seed)), merge)
+    assert _counts(noisy) == _counts(clean)
+    assert _advantages(noisy) == pytest.approx(_advantages(clean), abs=1e-6)
+    # w passes B and x does, z too: 3 of 4 in each of three iterations; w alone succeeds.
+    assert _counts(noisy)["t0", "B"] == (9, 3)
+
+
+@every_merge
+def test_iterations_one_by_one_and_at_once_give_the_same(tmp_path: Path, kind: str):
+    merge, disturb = MERGES[kind]
+    iterations = _noisy(disturb)
+    at_once = _credit(_write(tmp_path / "at-once", iterations), merge)
+    for number, rows in enumerate(iterations):
+        store = write_store(tmp_path / "one-by-one", rows, iteration=number)
+        _credit(store, merge, number)
+    assert _advantages(store) == _advantages(at_once)
+    assert store.history_path("r0").read_bytes() == at_once.history_path("r0").read_bytes()
+
+
+@every_merge
+def test_an_iteration_that_comes_late_is_counted_in_its_place(tmp_path: Path, kind: str):
+    merge, disturb = MERGES[kind]
+    iterations = _noisy(disturb)
+    in_order = _credit(_write(tmp_path / "in-order", iterations), merge)
+    for number in (0, 2, 1):
+        store = write_store(tmp_path / "late", iterations[number], iteration=number)
+        _credit(store, merge)
+    assert _history(store) == _history(in_order)
+    assert _advantages(store) == _advantages(in_order)
+
+
+@every_merge
+def test_an_iteration_credited_again_changes_nothing(tmp_path: Path, kind: str):
+    merge, disturb = MERGES[kind]
+    store = _credit(_write(tmp_path / "s", _noisy(disturb)), merge)
+    history, advantages = store.history_path("r0").read_bytes(), _advantages(store)
+    _credit(store, merge, 1)
+    assert store.history_path("r0").read_bytes() == history
+    assert _advantages(store) == advantages
+
+
+def test_a_name_is_the_first_text_and_what_it_is_recognised_by_has_no_noise(tmp_path: Path):
+    iterations = _noisy(_advertised)
+    store = _credit(_write(tmp_path / "s", iterations), MergeSettings(merge="segments"))
+    rows = {(row["task_id"], _letter(row["state"])): row for row in _history(store)}
+    assert rows["t0", "A"]["state"] == iterations[0][0]["state"]
+    assert rows["t0", "A"]["identity"] == (
+        "a chandelier hangs from the ceiling | a staircase leads up | great hall"
+    )
+    assert rows["t0", "A"]["signature"] == rows["t1", "A"]["signature"]
+    goal = rows["t0", None]
+    assert (goal["identity"], goal["signature"], goal["num_total"]) == (None, None, 4)
+
+
+def test_without_a_merge_the_text_is_all(tmp_path: Path):
+    store = _credit(_write(tmp_path / "s", _iterations()), MergeSettings())
+    rows = _history(store)
+    assert {row["state"] for row in rows} == {"A", "B", "C", "D", None}
+    assert {(row["identity"], row["signature"]) for row in rows} == {(None, None)}
+
+
+def test_the_guard_holds_between_iterations_too(tmp_path: Path):
+    rules = MergeSettings(rules=("casefold",))
+    texts = ("Hall", "hall", "HALL")
+    lists = (["open"], ["close"], ["open"])
+    iterations = [
+        [step | {"admissible_actions": actions} for step in trajectory("x", [text, "a", "end"])]
+        for text, actions in zip(texts, lists, strict=True)
+    ]
+    counts = {
+        row["state"]: row["num_total"]
+        for row in _history(_credit(_write(tmp_path / "s", iterations), rules))
+    }
+    assert counts == {"Hall": 2, "hall": 1, "end": 3}
+
+
+def test_a_state_first_seen_at_the_end_takes_the_actions_it_is_seen_with_next(tmp_path: Path):
+    rules = MergeSettings(rules=("casefold",))
+    steps = [("start", "Hall"), ("hall", "x"), ("HALL", "y")]
+    lists = (["go"], ["open"], ["close"])
+    iterations = [
+        [step | {"admissible_actions": actions} for step in trajectory("x", [before, "a", after])]
+        for (before, after), actions in zip(steps, lists, strict=True)
+    ]
+    counts = {
+        row["state"]: row["num_total"]
+        for row in _history(_credit(_write(tmp_path / "s", iterations), rules))
+    }
+    assert counts == {"start": 1, "Hall": 2, "x": 1, "HALL": 1, "y": 1}
+
+
+def _known(*names: str, signature: int | None = None) -> pa.Table:
+    columns = [["t"] * len(names), names, names, [signature] * len(names)]
+    return pa.table(
+        [pa.array(c, f.type) for c, f in zip(columns, NAME_SCHEMA, strict=True)], schema=NAME_SCHEMA
+    )
+
+
+def _recognised(known: pa.Table, texts: list[str], **options: Any) -> list[int]:
+    found = Identities(
+        texts=texts,
+        signature=options.get("signature", np.full(len(texts), UNKNOWN)),
+        alike=options.get("alike", same_text),
+    )
+    names = pa.array(options.get("names", texts), pa.string())
+    tasks = pa.array(["t"] * len(texts))
+    group = np.zeros(len(texts), np.int64)
+    return recognise(known, found, group=group, task_ids=tasks, first_texts=names).tolist()
+
+
+class _OnAnArc:
+    """Makes a unit vector of a text that is a number of degrees."""
+
+    def embed(self, texts: list[str]) -> Vectors:
+        radians = np.deg2rad(np.array([float(text) for text in texts]))
+        return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
+
+
+def test_of_several_known_states_the_most_similar_one_is_recognised():
+    # At least 0.9 is at most 25.8°.
+    similar = Similar(embedder=_OnAnArc(), threshold=0.9)
+    found = _recognised(_known("0", "40", "90"), ["25", "15", "66", "120"], alike=similar)
+    assert found == [1, 0, 2, -1]
+
+
+def test_a_known_name_is_recognised_whatever_is_left_of_its_text():
+    known = _known("hall, offer 1", signature=7)
+    own = np.array([9])
+    assert _recognised(known, ["hall"], names=["hall, offer 1"], signature=own) == [0]
+    assert _recognised(known, ["hall"], names=["hall, offer 2"], signature=own) == [-1]
+
+
+def test_a_goal_is_nobody():
+    assert _recognised(_known("hall"), ["hall", "hall"], names=["hall", None]) == [0, -1]
+
+
+def test_states_of_two_groups_are_never_one():
+    looks = Looks(group=np.array([0, 1, 0]), texts=["a", "a", "a"], signature=np.full(3, UNKNOWN))
+    assert same_text(looks).tolist() == [0, 1, 0]

@@ -18,7 +18,7 @@ from graphcredit.credit.merging import MergeSettings
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
-from graphcredit.store import Store
+from graphcredit.store import Store, create_store, open_store
 from tests.worlds import trajectory, write_store
 
 Rows = list[dict[str, Any]]
@@ -94,8 +94,8 @@ def _noisy(disturb: Disturb, seed: int = 0) -> list[Rows]:
 
 def _write(root: Path, iterations: list[Rows]) -> Store:
     for number, rows in enumerate(iterations):
-        store = write_store(root, rows, iteration=number)
-    return store
+        write_store(root, rows, iteration=number)
+    return open_store(root)
 
 
 def _credit(store: Store, merge: MergeSettings, iteration: int | None = None) -> Store:
@@ -146,8 +146,9 @@ def test_iterations_one_by_one_and_at_once_give_the_same(tmp_path: Path, kind: s
     merge, disturb = MERGES[kind]
     iterations = _noisy(disturb)
     at_once = _credit(_write(tmp_path / "at-once", iterations), merge)
+    store = create_store(tmp_path / "one-by-one")
     for number, rows in enumerate(iterations):
-        store = write_store(tmp_path / "one-by-one", rows, iteration=number)
+        write_store(store.root, rows, iteration=number)
         _credit(store, merge, number)
     assert _advantages(store) == _advantages(at_once)
     assert store.history_path("r0").read_bytes() == at_once.history_path("r0").read_bytes()
@@ -158,8 +159,9 @@ def test_an_iteration_that_comes_late_is_counted_in_its_place(tmp_path: Path, ki
     merge, disturb = MERGES[kind]
     iterations = _noisy(disturb)
     in_order = _credit(_write(tmp_path / "in-order", iterations), merge)
+    store = create_store(tmp_path / "late")
     for number in (0, 2, 1):
-        store = write_store(tmp_path / "late", iterations[number], iteration=number)
+        write_store(store.root, iterations[number], iteration=number)
         _credit(store, merge)
     assert _history(store) == _history(in_order)
     assert _advantages(store) == _advantages(in_order)

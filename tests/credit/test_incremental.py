@@ -1,0 +1,94 @@
+"""Crediting the newest iteration of a long run reads none of the old ones."""
+
+from pathlib import Path
+from shutil import copytree
+
+import pyarrow.parquet as pq
+import pytest
+
+from graphcredit.credit.merging import MergeSettings
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store, create_store, open_store
+from tests.worlds import worked_example, write_store
+
+LAST = 59
+
+
+def _long_run(root: Path, first: int = 0) -> Store:
+    store = create_store(root)
+    for number in range(first, LAST + 1):
+        write_store(root, worked_example(), iteration=number)
+    return store
+
+
+def _credit(store: Store, merge: str, iteration: int | None = None) -> None:
+    settings = CreditSettings(
+        estimators=configure(["graphgpo", "spo3"]), merge=MergeSettings(merge=merge)
+    )
+    assign_credit(store, settings, iteration=iteration)
+
+
+def _damage(store: Store, *, before: int) -> None:
+    """Leave zeros where the old step shards were, and rubbish where their credit was."""
+    for shard in store.shards():
+        if shard.iteration < before:
+            shard.path.write_bytes(b"\0" * shard.path.stat().st_size)
+            if shard.credit_path.exists():
+                shard.credit_path.write_bytes(b"\0")
+
+
+def _last_credit(store: Store) -> list[dict[str, object]]:
+    (shard,) = store.shards("r0", LAST)
+    return pq.ParquetFile(shard.credit_path).read().to_pylist()
+
+
+@pytest.mark.parametrize(("merge", "first"), [("exact", 0), ("segments", LAST - 5)])
+def test_the_newest_iteration_is_credited_without_a_look_at_old_shards(
+    tmp_path: Path, merge: str, first: int
+):
+    store = _long_run(tmp_path / "s", first)
+    (newest,) = store.shards("r0", LAST)
+    steps = newest.path.read_bytes()
+    newest.path.unlink()
+    _credit(store, merge)
+    newest.path.write_bytes(steps)
+    damaged = open_store(copytree(store.root, tmp_path / "damaged"))
+    _damage(damaged, before=LAST)
+    _credit(store, merge, LAST)
+    _credit(damaged, merge, LAST)
+    assert _last_credit(damaged) == _last_credit(store)
+    history = store.history_path("r0").read_bytes()
+    assert damaged.history_path("r0").read_bytes() == history
+    counts = pq.ParquetFile(store.history_path("r0")).read(["state", "num_total"]).to_pylist()
+    # Three trajectories of each iteration pass A.
+    assert {"state": "A", "num_total": 3 * (LAST + 1 - first)} in counts
+
+
+def test_estimators_without_a_history_need_no_old_shard_at_all(tmp_path: Path):
+    store = _long_run(tmp_path / "s")
+    _damage(store, before=LAST)
+    assign_credit(store, CreditSettings(estimators=configure(["graphgpo"])), iteration=LAST)
+    advantages = [row["graphgpo_advantage"] for row in _last_credit(store)]
+    assert advantages[:2] == pytest.approx([0.3692, 1.1547], abs=5e-5)
+
+
+def test_a_window_opens_its_own_iterations_and_no_older_ones(tmp_path: Path):
+    store = _long_run(tmp_path / "s")
+    _damage(store, before=LAST - 2)
+    settings = CreditSettings(estimators=configure(["graphgpo"]), graph_window=2)
+    assign_credit(store, settings, iteration=LAST)
+    assert {row["goal_distance"] for row in _last_credit(store)} == {1, 2, 3}
+
+
+def test_shards_of_one_iteration_are_listed_without_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = _long_run(tmp_path / "s")
+    listed: list[str] = []
+    glob = Path.glob
+    monkeypatch.setattr(Path, "glob", lambda p, pattern: listed.append(p.name) or glob(p, pattern))
+    (shard,) = store.shards("r0", LAST)
+    assert shard.iteration == LAST
+    assert listed == [f"iteration={LAST:06d}"]

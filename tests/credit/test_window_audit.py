@@ -1,0 +1,79 @@
+"""The audit of credit whose distances go back to earlier iterations."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from graphcredit.credit.audit import AuditReport, audit
+from graphcredit.credit.audits import copies, grouping, outcomes
+from graphcredit.credit.audits.check import Severity
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import ESTIMATORS, configure
+from graphcredit.store import Store
+from tests.credit.audit_worlds import Row, rollout, sound_group, win
+from tests.worlds import write_store
+
+ALL = [row.name for row in ESTIMATORS if row.name != "sapo"]
+NEVER_LOOK_AT_GRAPHS = ("grpo", "rloo", "gigpo", "hgpo", "spo3")
+ABOUT_GROUPS = {check.name for module in (grouping, copies, outcomes) for check in module.CHECKS}
+
+
+def _two_iterations(root: Path, second: list[Row], window: int) -> Store:
+    """Write two sound groups, then `second`, and credit all of it."""
+    write_store(root, [*sound_group("t0"), *sound_group("t1")], iteration=0)
+    store = write_store(root, second, iteration=1)
+    assign_credit(store, CreditSettings(estimators=configure(ALL), graph_window=window))
+    return store
+
+
+def _about_groups(report: AuditReport) -> list[dict[str, Any]]:
+    found = report.as_json()["findings"]
+    return [finding for finding in found if finding["check"] in ABOUT_GROUPS]
+
+
+def _faulty() -> list[Row]:
+    """Return a dead group, a group of one, one of unequal size, and one that came to new states."""
+    return [
+        *(step for name in "abcd" for step in rollout(name, f"S {name} S wait S")),
+        *win("a", task="t1"),
+        *win("a", "S left N right M win G", task="t2"),
+        *rollout("b", "S left N", task="t2"),
+    ]
+
+
+@pytest.mark.parametrize("second", [_faulty(), [*sound_group("t0"), *sound_group("t1")]])
+def test_a_window_changes_nothing_that_the_audit_says_of_groups(tmp_path: Path, second: list[Row]):
+    alone = audit(_two_iterations(tmp_path / "alone", second, 0))
+    wide = audit(_two_iterations(tmp_path / "wide", second, 1))
+    assert _about_groups(wide) == _about_groups(alone)
+    assert wide.skipped == alone.skipped
+    assert wide.count(Severity.ERROR) == alone.count(Severity.ERROR) == 0
+
+
+def test_the_faulty_iteration_has_findings_to_compare(tmp_path: Path):
+    found = _about_groups(audit(_two_iterations(tmp_path / "s", _faulty(), 1)))
+    names = {finding["check"] for finding in found if finding["places"][0]["iteration"] == 1}
+    assert {"singleton_groups", "degenerate_groups", "unequal_group_sizes"} <= names
+
+
+def _credit(store: Store) -> list[dict[str, Any]]:
+    (shard,) = store.shards(iteration=1)
+    return pq.ParquetFile(shard.credit_path).read().to_pylist()
+
+
+def test_a_window_reaches_the_estimators_that_look_at_the_graph_and_no_others(tmp_path: Path):
+    alone = _credit(_two_iterations(tmp_path / "alone", _faulty(), 0))
+    wide = _credit(_two_iterations(tmp_path / "wide", _faulty(), 1))
+    changed = {
+        name
+        for mine, other in zip(alone, wide, strict=True)
+        for name in mine
+        if name.endswith("_advantage") and mine[name] != other[name]
+    }
+    assert not {name for name in changed if name.startswith(NEVER_LOOK_AT_GRAPHS)}
+    # All four stay at S, but the window knows how many steps a win from S takes.
+    assert [row["goal_distance"] for row in alone[:8]] == [None] * 8
+    assert [row["goal_distance"] for row in wide[:8]] == [2] * 8

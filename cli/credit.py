@@ -60,7 +60,7 @@ def credit(
     ] = "local",
     ray_address: Annotated[
         str | None,
-        typer.Option(help="HOST:PORT of a Ray cluster. [default: RAY_ADDRESS, or a new local one]"),
+        typer.Option(help="HOST:PORT of a Ray cluster; else RAY_ADDRESS, or a new local one."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,38 @@ def atomic_path(path: Path) -> Generator[Path]:
         temporary.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+
+
+@contextmanager
+def atomic_directory(path: Path) -> Generator[Path]:
+    """Yield a new directory beside `path`; on success it is synced and takes that name.
+
+    A directory that has the name is removed first: a reader finds the old one, none, or the new
+    one, always whole. If the process is killed, `*.tmp` directories are left behind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
+    temporary.mkdir()
+    try:
+        yield temporary
+        for folder, _, names in os.walk(temporary):
+            for name in names:
+                sync_file(Path(folder, name))
+            sync_directory(Path(folder))
+        remove_directory(path)
+        os.replace(temporary, path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    sync_directory(path.parent)
+
+
+def remove_directory(path: Path) -> None:
+    """Remove a directory, if it is there, so that no reader finds a part of it under its name."""
+    if path.exists():
+        aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
+        os.replace(path, aside)
+        shutil.rmtree(aside)
 
 
 def write_table(table: pa.Table, path: Path) -> None:

@@ -8,6 +8,7 @@
     │   ├── OptionError           an option of a command or an estimator is unknown or out of range
     │   └── QueryRefusedError     a SQL statement is not allowed, or exceeded its limits
     ├── RecorderError             a recorder cannot start or go on; what it acknowledged is kept
+    ├── TrainingError             training cannot go on; its last checkpoint is kept
     ├── EngineError               batches cannot be computed where they were to be
     └── MissingDependencyError    an optional extra is needed; the message says how to install it
 
@@ -49,6 +50,10 @@ class RecorderError(GraphcreditError):
 
 class EngineError(GraphcreditError):
     """An engine cannot start or finish; what it was to write is as it was before."""
+
+
+class TrainingError(GraphcreditError):
+    """Training cannot go on; its last checkpoint is kept."""
 
 
 class MissingDependencyError(GraphcreditError, ImportError):

@@ -45,8 +45,11 @@ def tiny_model(kind: str = "qwen2", *, seed: int = 0, **settings: Any) -> Any:
         return AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
 
 
-def tiny_tokenizer(num_tokens: int = NUM_TOKENS) -> PreTrainedTokenizerFast:
-    """Return a tokenizer of the words `w3` … whose ids are their numbers."""
+def tiny_tokenizer(num_tokens: int = NUM_TOKENS - 5) -> PreTrainedTokenizerFast:
+    """Return a tokenizer of the words `w3` … whose ids are their numbers.
+
+    It leaves rows of the embedding unused, as real ones do.
+    """
     words = {"<pad>": 0, "<bos>": 1, "<eos>": 2, **{f"w{i}": i for i in range(3, num_tokens)}}
     tokenizer = Tokenizer(WordLevel(words, unk_token="<pad>"))
     tokenizer.pre_tokenizer = Whitespace()

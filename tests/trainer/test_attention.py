@@ -1,0 +1,138 @@
+"""Attention within samples, against a softmax written out over the whole packed sequence."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from graphcredit.store.errors import InputError
+from graphcredit.trainer.attention import PACKED_ATTENTION, packed_attention, register_attention
+from tests.trainer.models import tiny_model
+
+LENGTHS = [7, 1, 12, 4]
+BOUNDS = torch.tensor([0, *LENGTHS]).cumsum(0).to(torch.int32)
+
+
+def _heads(num_heads: int, dim: int = 8, *, seed: int = 0, length: int = sum(LENGTHS)) -> Tensor:
+    return torch.randn(
+        1, num_heads, length, dim, generator=torch.Generator().manual_seed(seed)
+    ).requires_grad_()
+
+
+def _written_out(
+    query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scale: float, window: int | None
+) -> Tensor:
+    """Return attention by its definition: token i sees j of its own sample, i - window < j <= i."""
+    length = query.shape[2]
+    sample = torch.repeat_interleave(torch.arange(len(bounds) - 1), bounds.diff().long())
+    distance = torch.arange(length)[:, None] - torch.arange(length)[None]
+    sees = (sample[:, None] == sample[None]) & (distance >= 0) & (distance < (window or length))
+    key, value = (x.repeat_interleave(query.shape[1] // x.shape[1], dim=1) for x in (key, value))
+    scores = (query @ key.mT * scale).masked_fill(~sees, -torch.inf)
+    return (scores.softmax(-1) @ value).transpose(1, 2)
+
+
+@pytest.mark.parametrize("num_kv_heads", [4, 2, 1])
+@pytest.mark.parametrize("window", [None, 1, 3, 12, 100])
+def test_values_and_gradients_are_those_of_the_definition(num_kv_heads: int, window: int | None):
+    parts = _heads(4), _heads(num_kv_heads, seed=1), _heads(num_kv_heads, 6, seed=2)
+    found, weights = packed_attention(
+        nn.Identity(),
+        *parts,
+        None,
+        scaling=0.3,
+        sliding_window=window,
+        cu_seq_lens_q=BOUNDS,
+        max_length_q=12,
+    )
+    expected = _written_out(*parts, BOUNDS, 0.3, window)
+    assert weights is None
+    assert found.is_contiguous()
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
+    direction = torch.randn(expected.shape, generator=torch.Generator().manual_seed(3))
+    for ours, theirs in zip(
+        torch.autograd.grad((found * direction).sum(), parts),
+        torch.autograd.grad((expected * direction).sum(), parts),
+        strict=True,
+    ):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ({"softcap": 50.0}, "soft-capped scores"),
+        ({"s_aux": torch.zeros(4)}, "attention sinks"),
+        ({"position_bias": torch.zeros(4)}, "position bias"),
+        ({"dropout": 0.1}, "dropout"),
+    ],
+)
+def test_what_packing_cannot_give_is_refused(asked: dict[str, object], named: str):
+    with pytest.raises(InputError, match=named):
+        packed_attention(
+            nn.Identity(),
+            *[_heads(4)] * 3,
+            None,
+            cu_seq_lens_q=BOUNDS,
+            max_length_q=12,
+            **asked,
+        )
+
+
+def test_attention_in_both_directions_is_refused():
+    encoder = nn.Identity()
+    encoder.is_causal = False
+    with pytest.raises(InputError, match="both directions"):
+        packed_attention(encoder, *[_heads(4)] * 3, None, cu_seq_lens_q=BOUNDS, max_length_q=12)
+
+
+def test_a_model_that_keeps_the_bounds_to_itself_is_refused():
+    with pytest.raises(InputError, match="did not receive the bounds"):
+        packed_attention(nn.Identity(), *[_heads(4)] * 3, None)
+
+
+@pytest.mark.parametrize("shape", [(1, 24), (1, 1, 24, 24)])
+def test_an_attention_mask_is_refused(shape: tuple[int, ...]):
+    register_attention()
+    model = tiny_model()
+    model.set_attn_implementation(PACKED_ATTENTION)
+    with pytest.raises(InputError, match=r"attention.mask"):
+        model(
+            torch.ones(1, 24, dtype=torch.long),
+            attention_mask=torch.ones(shape),
+            cu_seq_lens_q=BOUNDS,
+            max_length_q=12,
+        )
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="the kernel needs a CUDA device")
+@pytest.mark.parametrize("window", [None, 100])
+@pytest.mark.parametrize(("num_heads", "num_kv_heads", "dim"), [(12, 2, 128), (4, 4, 64)])
+def test_the_kernel_agrees_with_the_definition_forward_and_backward(
+    num_heads: int, num_kv_heads: int, dim: int, window: int | None
+):
+    lengths = [300, 1, 513, 64]
+    bounds = torch.tensor([0, *lengths]).cumsum(0).to(torch.int32)
+    sizes = num_heads, num_kv_heads, num_kv_heads
+    parts = [
+        _heads(n, dim, seed=seed, length=sum(lengths)).detach().bfloat16().float().requires_grad_()
+        for seed, n in enumerate(sizes)
+    ]
+    on_gpu = [part.detach().cuda().bfloat16().requires_grad_() for part in parts]
+    expected = _written_out(*parts, bounds, dim**-0.5, window)
+    found, _ = packed_attention(
+        nn.Identity(),
+        *on_gpu,
+        None,
+        scaling=dim**-0.5,
+        sliding_window=window,
+        cu_seq_lens_q=bounds.cuda(),
+        max_length_q=max(lengths),
+    )
+    torch.testing.assert_close(found.float().cpu(), expected, atol=2e-2, rtol=2e-2)
+    direction = torch.randn(expected.shape, generator=torch.Generator().manual_seed(3)).bfloat16()
+    found.backward(direction.cuda())
+    expected.backward(direction.float())
+    for ours, theirs in zip(on_gpu, parts, strict=True):
+        gap = (ours.grad.float().cpu() - theirs.grad).norm() / theirs.grad.norm()
+        assert gap < 2e-2

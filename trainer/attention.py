@@ -1,0 +1,175 @@
+"""Attention over packed samples: each sample sees itself, never its neighbours.
+
+Registered with transformers under `PACKED_ATTENTION`. The samples' bounds travel through the model
+as `cu_seq_lens_q` and `max_length_q`, the names transformers gives them. On CUDA in half precision
+torch's variable-length kernel does the work; elsewhere a loop of causal attention over samples.
+"""
+
+import inspect
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention.varlen import varlen_attn
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface, AttentionMaskInterface
+
+from graphcredit.store.errors import InputError
+
+PACKED_ATTENTION = "graphcredit_packed"
+
+_KERNEL_ARGUMENTS = frozenset(inspect.signature(varlen_attn).parameters)
+"""torch 2.10 has `is_causal`; later versions `window_size`, `scale` and `enable_gqa`."""
+
+_KERNEL_HEAD_DIM = 256
+"""The widest head the kernel takes."""
+
+
+def register_attention() -> None:
+    """Make `PACKED_ATTENTION` known to transformers."""
+    AttentionInterface.register(PACKED_ATTENTION, cast("Any", packed_attention))
+    AttentionMaskInterface.register(PACKED_ATTENTION, cast("Any", _no_mask))
+
+
+def _no_mask(*, attention_mask: Tensor | None = None, **_: Any) -> None:
+    """Stand in for the mask: the samples' bounds say everything."""
+    if attention_mask is not None:
+        raise InputError(
+            "packed samples must come without an attention_mask, but one was given; "
+            "their bounds (cu_seq_lens_q) say who sees whom"
+        )
+
+
+def packed_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    cu_seq_lens_q: Tensor | None = None,
+    max_length_q: int | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """Return causal attention within each sample, in the form transformers expects.
+
+    Args:
+        module: The attention layer.
+        query: [1, num_heads, T, D].
+        key: [1, num_kv_heads, T, D]; num_kv_heads divides num_heads.
+        value: [1, num_kv_heads, T, D'].
+        attention_mask: None; see `_no_mask`.
+        scaling: Of the scores; 1/sqrt(D) by default.
+        sliding_window: A token sees this many tokens, itself included; all by default.
+        cu_seq_lens_q: [S + 1] int32 where the samples start and the last one ends.
+        max_length_q: Tokens of the longest sample.
+        others: What transformers passes besides; what would change the result is refused.
+
+    Returns:
+        [1, T, num_heads, D'] and None for the weights.
+
+    Raises:
+        InputError: The model wants what packing cannot give: a mask, soft-capped scores, attention
+            sinks, a position bias, dropout, attention in both directions; or it does not hand on
+            the samples' bounds.
+    """
+    _refuse_unknown(module, attention_mask, others)
+    if cu_seq_lens_q is None or max_length_q is None:
+        raise InputError(
+            f"{type(module).__name__} did not receive the bounds of the packed samples: this "
+            "model's code does not hand keyword arguments on to attention, so it cannot be trained"
+        )
+    if _is_for_kernel(query, value):
+        output = _by_kernel(query, key, value, cu_seq_lens_q, max_length_q, scaling, sliding_window)
+    else:
+        output = _by_sample(query, key, value, cu_seq_lens_q, scaling, sliding_window)
+    return output, None
+
+
+def _refuse_unknown(
+    module: nn.Module, attention_mask: Tensor | None, others: dict[str, Any]
+) -> None:
+    wanted = {
+        "an attention mask": attention_mask is not None,
+        "soft-capped scores": others.get("softcap") is not None,
+        "attention sinks": others.get("s_aux") is not None,
+        "a position bias": others.get("position_bias") is not None,
+        "dropout": bool(others.get("dropout")),
+        "attention in both directions": not getattr(module, "is_causal", True),
+    }
+    found = [name for name, is_wanted in wanted.items() if is_wanted]
+    if found:
+        raise InputError(
+            f"{type(module).__name__} asks for {', '.join(found)}, which packed attention does "
+            "not have; train a model with plain causal attention"
+        )
+
+
+def _is_for_kernel(query: Tensor, value: Tensor) -> bool:
+    return (
+        query.is_cuda
+        and query.dtype in (torch.bfloat16, torch.float16)
+        and query.shape[-1] == value.shape[-1] <= _KERNEL_HEAD_DIM
+    )
+
+
+def _by_kernel(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bounds: Tensor,
+    max_length: int,
+    scaling: float | None,
+    window: int | None,
+) -> Tensor:
+    options: dict[str, Any] = {}
+    if "window_size" in _KERNEL_ARGUMENTS:
+        options["window_size"] = (-1 if window is None else window - 1, 0)
+    elif window is None or window >= max_length:
+        options["is_causal"] = True
+    else:
+        raise InputError(
+            f"a sliding window of {window} tokens needs a newer torch than {torch.__version__}"
+        )
+    if scaling is not None and "scale" in _KERNEL_ARGUMENTS:
+        options["scale"] = scaling
+    elif scaling is not None:
+        query = query * (scaling * query.shape[-1] ** 0.5)
+    num_shared = query.shape[1] // key.shape[1]
+    if num_shared > 1 and "enable_gqa" in _KERNEL_ARGUMENTS:
+        options["enable_gqa"] = True
+    elif num_shared > 1:
+        key, value = (each.repeat_interleave(num_shared, dim=1) for each in (key, value))
+    query, key, value = (each[0].transpose(0, 1) for each in (query, key, value))
+    output = varlen_attn(query, key, value, bounds, bounds, max_length, max_length, **options)
+    return cast("Tensor", output)[None]
+
+
+def _by_sample(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bounds: Tensor,
+    scaling: float | None,
+    window: int | None,
+) -> Tensor:
+    is_shared = query.shape[1] != key.shape[1]
+    lengths = bounds.diff().tolist()
+    outputs = [
+        scaled_dot_product_attention(
+            *parts, **_causal(parts[0], window), scale=scaling, enable_gqa=is_shared
+        ).transpose(1, 2)
+        for parts in zip(*(each.split(lengths, dim=2) for each in (query, key, value)), strict=True)
+    ]
+    return torch.cat(outputs, dim=1)
+
+
+def _causal(query: Tensor, window: int | None) -> dict[str, Any]:
+    """Return the arguments that make attention causal, a mask only where a window cuts."""
+    length = query.shape[2]
+    if window is None or window >= length:
+        return {"is_causal": True}
+    ones = torch.ones(length, length, dtype=torch.bool, device=query.device)
+    return {"attn_mask": ones.tril().triu(1 - window)}

@@ -134,7 +134,7 @@ def make_plan(
         for epoch in range(epochs)
         for part in np.array_split(_order(index, seed, epoch), num_updates)
     )
-    options = [max_tokens, aggregation, response_length]
+    options = [seed, epochs, batch_size, max_tokens, aggregation, response_length]
     return Plan(
         index=index,
         updates=updates,
@@ -147,7 +147,7 @@ def make_plan(
 
 def _order(index: StepIndex, seed: int, epoch: int) -> Ints:
     random = np.random.default_rng([seed, epoch])
-    window = np.cumsum(index.length) // WINDOW_TOKENS
+    window = (np.cumsum(index.length) - index.length) // WINDOW_TOKENS
     rank_of_window = random.permutation(int(window[-1]) + 1)
     order = random.permutation(len(index))
     return order[np.argsort(rank_of_window[window[order]], kind="stable")]

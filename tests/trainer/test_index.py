@@ -1,0 +1,225 @@
+"""What is trained on: found, filtered, counted and described, on small stores."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store
+from graphcredit.trainer.filters import REASONS, Filters
+from graphcredit.trainer.index import IndexReport, StepIndex, read_index
+from tests.trainer.logs import episode, random_episodes, token_store, turn
+from tests.worlds import trajectory, write_store
+
+INFINITE, NAN = float("inf"), float("nan")
+
+
+def index_of(
+    store: Store, column: str = "graphgpo_advantage", **filters: Any
+) -> tuple[StepIndex, IndexReport]:
+    options: dict[str, Any] = {"max_tokens": 100} | filters
+    return read_index(store, "r0", 0, column=column, filters=Filters(**options))
+
+
+def _dropped(report: IndexReport) -> dict[str, int]:
+    assert tuple(report.dropped) == REASONS
+    assert report.num_steps == report.num_kept + sum(report.dropped.values())
+    return {reason: count for reason, count in report.dropped.items() if count}
+
+
+def test_steps_are_indexed_in_the_order_of_shards_and_rows(tmp_path: Path):
+    won = episode("won", turn([1, 2, 3], [4, 5], advantage=0.5), turn([1], [7], advantage=-2))
+    lost = episode("lost", turn([1, 2], [8, 9, 10], advantage=1.5), task_id="t1", success=False)
+    index, report = index_of(token_store(tmp_path / "s", [won, lost], num_shards=2))
+    assert len(index) == 3
+    assert [path.path.name for path in index.shards] == ["w0-000000.parquet", "w1-000000.parquet"]
+    assert index.shard.tolist() == [0, 0, 1]
+    assert index.row.tolist() == [0, 1, 0]
+    assert index.prompt_length.tolist() == [3, 1, 2]
+    assert index.response_length.tolist() == [2, 1, 3]
+    assert index.num_scored.tolist() == [2, 1, 3]
+    assert index.advantage.tolist() == [0.5, -2.0, 1.5]
+    assert index.trajectory.tolist() == [0, 0, 1]
+    assert index.group.tolist() == [0, 0, 1]
+    assert index.staleness.tolist() == [-1, -1, -1]
+    assert index.length.tolist() == [5, 2, 5]
+    assert (report.num_steps, report.num_kept, report.num_tokens) == (3, 3, 12)
+    assert report.largest_token_id == 10
+    assert report.advantage_mean == pytest.approx(0)
+    assert report.advantage_std == pytest.approx(np.sqrt((0.25 + 4 + 2.25) / 3))
+    assert report.notices == ()
+    assert _dropped(report) == {}
+
+
+def test_the_cut_into_row_groups_and_shards_does_not_change_what_is_found(tmp_path: Path):
+    trajectories = random_episodes(0, 12)
+    whole, _ = index_of(token_store(tmp_path / "whole", trajectories))
+    cut, report = index_of(token_store(tmp_path / "cut", trajectories, row_group_rows=3))
+    for name in ("row", "prompt_length", "num_scored", "advantage", "trajectory", "group"):
+        assert getattr(cut, name).tolist() == getattr(whole, name).tolist()
+    assert cut.trajectory.max() == 11
+    assert cut.group.max() == 2
+    assert report.num_kept == sum(map(len, trajectories))
+
+
+def test_each_step_that_is_left_out_is_counted_under_its_first_reason(tmp_path: Path):
+    bare = {"prompt_ids": None, "response_ids": None, "response_logprobs": None}
+    now = {"policy_version": "run-9"}
+    steps = [
+        turn([1], [2], **now),
+        turn([1], [2], **bare, **now),
+        turn([1], [2], advantage=None, **now),
+        turn([1], [2], advantage=NAN, **now),
+        turn([1], [], **now),
+        turn([1], [2, 3], [NAN, -INFINITE], **now),
+        turn([1], [2], policy_version="run-4"),
+        turn([1] * 9, [2] * 2, **now),
+        turn([1], [2], is_degenerate_group=True, **now),
+        turn([1], [2], advantage=0, **now),
+        turn([1], [], advantage=None, **now),
+    ]
+    store = token_store(tmp_path / "s", [episode("a", *steps)])
+    index, report = index_of(
+        store,
+        max_tokens=10,
+        policy_version="run-9",
+        drop_degenerate_groups=True,
+        drop_zero_advantage=True,
+    )
+    assert index.row.tolist() == [0]
+    assert report.dropped == {
+        "no_tokens": 1,
+        "no_credit": 3,
+        "empty_response": 1,
+        "no_finite_logprob": 1,
+        "stale": 1,
+        "over_long": 1,
+        "degenerate_group": 1,
+        "zero_advantage": 1,
+    }
+    assert report.num_steps == 11
+
+
+def test_a_step_of_just_the_token_cap_and_of_just_the_greatest_age_is_kept(tmp_path: Path):
+    steps = [turn([1] * 8, [2] * 2), turn([1], [2], policy_version="run-5")]
+    store = token_store(tmp_path / "s", [episode("a", *steps)])
+    index, _ = index_of(store, max_tokens=10, max_staleness=5, policy_version="run-5")
+    assert index.staleness.tolist() == [5, 0]
+
+
+def test_degenerate_groups_and_zero_advantages_stay_unless_they_are_to_go(tmp_path: Path):
+    steps = [turn([1], [2], is_degenerate_group=True), turn([1], [2], advantage=0)]
+    _, report = index_of(token_store(tmp_path / "s", [episode("a", *steps)]))
+    assert _dropped(report) == {}
+    assert report.advantage_zero_share == 0.5
+
+
+def test_tokens_without_a_finite_logprob_are_masked_and_counted(tmp_path: Path):
+    logprobs = [-1.0, NAN, -INFINITE, None, -2.0]
+    store = token_store(tmp_path / "s", [episode("a", turn([1], [2] * 5, logprobs))])
+    index, report = index_of(store)
+    assert (index.response_length[0], index.num_scored[0]) == (5, 2)
+    assert report.num_masked_tokens == 3
+
+
+@pytest.mark.parametrize(
+    ("version", "staleness"),
+    [("run-12", 1), ("12", 1), ("v2-013", 0), ("final", -1), (None, -1), ("", -1), ("1.5x", -1)],
+)
+def test_the_number_at_the_end_of_a_version_tells_its_age(
+    tmp_path: Path, version: str | None, staleness: int
+):
+    steps = [turn([1], [2], policy_version=version)]
+    store = token_store(tmp_path / "s", [episode("a", *steps)])
+    index, report = index_of(store, policy_version="run-13")
+    assert index.staleness.tolist() == [staleness]
+    assert report.staleness == {staleness: 1}
+    assert [notice.split()[0] for notice in report.notices] == ["1"] * (staleness == -1)
+
+
+def test_advantages_are_whitened_before_they_are_clipped(tmp_path: Path):
+    # Mean 2, deviation 4: 0, 0, 0, 0, 10 become -0.5 four times and 2.
+    steps = [turn([1], [2], advantage=value) for value in (0, 0, 0, 0, 10)]
+    store = token_store(tmp_path / "s", [episode("a", *steps)])
+    index, report = index_of(store, whiten_advantages=True)
+    assert index.advantage.tolist() == pytest.approx([-0.5] * 4 + [2])
+    index, _ = index_of(store, whiten_advantages=True, advantage_clip=1.5)
+    assert index.advantage.tolist() == pytest.approx([-0.5] * 4 + [1.5])
+    index, _ = index_of(store, advantage_clip=1.5)
+    assert index.advantage.tolist() == [0, 0, 0, 0, 1.5]
+    assert (report.advantage_mean, report.advantage_std) == pytest.approx((2, 4))
+
+
+def test_advantages_are_whitened_over_the_kept_steps_only(tmp_path: Path):
+    steps = [turn([1], [2], advantage=value) for value in (1.0, 3.0)]
+    long = turn([1] * 200, [2], advantage=1000)
+    store = token_store(tmp_path / "s", [episode("a", *steps, long)])
+    index, _ = index_of(store, whiten_advantages=True)
+    assert index.advantage.tolist() == pytest.approx([-1, 1])
+
+
+def test_missing_temperatures_and_permitted_truncation_are_noticed(tmp_path: Path):
+    steps = [turn([1], [2], temperature=None), turn([1], [2], top_p=0.9), turn([1], [2], top_k=5)]
+    store = token_store(tmp_path / "s", [episode("a", *steps)])
+    _, report = index_of(store, allow_truncated_sampling=True)
+    assert [notice.partition(" steps")[0] for notice in report.notices] == ["1", "2"]
+
+
+def test_a_foreign_shard_may_leave_columns_out_and_have_wider_types(tmp_path: Path):
+    store = token_store(tmp_path / "s")
+    expected, _ = index_of(store)
+    (shard,) = store.shards()
+    table = pq.read_table(shard.path, partitioning=None)
+    wide = table.drop_columns(["temperature", "top_p", "top_k", "policy_version", "prompt_ids"])
+    ids = pa.array(table["prompt_ids"].to_pylist(), pa.large_list(pa.int64()))
+    logprobs = pa.array(table["response_logprobs"].to_pylist(), pa.large_list(pa.float64()))
+    place = wide.column_names.index("response_logprobs")
+    wide = wide.append_column("prompt_ids", ids).set_column(place, "response_logprobs", logprobs)
+    pq.write_table(wide.append_column("mine", pa.array([1] * 5)), shard.path)
+    index, report = index_of(store)
+    for name in ("row", "prompt_length", "response_length", "num_scored", "advantage"):
+        assert getattr(index, name).tolist() == getattr(expected, name).tolist()
+    assert report.notices == ("5 steps have no temperature: it is taken to be 1",)
+
+
+def test_other_credit_is_another_manifest(tmp_path: Path):
+    def manifest(name: str, advantage: float) -> str:
+        steps = [turn([1], [2], advantage=advantage)]
+        return index_of(token_store(tmp_path / name, [episode("a", *steps)]))[0].manifest
+
+    assert manifest("a", 1.0) == manifest("b", 1.0) != manifest("c", 2.0)
+
+
+def test_credit_of_the_credit_stage_is_read(tmp_path: Path):
+    tokens = {"prompt_ids": [1], "response_ids": [2, 3], "response_logprobs": [-1.0, -1.0]}
+    won = trajectory("won", "A a B", rewards=[1], success=True, **tokens)
+    lost = trajectory("lost", "A b C", **tokens)
+    dead = trajectory("dead", "A b C c A", success=None, **tokens)
+    store = write_store(tmp_path / "s", won, [*lost, *dead])
+    assign_credit(store, CreditSettings(estimators=configure(["rloo"])))
+    index, report = index_of(store, "rloo_advantage")
+    # Each of two trajectories is compared with the other: 1 - 0 and 0 - 1.
+    assert index.advantage.tolist() == [1, -1]
+    assert _dropped(report) == {"no_credit": 2}
+
+
+def test_the_dedup_ratio_counts_common_beginnings_once(tmp_path: Path):
+    beginning = list(range(32))
+    steps = [
+        turn(beginning, [50] * 16),
+        turn([*beginning, *[50] * 16], [60] * 16),
+        turn(beginning, [50] * 16),
+        turn([9] * 32, [50] * 16),
+    ]
+    store = token_store(tmp_path / "s", [episode("a", *steps)])
+    _, report = index_of(store)
+    # 48 + 64 + 48 + 48 tokens; a trie has 32 + 16 + 16 of the first three and 48 of the last.
+    assert report.dedup_ratio == pytest.approx(208 / 112)
+    alone, report = index_of(token_store(tmp_path / "t", [episode("a", steps[0])]))
+    assert (len(alone), report.dedup_ratio) == (1, 1.0)

@@ -100,6 +100,13 @@ def test_mean_share_cut_and_effective_sample_size(
     assert seen["effective_sample_size"] == pytest.approx(size)
 
 
+def test_without_correction_nothing_is_cut_whatever_the_bounds():
+    correction = Correction(mode="none", high=0.5)
+    weight, stats = importance_weights(tensors([sampled(4.0)]), correction)
+    assert weight == 1.0
+    assert not stats["correction_cut"].any()
+
+
 def test_with_every_token_masked_nothing_is_learnt_and_the_effective_sample_size_is_0():
     tokens = tensors([sampled(9.0), sampled(0.01)])
     loss = loss_of(tokens, Reinforce(), correction=Correction(mode="token-mask"))

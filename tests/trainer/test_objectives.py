@@ -110,6 +110,11 @@ def test_ppo_stops_a_token_that_has_moved_enough_and_no_other():
     assert loss.sums["dual_clipped"] == 1
 
 
+def test_a_token_without_advantage_is_not_called_clipped():
+    stats = Ppo().terms(tensors([at(ratio, advantage=0.0) for ratio in (0.1, 9.0)])).stats
+    assert not any(value.any() for value in stats.values())
+
+
 def test_without_its_dual_clip_ppo_follows_a_bad_token_as_far_as_it_went():
     assert losses(Ppo(dual_clip=0.0), at(50.0, advantage=-1.0)) == pytest.approx([50.0])
     assert losses(Ppo(), at(50.0, advantage=-1.0)) == pytest.approx([3.0])

@@ -63,7 +63,7 @@ def test_the_parts_and_their_sums_by_hand():
     REINFORCE: -2 · -1 = 2 each. Reference at -3 and -1: k2 = 2 and 0. Entropy 0.5 each.
     """
     batch = [
-        token(advantage=2.0, weight=0.25, reference=-3.0, behaviour=-1.5),
+        token(advantage=2.0, weight=0.25, reference=-3.0, behaviour=-0.5),
         token(advantage=2.0, weight=0.75, old=-1.0 - math.log(2)),
         token(is_scored=False),
     ]

@@ -50,7 +50,7 @@ def tensors(batch: Sequence[Token], dtype: torch.dtype = torch.float64) -> Token
         reference=column("reference"),
         entropy=column("entropy").requires_grad_(),
         advantage=column("advantage"),
-        weight=torch.tensor([t.weight if t.is_scored else 0.0 for t in batch], dtype=dtype),
+        weight=torch.tensor([t.weight for t in batch], dtype=dtype),
         is_scored=torch.tensor([t.is_scored for t in batch], dtype=torch.bool),
         segment=torch.tensor([t.segment for t in batch], dtype=torch.int64),
         num_segments=1 + max((t.segment for t in batch), default=-1),

@@ -1,0 +1,209 @@
+"""Packed micro-batches hold what the log has, token by token."""
+
+import tempfile
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graphcredit.store import Store
+from graphcredit.store.errors import SchemaError
+from graphcredit.trainer import batches
+from graphcredit.trainer.batches import BatchReader, PackedBatch
+from graphcredit.trainer.columns import TokenColumns
+from graphcredit.trainer.filters import Filters
+from graphcredit.trainer.index import StepIndex, read_index
+from graphcredit.trainer.plan import MicroBatch, Plan, make_plan
+from tests.trainer.logs import Row, episode, random_episodes, token_store, turn, two_episodes
+
+FIELDS = [name for name in PackedBatch.__dataclass_fields__ if name != "max_length"]
+
+
+def _index(store: Store) -> StepIndex:
+    filters = Filters(max_tokens=100)
+    return read_index(store, "r0", 0, column="graphgpo_advantage", filters=filters)[0]
+
+
+def _plan(index: StepIndex) -> Plan:
+    return make_plan(
+        index,
+        seed=0,
+        epochs=1,
+        batch_size=16,
+        max_tokens=40,
+        aggregation="seq-mean",
+        response_length=16,
+    )
+
+
+def _micro(*steps: int, weight: Sequence[float] = ()) -> MicroBatch:
+    return MicroBatch(steps=np.array(steps), weight=np.array(weight or [1.0] * len(steps)))
+
+
+def _equal(one: PackedBatch, other: PackedBatch) -> bool:
+    return one.max_length == other.max_length and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in FIELDS
+    )
+
+
+def test_two_steps_are_packed_as_worked_by_hand(tmp_path: Path):
+    reader = BatchReader(_index(token_store(tmp_path / "s", two_episodes())))
+    # Step 0 is 1 2 3 | 4 5, step 2 is 1 2 | 8 9 10.
+    batch = reader.read(_micro(0, 2, weight=[0.25, 0.125]))
+    assert batch.input_ids.tolist() == [1, 2, 3, 4, 5, 1, 2, 8, 9, 10]
+    assert batch.position_ids.tolist() == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]
+    assert batch.cu_seqlens.tolist() == [0, 5, 10]
+    assert batch.max_length == 5
+    assert batch.predictor.tolist() == [2, 3, 6, 7, 8]
+    assert batch.token_ids.tolist() == [4, 5, 8, 9, 10]
+    assert batch.behaviour_logprobs.tolist() == pytest.approx([-0.1, -0.2, -0.4, -0.5, -0.6])
+    assert batch.is_scored.tolist() == [True] * 5
+    assert batch.temperature.tolist() == [1] * 5
+    assert batch.advantage.tolist() == [0.5, 0.5, 1.5, 1.5, 1.5]
+    assert batch.weight.tolist() == [0.25, 0.25, 0.125, 0.125, 0.125]
+    assert batch.segment.tolist() == [0, 0, 1, 1, 1]
+    assert batch.steps.tolist() == [0, 2]
+    types = {name: getattr(batch, name).dtype.name for name in FIELDS}
+    assert {n for n, t in types.items() if t == "float32"} == {
+        "behaviour_logprobs",
+        "temperature",
+        "advantage",
+        "weight",
+    }
+    assert (types["cu_seqlens"], types["is_scored"]) == ("int32", "bool")
+    assert types["input_ids"] == types["predictor"] == types["segment"] == "int64"
+
+
+def test_a_token_without_a_finite_logprob_has_no_weight(tmp_path: Path):
+    logprobs = [-1.0, float("nan"), float("-inf"), None]
+    steps = [turn([1], [2, 3, 4, 5], logprobs, temperature=0.5), turn([1], [2], temperature=None)]
+    reader = BatchReader(_index(token_store(tmp_path / "s", [episode("a", *steps)])))
+    batch = reader.read(_micro(0, 1))
+    assert batch.is_scored.tolist() == [True, False, False, False, True]
+    assert batch.behaviour_logprobs.tolist() == [-1, 0, 0, 0, -1]
+    assert batch.weight.tolist() == [1, 0, 0, 0, 1]
+    assert batch.temperature.tolist() == [0.5] * 4 + [1]
+
+
+def test_a_dummy_has_no_weight(tmp_path: Path):
+    index = _index(token_store(tmp_path / "s"))
+    everything = _plan(index).micro_batches(0, 4)
+    dummies = [micro for rank in everything for micro in rank if micro.is_dummy]
+    batch = BatchReader(index).read(dummies[0])
+    assert len(batch.weight) > 0
+    assert not batch.weight.any()
+
+
+def _packed_in_python(rows: Sequence[Row]) -> dict[str, list[float]]:
+    """Return what packing means, step by step and token by token."""
+    packed: dict[str, list[float]] = {
+        name: [] for name in ("input_ids", "position_ids", "predictor", "token_ids", "segment")
+    }
+    for segment, row in enumerate(rows):
+        start = len(packed["input_ids"])
+        for position, token in enumerate([*row["prompt_ids"], *row["response_ids"]]):
+            packed["input_ids"].append(token)
+            packed["position_ids"].append(position)
+            if position >= len(row["prompt_ids"]):
+                packed["predictor"].append(start + position - 1)
+                packed["token_ids"].append(token)
+                packed["segment"].append(segment)
+    return packed
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 999),
+    num_shards=st.integers(1, 3),
+    row_group_rows=st.integers(1, 9),
+    cache_bytes=st.sampled_from([0, 1500, 1 << 20]),
+)
+def test_packing_is_what_a_plain_loop_makes_of_the_log(
+    seed: int, num_shards: int, row_group_rows: int, cache_bytes: int
+):
+    trajectories = random_episodes(seed, 6)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "s")
+        store = token_store(
+            root, trajectories, num_shards=num_shards, row_group_rows=row_group_rows
+        )
+        index = _index(store)
+        reader = BatchReader(index, cache_bytes=cache_bytes)
+        # Trajectory i is in shard i modulo the number of shards.
+        rows = [
+            row
+            for number in range(num_shards)
+            for row in chain.from_iterable(trajectories[number::num_shards])
+        ]
+        plan = _plan(index)
+        seen: list[int] = []
+        for micro in (m for n in range(len(plan.updates)) for m in plan.micro_batches(n, 1)[0]):
+            batch = reader.read(micro)
+            members = [rows[step] for step in micro.steps]
+            for name, expected in _packed_in_python(members).items():
+                assert getattr(batch, name).tolist() == expected
+            logprobs = chain.from_iterable(row["response_logprobs"] for row in members)
+            assert batch.behaviour_logprobs.tolist() == list(logprobs)
+            expected = np.array([row["advantage"] for row in members], np.float32)[batch.segment]
+            assert batch.advantage.tolist() == expected.tolist()
+            assert reader.cached_bytes <= cache_bytes
+            seen += micro.steps.tolist()
+        assert sorted(seen) == list(range(len(rows)))
+
+
+def test_the_cache_keeps_what_was_used_last_and_stays_below_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    steps = [turn([1] * 50, [2] * 50)] * 3
+    index = _index(token_store(tmp_path / "s", [episode("a", *steps)], row_group_rows=1))
+    one = BatchReader(index)
+    one.read(_micro(0))
+    reads: list[int] = []
+    read_tokens = batches.read_tokens
+
+    def counted(path: Path, row_group: int) -> TokenColumns:
+        reads.append(row_group)
+        return read_tokens(path, row_group)
+
+    monkeypatch.setattr(batches, "read_tokens", counted)
+    reader = BatchReader(index, cache_bytes=2 * one.cached_bytes)
+    for step in (0, 1, 0, 2, 0, 1):
+        reader.read(_micro(step))
+        assert reader.cached_bytes <= 2 * one.cached_bytes
+    # 2 pushes out 1, because 0 was used in between; then 1 is read again.
+    assert reads == [0, 1, 2, 1]
+
+
+def test_reading_ahead_gives_the_same_batches_in_order(tmp_path: Path):
+    index = _index(token_store(tmp_path / "s", random_episodes(1, 12), row_group_rows=4))
+    micro_batches = [m for n in range(2) for m in _plan(index).micro_batches(n, 1)[0]]
+    assert len(micro_batches) > 4
+    reader = BatchReader(index)
+    ahead = list(reader.ahead(iter(micro_batches)))
+    plain = [BatchReader(index).read(micro) for micro in micro_batches]
+    assert len(ahead) == len(plain)
+    assert all(map(_equal, ahead, plain))
+    assert reader.wait_seconds > 0
+
+
+def test_what_the_thread_raises_is_raised_at_its_turn(tmp_path: Path):
+    index = _index(token_store(tmp_path / "s", two_episodes(), num_shards=2))
+    reader = BatchReader(index)
+    stream = reader.ahead([_micro(0), _micro(4), _micro(1)])
+    index.shards[1].path.unlink()
+    assert next(stream).steps.tolist() == [0]
+    with pytest.raises(SchemaError, match="cannot be read"):
+        next(stream)
+
+
+def test_a_consumer_may_stop_early(tmp_path: Path):
+    index = _index(token_store(tmp_path / "s", two_episodes()))
+    stream = BatchReader(index).ahead([_micro(n) for n in (0, 1, 2, 3, 4)])
+    assert next(stream).steps.tolist() == [0]
+    stream.close()  # type: ignore[attr-defined]
+    with pytest.raises(StopIteration):
+        next(stream)

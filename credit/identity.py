@@ -71,9 +71,12 @@ def recognise(
         [num_nodes] row of `known`; -1 where the state is new, and at a goal.
     """
     earlier = np.full(len(group), -1)
-    states = np.flatnonzero(first_texts.is_valid().to_numpy(zero_copy_only=False))
-    of_task = pc.index_in(known["task_id"], task_ids).to_numpy()
-    groups = np.concatenate([group[of_task], group[states]])
+    if not known.num_rows:
+        return earlier
+    known_group = group[pc.index_in(known["task_id"], task_ids).to_numpy()]
+    is_state = first_texts.is_valid().to_numpy(zero_copy_only=False)
+    states = np.flatnonzero(is_state & np.isin(group, known_group))
+    groups = np.concatenate([known_group, group[states]])
     names = pa.chunked_array([*known["state"].chunks, first_texts.take(pa.array(states))])
     code = encode(names).code
     same_name = first_of(groups * (int(code.max(initial=0)) + 1) + code)

@@ -1,6 +1,7 @@
 """A state keeps its name over the iterations of a run, whatever its texts look like."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit.alike import Similar, same_text
+from graphcredit.credit import compute
+from graphcredit.credit.alike import SameSegments, Similar, same_text
+from graphcredit.credit.evidence import Evidence, Judge
 from graphcredit.credit.greedy import Vectors
 from graphcredit.credit.guard import UNKNOWN
 from graphcredit.credit.identity import NAME_SCHEMA, Identities, Looks, recognise
 from graphcredit.credit.merging import MergeSettings
+from graphcredit.credit.segments import cut
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store, create_store, open_store
-from tests.worlds import trajectory, write_store
+from tests.worlds import step_table, trajectory, write_store
 
 Rows = list[dict[str, Any]]
 Disturb = Callable[[str, random.Random], str]
@@ -177,6 +181,19 @@ def test_an_iteration_credited_again_changes_nothing(tmp_path: Path, kind: str):
     assert _advantages(store) == advantages
 
 
+@every_merge
+def test_a_table_in_memory_gives_what_the_store_does(tmp_path: Path, kind: str):
+    merge, disturb = MERGES[kind]
+    iterations = _noisy(disturb)
+    store = _credit(_write(tmp_path / "s", iterations), merge)
+    parts = [
+        step_table(rows).append_column("iteration", pa.array([number] * len(rows)))
+        for number, rows in enumerate(iterations)
+    ]
+    credit = compute(pa.concat_tables(parts), estimators=["spo3"], merge=merge)
+    assert credit["spo3_advantage"].to_pylist() == _advantages(store)
+
+
 def test_a_name_is_the_first_text_and_what_it_is_recognised_by_has_no_noise(tmp_path: Path):
     iterations = _noisy(_advertised)
     store = _credit(_write(tmp_path / "s", iterations), MergeSettings(merge="segments"))
@@ -259,6 +276,24 @@ def test_of_several_known_states_the_most_similar_one_is_recognised():
     similar = Similar(embedder=_OnAnArc(), threshold=0.9)
     found = _recognised(_known("0", "40", "90"), ["25", "15", "66", "120"], alike=similar)
     assert found == [1, 0, 2, -1]
+
+
+def test_segments_that_are_noise_by_now_do_not_hide_a_known_state():
+    # The group shows "sale"; "rain" came and went elsewhere in the iteration, "door" never did.
+    segmented = cut(["Hall. Sale.", "Hall. Lamp."])
+    alike = SameSegments(
+        segmented=segmented,
+        group_of_text=np.array([0, 0]),
+        is_noise=np.array([segmented.names[code] == "sale" for code in segmented.segment]),
+        in_order=np.array([False, False]),
+        judge=Judge(Evidence(comes=Counter({"rain": 2}), stays=Counter({"rain": 1}))),
+    )
+    assert alike.remaining() == ["hall", "hall | lamp"]
+    found = {"names": ["Hall. Sale.", "Hall. Lamp."], "alike": alike}
+    assert _recognised(_known("hall | sale"), alike.remaining(), **found) == [0, -1]
+    assert _recognised(_known("hall | rain"), alike.remaining(), **found) == [0, -1]
+    assert _recognised(_known("door | hall"), alike.remaining(), **found) == [-1, -1]
+    assert _recognised(_known("hall", "hall | lamp"), alike.remaining(), **found) == [0, 1]
 
 
 def test_a_known_name_is_recognised_whatever_is_left_of_its_text():

@@ -1,0 +1,188 @@
+"""Which models are taken, which are refused and why, and that what is saved loads again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import PeftModel
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from graphcredit.store.errors import InputError
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine import open_engine
+from graphcredit.trainer.model import decoder_layers, load_model, quiet_peft
+from tests.trainer.models import NUM_TOKENS, save_tiny_model, tiny_tokenizer
+from tests.trainer.packs import pack_samples, random_samples
+
+LORA = {"lora_rank": 4, "lora_alpha": 8.0, "learning_rate": 0.01}
+
+
+def config(model: str, **options: Any) -> TrainConfig:
+    settings = {"store": Path(), "out": Path(), "device": "cpu", **options}
+    return TrainConfig(model=model, **settings)
+
+
+def _load(name: str, **options: Any) -> Any:
+    return load_model(name, config(name, **options))
+
+
+def _edit(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("qwen2", {}),
+        ("qwen2", {"tie_word_embeddings": True}),
+        ("mistral", {"sliding_window": 5}),
+        ("granite", {"logits_scaling": 3.0}),
+        ("gemma3_text", {"sliding_window": 4}),
+        ("mixtral", {"num_local_experts": 4}),
+    ],
+)
+def test_a_causal_lm_is_taken_in_float32_without_dropout(
+    tmp_path: Path, kind: str, settings: dict[str, Any]
+):
+    scorer = _load(save_tiny_model(tmp_path, kind, attention_dropout=0.1, **settings))
+    assert {p.dtype for p in scorer.parameters()} == {torch.float32}
+    assert not any(module.training for module in scorer.causal_lm.modules())
+    assert len(decoder_layers(scorer)) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "reason"),
+    [
+        ("gemma2", {"attn_logit_softcapping": 50.0}, "soft-capped scores"),
+        ("gpt_oss", {"num_local_experts": 4}, "attention sinks"),
+        ("llama4_text", {"num_local_experts": 2}, "chunked_attention layers"),
+        ("mamba", {}, "linear_attention layers"),
+        ("bloom", {}, "computes attention in its own code"),
+        ("nemotron", {}, "does not hand keyword arguments on"),
+    ],
+)
+def test_a_model_whose_samples_cannot_be_kept_apart_is_refused(
+    tmp_path: Path, kind: str, settings: dict[str, Any], reason: str
+):
+    with pytest.raises(InputError, match=reason):
+        _load(save_tiny_model(tmp_path, kind, **settings))
+
+
+def test_logits_that_cannot_be_reproduced_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(
+        "graphcredit.trainer.scorer._logits",
+        lambda causal_lm, hidden: causal_lm.get_output_embeddings()(hidden).float(),
+    )
+    with pytest.raises(InputError, match=r"differ by up to .* nats: GraniteForCausalLM"):
+        _load(save_tiny_model(tmp_path, "granite", logits_scaling=3.0))
+
+
+def test_a_name_that_is_not_on_this_machine_is_not_fetched():
+    with pytest.raises(InputError, match="`hf download nobody/nothing`"):
+        _load("nobody/nothing")
+
+
+def test_a_model_without_safetensors_is_refused(tmp_path: Path):
+    name = save_tiny_model(tmp_path)
+    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"weights as \*.safetensors"):
+        _load(name)
+
+
+def test_a_model_that_lacks_a_weight_is_refused(tmp_path: Path):
+    name = save_tiny_model(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match=r"1 are missing .* model.layers.1.mlp.up_proj.weight"):
+        _load(name)
+
+
+def test_code_that_comes_with_a_model_is_refused(tmp_path: Path):
+    name = save_tiny_model(tmp_path)
+    _edit(tmp_path / "config.json", model_type="own", auto_map={"AutoConfig": "own.Config"})
+    (tmp_path / "own.py").write_text("raise AssertionError('this must never run')")
+    with pytest.raises(InputError, match="without code of its own"):
+        _load(name)
+
+
+def test_quantised_weights_are_refused(tmp_path: Path):
+    name = save_tiny_model(tmp_path)
+    _edit(tmp_path / "config.json", quantization_config={"quant_method": "gptq", "bits": 4})
+    with pytest.raises(InputError, match="is quantised"):
+        _load(name)
+
+
+def test_a_tokenizer_larger_than_the_embedding_is_refused(tmp_path: Path):
+    name = save_tiny_model(tmp_path, "llama")
+    tiny_tokenizer(NUM_TOKENS + 3).save_pretrained(tmp_path)
+    with pytest.raises(InputError, match="100 tokens and the model embeds only 97"):
+        _load(name)
+
+
+@pytest.mark.parametrize("targets", ["lm_head", "q_proj,lm_head"])
+def test_lora_on_the_head_is_refused(tmp_path: Path, targets: str):
+    with pytest.raises(InputError, match="must not name the head"):
+        _load(save_tiny_model(tmp_path), lora_targets=targets, **LORA)
+
+
+def test_lora_on_modules_that_do_not_exist_is_refused(tmp_path: Path):
+    with pytest.raises(InputError, match="lora_targets 'nowhere'"):
+        _load(save_tiny_model(tmp_path), lora_targets="nowhere", **LORA)
+
+
+@pytest.mark.parametrize("settings", [{}, {"tie_word_embeddings": True}])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_saved_model_loads_bit_for_bit_with_its_tokenizer(
+    tmp_path: Path, settings: dict[str, Any], dtype: str
+):
+    name = save_tiny_model(tmp_path / "before", **settings)
+    engine = open_engine(name, config(name))
+    _step(engine)
+    engine.save_pretrained(tmp_path / "after", dtype=dtype)
+    engine.save_pretrained(tmp_path / "after", dtype=dtype)
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "after")
+    trained = engine.state().weights
+    kind = getattr(torch, dtype)
+    assert loaded.dtype == kind
+    assert {n for n, _ in loaded.named_parameters()} == trained.keys()
+    assert all(torch.equal(p, trained[n].to(kind)) for n, p in loaded.named_parameters())
+    before = AutoModelForCausalLM.from_pretrained(name, dtype=kind)
+    assert not torch.equal(loaded.lm_head.weight, before.lm_head.weight)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(tmp_path / "after")
+    assert tokenizer("w5 w7")["input_ids"] == [5, 7]
+    assert "packed" not in (tmp_path / "after/config.json").read_text()
+    assert [path.name for path in tmp_path.glob("*.tmp")] == []
+
+
+def test_an_adapter_is_saved_alone_and_merged(tmp_path: Path):
+    name = save_tiny_model(tmp_path / "before")
+    engine = open_engine(name, config(name, **LORA))
+    _step(engine)
+    engine.save_pretrained(tmp_path / "after")
+    samples = random_samples(3, seed=1)
+    with engine.frozen():
+        adapted = engine.score(pack_samples(samples)).logprob
+    merged = open_engine(str(tmp_path / "after"), config(name))
+    with merged.frozen():
+        alone = merged.score(pack_samples(samples)).logprob
+    torch.testing.assert_close(alone, adapted, atol=1e-5, rtol=0)
+    base = AutoModelForCausalLM.from_pretrained(name)
+    with quiet_peft():
+        PeftModel.from_pretrained(base, str(tmp_path / "after/adapter"))
+    found = load_file(tmp_path / "after/adapter/adapter_model.safetensors")
+    trained = engine.state().weights
+    assert len(found) == len(trained) == 2 * 2 * 7
+    assert all(torch.equal(found[n.replace(".default.", ".")], v) for n, v in trained.items())
+
+
+def _step(engine: Any) -> None:
+    """Train one update far enough to be seen in bfloat16."""
+    loss = -engine.score(pack_samples(random_samples(3, seed=1))).logprob.mean()
+    engine.backward(loss, is_last=True)
+    engine.update(0.01)

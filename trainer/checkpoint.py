@@ -1,0 +1,149 @@
+"""Checkpoints: what training has changed, whole or not there, and recognised when damaged."""
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from graphcredit.store.atomic import TEMPORARY_SUFFIX, atomic_directory, remove_directory
+from graphcredit.store.errors import InputError
+from graphcredit.trainer.engine import EngineState
+
+_DESCRIPTION = "checkpoint.json"
+_WEIGHTS = "model.safetensors"
+_OPTIMIZER = "optimizer.safetensors"
+_NAME = re.compile(r"update-(\d{6,})")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """How far a training run is; with the plan this is all the state that its input has."""
+
+    update: int
+    """Optimizer steps that are done."""
+    plan_hash: str
+    """Of the plan whose steps they are."""
+    config_hash: str
+    """Of the options that change what is learnt."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checkpoint:
+    """A checkpoint on disk whose files are what was written."""
+
+    path: Path
+    progress: Progress
+
+    def read(self) -> EngineState:
+        """Return the state, on the CPU."""
+        return EngineState(
+            weights=load_file(self.path / _WEIGHTS), optimizer=load_file(self.path / _OPTIMIZER)
+        )
+
+
+def save_checkpoint(directory: Path, state: EngineState, progress: Progress, *, keep: int) -> Path:
+    """Write `update-<number>/` into a directory of checkpoints and drop the oldest.
+
+    For one process alone, that with the whole state. A kill at any moment leaves the checkpoints
+    that were there readable.
+
+    Args:
+        directory: Where the checkpoints are.
+        state: What is kept.
+        progress: To which point it belongs. Checkpoints of later points are removed: they are of
+            a future that was given up.
+        keep: How many checkpoints remain, at least 1.
+
+    Returns:
+        Its path.
+    """
+    path = directory / f"update-{progress.update:06d}"
+    for left_over in directory.glob(f"*{TEMPORARY_SUFFIX}"):
+        shutil.rmtree(left_over)
+    with atomic_directory(path) as temporary:
+        _save_tensors(state.weights, temporary / _WEIGHTS)
+        _save_tensors(state.optimizer, temporary / _OPTIMIZER)
+        files = {name: _describe(temporary / name) for name in (_WEIGHTS, _OPTIMIZER)}
+        description = {**asdict(progress), "files": files}
+        text = json.dumps(description, indent=2) + "\n"
+        (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
+    found = _numbered(directory)
+    later = [number for number in found if number > progress.update]
+    earlier = [number for number in found if number <= progress.update]
+    for number in (*later, *earlier[:-keep]):
+        remove_directory(found[number])
+    return path
+
+
+def latest_checkpoint(
+    directory: Path, *, plan_hash: str, config_hash: str
+) -> tuple[Checkpoint | None, list[str]]:
+    """Return the newest checkpoint that is undamaged, and a notice about each that is damaged.
+
+    Args:
+        directory: Where the checkpoints are; it need not exist.
+        plan_hash: Of the plan that is to be continued.
+        config_hash: Of the present options.
+
+    Returns:
+        None where there is no checkpoint.
+
+    Raises:
+        InputError: The newest undamaged one is of another plan or configuration.
+    """
+    notices: list[str] = []
+    for _, path in sorted(_numbered(directory).items(), reverse=True):
+        progress, fault = _verify(path)
+        if progress is None:
+            notices.append(f"checkpoint {path} is damaged and not used: {fault}")
+            continue
+        expected = {"plan": plan_hash, "configuration": config_hash}
+        found = {"plan": progress.plan_hash, "configuration": progress.config_hash}
+        for what, value in expected.items():
+            if found[what] != value:
+                raise InputError(
+                    f"{path} must be of the {what} that is to be continued ({value[:12]}), but is "
+                    f"of another ({found[what][:12]}): data or options have changed. Restore them, "
+                    "or train into another directory"
+                )
+        return Checkpoint(path=path, progress=progress), notices
+    return None, notices
+
+
+def _numbered(directory: Path) -> dict[int, Path]:
+    """Return the checkpoints by number, ascending."""
+    paths = directory.iterdir() if directory.is_dir() else ()
+    matches = ((_NAME.fullmatch(path.name), path) for path in paths)
+    return dict(sorted((int(match[1]), path) for match, path in matches if match))
+
+
+def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
+
+
+def _describe(path: Path) -> dict[str, str | int]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"sha256": digest, "bytes": path.stat().st_size}
+
+
+def _verify(path: Path) -> tuple[Progress | None, str]:
+    """Return the progress, or None and what is wrong with the checkpoint."""
+    try:
+        description = json.loads((path / _DESCRIPTION).read_text(encoding="utf-8"))
+        files = description.pop("files")
+        progress = Progress(**description)
+        for name in (_WEIGHTS, _OPTIMIZER):
+            if _describe(path / name) != files[name]:
+                return None, f"{name} is not what was written (size or sha256)"
+    except FileNotFoundError as error:
+        return None, f"{Path(error.filename).name} is missing"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return None, f"it cannot be read ({error})"
+    return progress, ""

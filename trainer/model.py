@@ -1,0 +1,221 @@
+"""Any Hugging Face causal LM, made ready for training, or refused with a reason."""
+
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub import snapshot_download
+from peft import LoraConfig, get_peft_model
+from peft.tuners.tuners_utils import BaseTunerLayer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.utils.logging import disable_progress_bar
+
+from graphcredit.store.errors import InputError
+from graphcredit.trainer.attention import PACKED_ATTENTION, register_attention
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.probe import check_scorer
+from graphcredit.trainer.scorer import Scorer
+
+_PACKABLE_LAYERS = frozenset({"full_attention", "sliding_attention"})
+"""Kinds of layers that can be kept from looking across samples."""
+
+_TOKENIZER_FILES = (
+    "tokenizer*",
+    "vocab*",
+    "merges.txt",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template*",
+    "*.tiktoken",
+)
+
+
+def load_model(name: str, config: TrainConfig) -> Scorer:
+    """Load a causal LM in float32, on the CPU, nothing of it random and nothing of it dropped out.
+
+    Its log-probabilities for packed samples are compared with its own forward pass before it is
+    handed out: what this trainer does not know about an architecture shows there.
+
+    Args:
+        name: A directory, or a name in the local Hugging Face cache; nothing is downloaded.
+        config: The fields of the model are used.
+
+    Raises:
+        InputError: There is no such model, it has no safetensors, it lacks weights, packed samples
+            would see each other, or its log-probabilities cannot be reproduced.
+    """
+    register_attention()
+    directory = find_model(name)
+    _check_config(directory)
+    model = load_weights(directory)
+    _check_attention(directory, model)
+    model.set_attn_implementation(PACKED_ATTENTION)
+    scorer = Scorer(model, head_chunk=config.head_chunk)
+    check_scorer(str(directory), scorer)
+    _check_tokenizer(directory, num_embeddings(scorer))
+    if config.lora_rank:
+        scorer.model = _with_lora(model, config)
+    if config.gradient_checkpointing:
+        _checkpoint_layers(scorer)
+    return scorer
+
+
+def find_model(name: str) -> Path:
+    """Return the directory of a model that is on this machine.
+
+    Raises:
+        InputError: It is neither a directory nor a name in the local Hugging Face cache.
+    """
+    if Path(name).is_dir():
+        return Path(name)
+    try:
+        return Path(snapshot_download(name, local_files_only=True))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"the model must be a directory or a name in the local Hugging Face cache, but {name} "
+            f"is neither. Nothing is downloaded while training: `hf download {name}` does it before"
+        ) from error
+
+
+def load_weights(directory: Path) -> Any:
+    """Load a causal LM in float32 from safetensors.
+
+    Args:
+        directory: As `save_pretrained` writes it.
+
+    Raises:
+        InputError: There are no safetensors, weights are missing, or the architecture is unknown.
+    """
+    if not list(directory.glob("*.safetensors")):
+        raise InputError(
+            f"{directory} must hold its weights as *.safetensors, but has none: load the model "
+            "with transformers and save_pretrained() it; other formats can run code when read"
+        )
+    disable_progress_bar()
+    models: Any = AutoModelForCausalLM
+    try:
+        model, report = models.from_pretrained(
+            directory,
+            dtype=torch.float32,
+            local_files_only=True,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError) as error:
+        raise _cannot_load(directory, error) from error
+    lacking = sorted([*report["missing_keys"], *map(str, report["mismatched_keys"])])
+    if lacking:
+        raise InputError(
+            f"{directory} must hold every weight of {type(model).__name__}, but {len(lacking)} "
+            f"are missing or of another shape, such as {lacking[0]}: training would start from "
+            "random numbers"
+        )
+    return model.eval()
+
+
+def tokenizer_files(directory: Path) -> list[Path]:
+    """Return the files of a model's directory that make its tokenizer."""
+    return sorted({path for pattern in _TOKENIZER_FILES for path in directory.glob(pattern)})
+
+
+@contextmanager
+def quiet_peft() -> Generator[None]:
+    """Silence what peft 0.21 makes transformers 5.23 say of a name that only peft uses."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
+        yield
+
+
+def decoder_layers(scorer: Scorer) -> list[GradientCheckpointingLayer]:
+    """Return the layers of the decoder: the units of sharding, recomputation and compilation."""
+    return [m for m in scorer.modules() if isinstance(m, GradientCheckpointingLayer)]
+
+
+def num_embeddings(scorer: Scorer) -> int:
+    """Return how many token ids a model knows."""
+    return scorer.causal_lm.get_input_embeddings().num_embeddings
+
+
+def _check_config(directory: Path) -> None:
+    try:
+        config: Any = AutoConfig.from_pretrained(directory, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise _cannot_load(directory, error) from error
+    if getattr(config, "quantization_config", None) is not None:
+        raise InputError(
+            f"{directory} is quantised, and quantised weights cannot be trained: take the model "
+            "it was made from"
+        )
+    others = sorted({*(getattr(config, "layer_types", None) or ())} - _PACKABLE_LAYERS)
+    if others:
+        raise InputError(
+            f"{directory} has {', '.join(others)} layers, in which packed samples would see each "
+            "other; only models of full and sliding-window attention can be trained"
+        )
+
+
+def _cannot_load(directory: Path, error: Exception) -> InputError:
+    reason = str(error).strip().partition("\n")[0]
+    return InputError(
+        f"{directory} must hold a causal LM that transformers knows, without code of its own: "
+        f"{reason}"
+    )
+
+
+def _check_attention(directory: Path, model: Any) -> None:
+    if not model._supports_attention_backend:
+        raise InputError(
+            f"{directory}: {type(model).__name__} computes attention in its own code, where packed "
+            "samples would see each other; train a model whose attention transformers can exchange"
+        )
+
+
+def _check_tokenizer(directory: Path, num_rows: int) -> None:
+    if not tokenizer_files(directory):
+        return
+    length = len(AutoTokenizer.from_pretrained(directory, local_files_only=True))
+    if length > num_rows:
+        raise InputError(
+            f"{directory}: the tokenizer has {length} tokens and the model embeds only {num_rows}: "
+            "they do not belong together, or the embeddings were not resized"
+        )
+
+
+def _with_lora(model: Any, config: TrainConfig) -> Any:
+    targets = [target.strip() for target in config.lora_targets.split(",")]
+    lora = LoraConfig(
+        task_type="CAUSAL_LM",
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha,  # pyright: ignore[reportArgumentType]
+        target_modules=targets[0] if targets == ["all-linear"] else targets,
+        lora_dropout=0.0,
+    )
+    try:
+        with torch.random.fork_rng(), quiet_peft():
+            torch.manual_seed(config.seed)
+            adapted = get_peft_model(model, lora).eval()
+    except ValueError as error:
+        raise InputError(f"lora_targets {config.lora_targets!r}: {error}") from error
+    if any(isinstance(m, BaseTunerLayer) for m in model.get_output_embeddings().modules()):
+        raise InputError(
+            f"lora_targets must not name the head, but {config.lora_targets!r} does: samplers "
+            "that load adapters leave it out. Name other modules, or take all-linear"
+        )
+    return adapted
+
+
+def _checkpoint_layers(scorer: Scorer) -> None:
+    """Let layers recompute their activations, and nothing else behave as in training.
+
+    A layer recomputes only if it is in training mode itself; its parts stay in evaluation mode,
+    without dropout, so that a ratio of 1 is 1.
+    """
+    scorer.causal_lm.gradient_checkpointing_enable(
+        gradient_checkpointing_kwargs={"use_reentrant": False}
+    )
+    for layer in decoder_layers(scorer):
+        layer.training = True

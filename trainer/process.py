@@ -1,0 +1,99 @@
+"""This process among those that train together: one alone, or the ranks that torchrun starts."""
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+from torch.distributed import HashStore  # pyright: ignore[reportPrivateImportUsage]
+
+from graphcredit.store.errors import InputError
+
+
+class Process:
+    """One of `world_size` processes that do the same things in the same order.
+
+    Every method is a meeting of all of them: each process has to call it.
+    """
+
+    def __init__(self, device: torch.device):
+        """Stand for this process; see `join_world`."""
+        self.device = device
+        self.rank = dist.get_rank() if dist.is_initialized() else 0
+        self.world_size = dist.get_world_size() if dist.is_initialized() else 1
+
+    def all_reduce_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum over all processes, element by element."""
+        return self._reduce(values, dist.ReduceOp.SUM)
+
+    def all_reduce_max(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the maximum over all processes, element by element."""
+        return self._reduce(values, dist.ReduceOp.MAX)
+
+    def barrier(self) -> None:
+        """Wait for all processes."""
+        if self.world_size > 1:
+            dist.barrier()
+
+    def broadcast(self, value: Any) -> Any:
+        """Return what the first process has; it travels as JSON."""
+        if self.world_size == 1:
+            return value
+        data = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
+        length = torch.tensor([len(data)], device=self.device)
+        dist.broadcast(length, src=0)
+        received = data if self.rank == 0 else torch.empty(int(length), dtype=torch.uint8)
+        received = received.to(self.device)
+        dist.broadcast(received, src=0)
+        return json.loads(bytes(received.cpu().numpy()))
+
+    def _reduce(self, values: NDArray[np.float64], operation: Any) -> NDArray[np.float64]:
+        if self.world_size == 1:
+            return values
+        reduced = torch.tensor(values, dtype=torch.float64, device=self.device)
+        dist.all_reduce(reduced, operation)
+        return reduced.cpu().numpy()
+
+
+def choose_device(device: str) -> torch.device:
+    """Return this process' device.
+
+    Args:
+        device: auto, cpu or cuda; auto takes a GPU if there is one.
+
+    Raises:
+        InputError: A GPU is asked for and there is none.
+    """
+    is_available = torch.cuda.is_available()
+    if device == "cuda" and not is_available:
+        raise InputError("device cuda needs a GPU that torch can use: found none. Take device cpu")
+    if device == "cpu" or not is_available:
+        return torch.device("cpu")
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+
+
+def join_world(device: torch.device, *, alone_too: bool) -> None:
+    """Meet the other processes, if torchrun started any.
+
+    Args:
+        device: Of this process.
+        alone_too: Whether a process that is alone becomes a group of one, which sharding needs.
+    """
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    if dist.is_initialized():
+        return
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        dist.init_process_group(backend)
+    elif alone_too:
+        dist.init_process_group(backend, store=HashStore(), rank=0, world_size=1)
+
+
+def leave_world() -> None:
+    """End the meeting that `join_world` began; call it once, last."""
+    if dist.is_initialized():
+        dist.destroy_process_group()

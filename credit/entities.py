@@ -62,14 +62,12 @@ def find_mentions(graph: ErGraph, steps: Steps, thought: pa.ChunkedArray) -> Men
     with_entities = np.bincount(known.task, minlength=num_tasks)
     with_answer = np.bincount(known.task[known.is_answer], minlength=num_tasks)
     finder = _finder(known)
-    next_states = Codes(code=steps.next_state, texts=steps.state_texts)
-    # Thoughts seldom repeat: each one is looked at, rather than all compared with each other.
-    texts = thought.cast(pa.large_string()).combine_chunks()
-    thoughts = Codes(
-        code=np.where(texts.is_valid(), np.arange(len(texts)), -1)[steps.row], texts=texts
+    retrieved_step, retrieved_entity = _find(
+        finder, steps.task, Codes(code=steps.next_state, texts=steps.state_texts)
     )
-    retrieved_step, retrieved_entity = _find(finder, steps.task, next_states)
-    cited_step, cited_entity = _find(finder, steps.task, thoughts)
+    # Thoughts seldom repeat: each is looked at, rather than all of them compared with each other.
+    thoughts = thought.cast(pa.large_string()).combine_chunks().take(pa.array(steps.row))
+    cited_step, cited_entity = finder.find(steps.task, thoughts)
     return Mentions(
         retrieved_step=retrieved_step,
         retrieved_entity=retrieved_entity,
@@ -159,11 +157,10 @@ def _finder(known: _Known) -> NameFinder:
 
 
 def _find(finder: NameFinder, task: Ints, text: Codes) -> tuple[Ints, Ints]:
-    """Return (step, entity) of every mention, from one text per step."""
-    steps = np.flatnonzero(text.code >= 0)
+    """Return (step, entity) of every mention, looking once at each distinct text of a task."""
     num_texts = max(len(text.texts), 1)
-    pair, keys = factorise(task[steps] * num_texts + text.code[steps])
+    pair, keys = factorise(task * num_texts + text.code)
     task_of_pair, text_of_pair = np.divmod(keys, num_texts)
     named_in, entity = finder.find(task_of_pair, text.texts.take(pa.array(text_of_pair)))
-    owner, place = ranges(np.bincount(named_in, minlength=len(keys)), pair)
-    return steps[owner], entity[place]
+    step, place = ranges(np.bincount(named_in, minlength=len(keys)), pair)
+    return step, entity[place]

@@ -81,7 +81,7 @@ class NameFinder:
 
         Args:
             owner: [n] whose text each one is, equal ones adjacent.
-            texts: [n] the texts.
+            texts: [n] the texts; null names nothing.
 
         Returns:
             Positions in `texts`, ascending, and what is named there, ascending within a text and
@@ -153,9 +153,12 @@ class _Folded:
 
     def _goes_on(self, outside: Ints, edge: Ints) -> Bools:
         """Return whether the character beside a name makes a longer word of the name's edge."""
-        beside, own = self._characters(outside), self._characters(edge)
-        needs_no_spaces = _of_each(_needs_no_spaces, beside) | _of_each(_needs_no_spaces, own)
-        return _of_each(_is_of_a_word, beside) & ~needs_no_spaces
+        beside = self._characters(outside)
+        goes_on = _of_each(_is_of_a_word, beside)
+        unsure = np.flatnonzero(goes_on)
+        for characters in (beside[unsure], self._characters(edge[unsure])):
+            goes_on[unsure] &= ~_of_each(_needs_no_spaces, characters)
+        return goes_on
 
     def _characters(self, position: Ints) -> NDArray[np.uint32]:
         """Return the UTF-8 of the character that a byte belongs to, padded with zeros."""

@@ -97,23 +97,49 @@ def latest_checkpoint(
     Raises:
         InputError: The newest undamaged one is of another plan or configuration.
     """
+    found, notices = _newest(directory)
+    if found is not None:
+        progress = found.progress
+        _refuse_another("plan", plan_hash, progress.plan_hash, found.path)
+        _refuse_another("configuration", config_hash, progress.config_hash, found.path)
+    return found, notices
+
+
+def read_optimizer(directory: Path) -> dict[str, Tensor]:
+    """Return the optimizer's state of the newest undamaged checkpoint, whatever it was made for.
+
+    Args:
+        directory: Where the checkpoints are.
+
+    Raises:
+        InputError: There is none.
+    """
+    found, notices = _newest(directory)
+    if found is None:
+        raise InputError(
+            f"{directory} must hold a checkpoint whose optimizer state is taken over: "
+            f"{'; '.join(notices) or 'found none'}"
+        )
+    return load_file(found.path / _OPTIMIZER)
+
+
+def _newest(directory: Path) -> tuple[Checkpoint | None, list[str]]:
     notices: list[str] = []
     for _, path in sorted(_numbered(directory).items(), reverse=True):
         progress, fault = _verify(path)
-        if progress is None:
-            notices.append(f"checkpoint {path} is damaged and not used: {fault}")
-            continue
-        expected = {"plan": plan_hash, "configuration": config_hash}
-        found = {"plan": progress.plan_hash, "configuration": progress.config_hash}
-        for what, value in expected.items():
-            if found[what] != value:
-                raise InputError(
-                    f"{path} must be of the {what} that is to be continued ({value[:12]}), but is "
-                    f"of another ({found[what][:12]}): data or options have changed. Restore them, "
-                    "or train into another directory"
-                )
-        return Checkpoint(path=path, progress=progress), notices
+        if progress is not None:
+            return Checkpoint(path=path, progress=progress), notices
+        notices.append(f"checkpoint {path} is damaged and not used: {fault}")
     return None, notices
+
+
+def _refuse_another(what: str, expected: str, found: str, path: Path) -> None:
+    if found != expected:
+        raise InputError(
+            f"{path} must be of the {what} that is to be continued ({expected[:12]}), but is of "
+            f"another ({found[:12]}): data or options have changed. Restore them, or train into "
+            "another directory"
+        )
 
 
 def _numbered(directory: Path) -> dict[int, Path]:

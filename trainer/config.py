@@ -5,13 +5,17 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import Between, Count, check_options
 
 Positive = Between(0.0, above=True)
 AtLeastOne = Between(1)
+
+CorrectionMode: TypeAlias = Literal[
+    "none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"
+]
 Share = Between(0.0, 1.0)
 
 
@@ -80,14 +84,7 @@ class TrainConfig:
         "What ratios are taken against: the model at the start, or what the sampler logged.",
     ] = "recomputed"
     correction: Annotated[
-        Literal[
-            "none",
-            "token-truncate",
-            "token-mask",
-            "sequence-truncate",
-            "sequence-mask",
-        ]
-        | None,
+        CorrectionMode | None,
         "Importance weights for the gap between sampler and trainer; by default token-truncate "
         "where old log-probabilities are recomputed, and none where they are the sampler's.",
     ] = None
@@ -173,7 +170,7 @@ class TrainConfig:
         return self.advantage if whole else f"{self.advantage}_advantage"
 
     @property
-    def corrects(self) -> str:
+    def corrects(self) -> CorrectionMode:
         """The correction that is applied."""
         if self.correction is not None:
             return self.correction

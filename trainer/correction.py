@@ -7,18 +7,15 @@ where `old` is what the trainer itself computes at the start of an iteration. Wh
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from graphcredit.store.options import Between
+from graphcredit.trainer.config import CorrectionMode
 from graphcredit.trainer.segments import segment_mean
 from graphcredit.trainer.tokens import Tokens, bounded
-
-CorrectionMode: TypeAlias = Literal[
-    "none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"
-]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

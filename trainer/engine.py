@@ -1,14 +1,15 @@
 """What moves the weights: score a micro-batch, go backward, update; on one device or sharded."""
 
 import math
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 import torch
+from peft.tuners.tuners_utils import BaseTunerLayer
 from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
@@ -17,7 +18,13 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.trainer.batches import PackedBatch
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.model import decoder_layers, find_model, load_model, num_embeddings
+from graphcredit.trainer.model import (
+    decoder_layers,
+    find_model,
+    load_model,
+    model_shape,
+    num_embeddings,
+)
 from graphcredit.trainer.process import Process, choose_device, join_world
 from graphcredit.trainer.saving import save_model
 from graphcredit.trainer.scorer import Scorer
@@ -59,8 +66,13 @@ class Engine(Process):
         self._source = find_model(name)
         self._config = config
         self._num_ids = num_embeddings(scorer)
+        self.shape = model_shape(scorer)
+        """What the arithmetic of a pass depends on."""
         self._scorer = self._placed(scorer)
-        assert all(p.dtype == torch.float32 for p in scorer.parameters())
+        # Taken now: between a forward pass and the next, modules show other tensors when sharded.
+        self._tensors = scorer.model.state_dict(keep_vars=True)
+        self._trained = [(n, p) for n, p in scorer.model.named_parameters() if p.requires_grad]
+        assert all(p.dtype == torch.float32 for _, p in self._trained)
 
     def score(self, batch: PackedBatch, *, want_entropy: bool = False) -> ScoredTokens:
         """Return log-probability and entropy of each response token.
@@ -72,22 +84,22 @@ class Engine(Process):
         Raises:
             InputError: A token id is not one of the model's.
         """
-        lowest, highest = int(batch.input_ids.min()), int(batch.input_ids.max())
-        if lowest < 0 or highest >= self._num_ids:
-            wrong = lowest if lowest < 0 else highest
-            raise InputError(
-                f"token ids must be those of {self._source}, 0 to {self._num_ids - 1}: found "
-                f"{wrong}. Another model or tokenizer sampled these steps"
-            )
+        self.check_token_id(int(batch.input_ids.min()))
+        self.check_token_id(int(batch.input_ids.max()))
         arrays = (batch.input_ids, batch.position_ids, batch.cu_seqlens)
         responses = (batch.predictor, batch.token_ids, batch.temperature)
         logprob, entropy = self._scorer(
-            *(torch.tensor(array, device=self.device) for array in arrays),
-            batch.max_length,
-            *(torch.tensor(array, device=self.device) for array in responses),
-            want_entropy,
+            *map(self.put, arrays), batch.max_length, *map(self.put, responses), want_entropy
         )
         return ScoredTokens(logprob=logprob, entropy=entropy)
+
+    def check_token_id(self, token_id: int) -> None:
+        """Raise InputError if a token id is not one of the model's."""
+        if not 0 <= token_id < self._num_ids:
+            raise InputError(
+                f"token ids must be those of {self._source}, 0 to {self._num_ids - 1}: found "
+                f"{token_id}. Another model or tokenizer sampled these steps"
+            )
 
     def backward(self, loss: Tensor, *, is_last: bool) -> None:
         """Add the gradient of a micro-batch's part of the loss.
@@ -133,16 +145,20 @@ class Engine(Process):
         Args:
             with_adapter: False scores with the weights below the adapter.
         """
-        is_bare = self.has_adapter and not with_adapter
-        with torch.no_grad(), self._scorer.model.disable_adapter() if is_bare else nullcontext():
-            yield
+        adapters = [m for m in self._scorer.modules() if isinstance(m, BaseTunerLayer)]
+        with torch.no_grad():
+            _switch(adapters, with_adapter)
+            try:
+                yield
+            finally:
+                _switch(adapters, True)
 
     def state(self) -> EngineState:
         """Return the state on the first process, and an empty one on the others."""
-        weights = {name: self._whole(p) for name, p in self._trained()}
+        weights = {name: self._whole(p) for name, p in self._trained}
         optimizer = {
             f"{name}.{key}": self._whole(value)
-            for name, p in self._trained()
+            for name, p in self._trained
             for key, value in self._optimizer.state.get(p, {}).items()
         }
         is_kept = self.rank == 0
@@ -156,7 +172,7 @@ class Engine(Process):
         Raises:
             InputError: It is of another model.
         """
-        for name, p in self._trained():
+        for name, p in self._trained:
             found = state.weights.get(name)
             if found is None or found.shape != p.shape:
                 raise InputError(
@@ -171,7 +187,7 @@ class Engine(Process):
     def load_optimizer(self, state: Mapping[str, Tensor]) -> None:
         """Take over AdamW's state alone, as in `EngineState.optimizer`; every process the same."""
         values: dict[int, dict[str, Tensor]] = {}
-        for number, (name, p) in enumerate(self._trained()):
+        for number, (name, p) in enumerate(self._trained):
             keys = ("step", "exp_avg", "exp_avg_sq") if f"{name}.step" in state else ()
             found = {key: state[f"{name}.{key}"] for key in keys}
             values[number] = {k: _like(p, v) if v.ndim else v.clone() for k, v in found.items()}
@@ -188,26 +204,21 @@ class Engine(Process):
     def _placed(self, scorer: Scorer) -> Scorer:
         return scorer.to(self.device)
 
-    def _trained(self) -> Iterator[tuple[str, nn.Parameter]]:
-        named = self._scorer.model.named_parameters()
-        return ((name, p) for name, p in named if p.requires_grad)
-
     def _whole(self, tensor: Tensor) -> Tensor:
         whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
-        return whole.detach().cpu()
+        return whole.detach().to("cpu", copy=True)
 
     def _model_weights(self) -> dict[str, Tensor]:
         """Return every weight by name; names of one tied tensor share it."""
         wholes: dict[int, Tensor] = {}
-        named = self._scorer.model.state_dict(keep_vars=True)
-        for tensor in named.values():
+        for tensor in self._tensors.values():
             if id(tensor) not in wholes:
                 whole = self._whole(tensor)
                 wholes[id(tensor)] = whole if self.rank == 0 else torch.empty(0)
-        return {name: wholes[id(tensor)] for name, tensor in named.items()}
+        return {name: wholes[id(tensor)] for name, tensor in self._tensors.items()}
 
     def _clip(self) -> float:
-        parameters = [p for _, p in self._trained()]
+        parameters = [p for _, p in self._trained]
         norm = nn.utils.clip_grad_norm_(parameters, self._config.grad_clip)
         return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
 
@@ -216,7 +227,7 @@ class Engine(Process):
         config = self._config
         on_gpu = self.device.type == "cuda"
         return torch.optim.AdamW(
-            [p for _, p in self._trained()],
+            [p for _, p in self._trained],
             lr=config.learning_rate,
             betas=(config.beta1, config.beta2),
             weight_decay=config.weight_decay,
@@ -284,6 +295,13 @@ def compute_dtype(config: TrainConfig, device: torch.device) -> str:
     if config.dtype != "auto":
         return config.dtype
     return "bfloat16" if device.type == "cuda" else "float32"
+
+
+def _switch(adapters: list[Any], is_on: bool) -> None:
+    # Not peft's disable_adapter(): it sets requires_grad too, and where parameters are sharded that
+    # would reach tensors which are gone when it is set back.
+    for adapter in adapters:
+        adapter._disable_adapters = not is_on
 
 
 def _like(parameter: Tensor, whole: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from huggingface_hub import snapshot_download
 from peft import LoraConfig, get_peft_model
 from peft.tuners.tuners_utils import BaseTunerLayer
+from torch.utils.checkpoint import checkpoint
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils.logging import disable_progress_bar
@@ -17,6 +19,7 @@ from transformers.utils.logging import disable_progress_bar
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.attention import PACKED_ATTENTION, register_attention
 from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.flops import ModelShape
 from graphcredit.trainer.probe import check_scorer
 from graphcredit.trainer.scorer import Scorer
 
@@ -130,7 +133,7 @@ def quiet_peft() -> Generator[None]:
         yield
 
 
-def decoder_layers(scorer: Scorer) -> list[GradientCheckpointingLayer]:
+def decoder_layers(scorer: Scorer) -> list[Any]:
     """Return the layers of the decoder: the units of sharding, recomputation and compilation."""
     return [m for m in scorer.modules() if isinstance(m, GradientCheckpointingLayer)]
 
@@ -138,6 +141,20 @@ def decoder_layers(scorer: Scorer) -> list[GradientCheckpointingLayer]:
 def num_embeddings(scorer: Scorer) -> int:
     """Return how many token ids a model knows."""
     return scorer.causal_lm.get_input_embeddings().num_embeddings
+
+
+def model_shape(scorer: Scorer) -> ModelShape:
+    """Return what the arithmetic of a pass depends on."""
+    config = scorer.causal_lm.config
+    head = scorer.causal_lm.get_output_embeddings().weight
+    ends = {id(p): p.numel() for p in (head, scorer.causal_lm.get_input_embeddings().weight)}
+    heads = config.num_attention_heads
+    return ModelShape(
+        num_body=sum(p.numel() for p in scorer.parameters()) - sum(ends.values()),
+        num_head=head.numel(),
+        num_layers=config.num_hidden_layers,
+        attention_width=heads * (getattr(config, "head_dim", 0) or config.hidden_size // heads),
+    )
 
 
 def _check_config(directory: Path) -> None:
@@ -214,8 +231,7 @@ def _checkpoint_layers(scorer: Scorer) -> None:
     A layer recomputes only if it is in training mode itself; its parts stay in evaluation mode,
     without dropout, so that a ratio of 1 is 1.
     """
-    scorer.causal_lm.gradient_checkpointing_enable(
-        gradient_checkpointing_kwargs={"use_reentrant": False}
-    )
+    again = partial(checkpoint, use_reentrant=False, preserve_rng_state=False)
     for layer in decoder_layers(scorer):
-        layer.training = True
+        layer.training = layer.gradient_checkpointing = True
+        layer._gradient_checkpointing_func = again

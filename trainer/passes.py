@@ -6,7 +6,7 @@ that in exact arithmetic the first ratio is 1; then every rank reads what all of
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from graphcredit.store.atomic import atomic_path, write_table
 from graphcredit.trainer.batches import BatchReader, PackedBatch
 from graphcredit.trainer.engine import Engine
-from graphcredit.trainer.plan import MicroBatch, Plan
+from graphcredit.trainer.plan import Plan
 
 Floats32 = NDArray[np.float32]
 
@@ -41,23 +41,27 @@ class FrozenLogprobs:
 
 def frozen_logprobs(
     directory: Path,
-    engine: Engine,
+    open_scorer: Callable[[], Engine],
     plan: Plan,
+    num_updates: int,
     reader: BatchReader,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> FrozenLogprobs:
-    """Return the log-probabilities under an engine's present weights, from disk where they are.
+    """Return the log-probabilities under a policy, from disk where they are.
 
     Args:
         directory: Where they are kept.
-        engine: Scores; all ranks take part.
-        plan: Whose first epoch is scored.
+        open_scorer: Returns an engine with the weights of the policy; called where they are not on
+            disk. All ranks take part.
+        plan: Whose steps are scored.
+        num_updates: Optimizer steps of its first epoch.
         reader: Reads the micro-batches.
         on_progress: Called with the share that is done.
     """
-    if not is_complete(directory, plan):
+    if not _is_complete(directory, plan):
+        engine = open_scorer()
         name = f"part-{engine.rank}-of-{engine.world_size}.parquet"
-        write_table(_score(engine, plan, reader, on_progress), directory / name)
+        write_table(_score(engine, plan, num_updates, reader, on_progress), directory / name)
         engine.barrier()
         if engine.rank == 0:
             with atomic_path(directory / "complete.json") as temporary:
@@ -67,22 +71,27 @@ def frozen_logprobs(
     return _load(directory, plan)
 
 
-def is_complete(directory: Path, plan: Plan) -> bool:
+def _is_complete(directory: Path, plan: Plan) -> bool:
     """Return whether a directory holds the log-probabilities of every step of a plan."""
     path = directory / "complete.json"
     return path.exists() and json.loads(path.read_text(encoding="utf-8"))["plan"] == plan.hash
 
 
 def _score(
-    engine: Engine, plan: Plan, reader: BatchReader, on_progress: Callable[[float], None]
+    engine: Engine,
+    plan: Plan,
+    num_updates: int,
+    reader: BatchReader,
+    on_progress: Callable[[float], None],
 ) -> pa.Table:
-    micro_batches = list(_first_epoch(engine, plan))
+    mine = [plan.micro_batches(n, engine.world_size)[engine.rank] for n in range(num_updates)]
+    micro_batches = [micro for update in mine for micro in update]
     steps: list[NDArray[np.int64]] = []
     lists: list[pa.Array] = []
     with engine.frozen():
         for number, batch in enumerate(reader.ahead(micro_batches)):
             logprobs = engine.score(batch).logprob.cpu().numpy()
-            if micro_batches[number].weight.any():
+            if not micro_batches[number].is_dummy:
                 counts = np.bincount(batch.segment, minlength=len(batch.steps))
                 offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
                 lists.append(pa.ListArray.from_arrays(offsets, pa.array(logprobs)))
@@ -92,11 +101,6 @@ def _score(
         return _SCHEMA.empty_table()
     chunks = pa.chunked_array(lists, _SCHEMA.field("logprobs").type)
     return pa.table([pa.array(np.concatenate(steps)), chunks], schema=_SCHEMA)
-
-
-def _first_epoch(engine: Engine, plan: Plan) -> Iterator[MicroBatch]:
-    for update in range(plan.updates_per_epoch):
-        yield from plan.micro_batches(update, engine.world_size)[engine.rank]
 
 
 def _load(directory: Path, plan: Plan) -> FrozenLogprobs:

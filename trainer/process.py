@@ -16,7 +16,7 @@ from graphcredit.store.errors import InputError
 class Process:
     """One of `world_size` processes that do the same things in the same order.
 
-    Every method is a meeting of all of them: each process has to call it.
+    Reductions, barriers and broadcasts are meetings of all of them: each process has to call them.
     """
 
     def __init__(self, device: torch.device):
@@ -24,6 +24,27 @@ class Process:
         self.device = device
         self.rank = dist.get_rank() if dist.is_initialized() else 0
         self.world_size = dist.get_world_size() if dist.is_initialized() else 1
+
+    @property
+    def device_name(self) -> str:
+        """What the device calls itself."""
+        is_gpu = self.device.type == "cuda"
+        return torch.cuda.get_device_name(self.device) if is_gpu else "cpu"
+
+    def peak_memory(self) -> int | None:
+        """Return the most bytes of the device that were in use since this was last asked.
+
+        None where the device's memory is the machine's.
+        """
+        if self.device.type != "cuda":
+            return None
+        peak = torch.cuda.max_memory_allocated(self.device)
+        torch.cuda.reset_peak_memory_stats(self.device)
+        return peak
+
+    def put(self, array: NDArray[Any]) -> torch.Tensor:
+        """Return a copy of an array on the device."""
+        return torch.tensor(array, device=self.device)
 
     def all_reduce_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum over all processes, element by element."""

@@ -1,6 +1,7 @@
 """Where metrics go: a line per optimizer step, TensorBoard, a tracker, and the store."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -52,6 +53,10 @@ class Journal:
         self._file.write(_line(row))
         self._file.flush()
 
+    def sync(self) -> None:
+        """Wait until all lines are on disk."""
+        os.fsync(self._file.fileno())
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
@@ -97,18 +102,61 @@ class _Tracker:
         self._module.finish()
 
 
-def open_watchers(config: TrainConfig, output: Output, num_done: int) -> list[Watcher]:
-    """Open what was asked for beside the journal.
+class TrainingLog:
+    """Everything that is written of the updates, by one process; the others only remember."""
 
-    Raises:
-        MissingDependencyError: It is not installed.
-    """
-    watchers: list[Watcher] = []
-    if config.tensorboard:
-        watchers.append(_TensorBoard(output.root / "tensorboard", num_done))
-    if config.tracker:
-        watchers.append(_Tracker(config.tracker, config))
-    return watchers
+    def __init__(
+        self,
+        config: TrainConfig,
+        output: Output,
+        path: Path,
+        num_done: int,
+        *,
+        is_writing: bool,
+    ) -> None:
+        """Open it for the updates after the first `num_done`.
+
+        Args:
+            config: Says which watchers are wanted.
+            output: Where the journal is.
+            path: `training/…` in the store.
+            num_done: Updates that the weights have behind them.
+            is_writing: Whether this process writes.
+
+        Raises:
+            MissingDependencyError: A watcher is not installed.
+        """
+        self.rows: list[dict[str, Any]] = []
+        """All updates so far, in order; on other processes, those of this start."""
+        self._name, self._path = config.out.name, path
+        self._watchers: list[Watcher] = []
+        self._journal: Journal | None = None
+        if is_writing:
+            if config.tensorboard:
+                self._watchers.append(_TensorBoard(output.root / "tensorboard", num_done))
+            if config.tracker:
+                self._watchers.append(_Tracker(config.tracker, config))
+            self._journal = Journal(output.metrics_path, num_done)
+            self.rows = list(self._journal.rows)
+
+    def write(self, update: int, metrics: Metrics) -> None:
+        """Take the metrics of an update."""
+        self.rows.append({"update": update, **metrics})
+        for watcher in (self._journal, *self._watchers):
+            if watcher is not None:
+                watcher.log(update, metrics)
+
+    def keep(self) -> None:
+        """See to it that what was written survives, in the journal and in the store."""
+        if self._journal is not None:
+            self._journal.sync()
+            write_training(self._path, self._name, self.rows)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        for watcher in (self._journal, *self._watchers):
+            if watcher is not None:
+                watcher.close()
 
 
 def write_training(path: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> None:

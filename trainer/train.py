@@ -1,0 +1,265 @@
+"""A training: from the steps of an iteration and their credit to a better policy."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from graphcredit.store.errors import InputError
+from graphcredit.store.layout import Store, open_store
+from graphcredit.trainer.agreement import check_agreement
+from graphcredit.trainer.batches import BatchReader
+from graphcredit.trainer.checkpoint import (
+    Progress,
+    latest_checkpoint,
+    read_optimizer,
+    save_checkpoint,
+)
+from graphcredit.trainer.config import TrainConfig, without_effect
+from graphcredit.trainer.engine import Engine, open_engine
+from graphcredit.trainer.filters import Filters
+from graphcredit.trainer.index import IndexReport, read_index
+from graphcredit.trainer.output import Output, open_output
+from graphcredit.trainer.passes import FrozenLogprobs, frozen_logprobs
+from graphcredit.trainer.plan import Plan, make_plan
+from graphcredit.trainer.process import leave_world
+from graphcredit.trainer.table import configure_objective
+from graphcredit.trainer.update import FrozenPolicies, Updater
+from graphcredit.trainer.watch import TrainingLog
+
+OnProgress = Callable[[str, float, int, Mapping[str, Any]], None]
+"""Told what is being done, how much of it is done, of how many, and the newest metrics."""
+
+
+def _silent(what: str, done: float, total: int, metrics: Mapping[str, Any]) -> None:
+    """Tell nobody."""
+
+
+_SHOWN = ("loss", "kl", "entropy", "approx_kl", "grad_norm", "tokens_per_second", "mfu")
+
+
+def train(config: TrainConfig, *, on_progress: OnProgress = _silent) -> dict[str, Any] | None:
+    """Train a policy, or go on with a training that was killed.
+
+    Args:
+        config: What to do.
+        on_progress: Told of every pass and update.
+
+    Returns:
+        What the training came to; None on every rank but the first.
+
+    Raises:
+        InputError: The data, the model or the output directory is not fit for it; no weight has
+            changed then.
+        TrainingError: A gradient was not finite; the last checkpoint is kept.
+        MissingDependencyError: A tracker is not installed.
+    """
+    config.check()
+    configure_objective(config.objective, config.objective_options)
+    store = open_store(config.store)
+    run_id, iteration = which_iteration(store, config)
+    index, report = read_index(
+        store, run_id, iteration, column=config.column, filters=_filters(config)
+    )
+    plan = make_plan(
+        index,
+        seed=config.seed,
+        epochs=config.epochs,
+        batch_size=config.batch_size,
+        max_tokens=config.max_tokens,
+        aggregation=config.aggregation,
+        response_length=config.response_length,
+    )
+    try:
+        engine = open_engine(config.model, config)
+        output = open_output(config, is_first_rank=engine.rank == 0)
+        engine.barrier()
+        result = output.result()
+        if result is None:
+            training = _Training(
+                config=config,
+                store=store,
+                output=output,
+                engine=engine,
+                plan=plan,
+                report=report,
+                run_id=run_id,
+                iteration=iteration,
+            )
+            result = training.run(on_progress if engine.rank == 0 else _silent)
+        return result if engine.rank == 0 else None
+    finally:
+        leave_world()
+
+
+def which_iteration(store: Store, config: TrainConfig) -> tuple[str, int]:
+    """Return the run and the iteration to train on: those asked for, the only one, the newest.
+
+    Raises:
+        InputError: There is nothing to choose, or too much.
+    """
+    runs = store.runs()
+    if config.run is None and len(runs) != 1:
+        raise InputError(
+            f"{store.root} has {len(runs)} runs ({', '.join(runs) or 'none'}): say which by --run"
+        )
+    run_id = config.run or runs[0]
+    if config.iteration is not None:
+        return run_id, config.iteration
+    iterations = store.iterations(run_id)
+    if not iterations:
+        raise InputError(
+            f"{store.root} has no steps of run {run_id!r}; its runs: {', '.join(runs) or 'none'}"
+        )
+    return run_id, iterations[-1]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Training:
+    """One training, its data read and its model loaded."""
+
+    config: TrainConfig
+    store: Store
+    output: Output
+    engine: Engine
+    plan: Plan
+    report: IndexReport
+    run_id: str
+    iteration: int
+
+    def run(self, on_progress: OnProgress) -> dict[str, Any]:
+        """Train to the end, from the last checkpoint if there is one, and save the policy."""
+        config, engine = self.config, self.engine
+        checkpoint, notices = latest_checkpoint(self.output.checkpoint_dir, **self._hashes())
+        engine.check_token_id(self.report.largest_token_id)
+        reader = BatchReader(self.plan.index)
+        if checkpoint is None and config.mismatch_sample:
+            notices += check_agreement(engine, reader, self.plan.index, config)
+        policies = self._frozen_policies(reader, on_progress)
+        if checkpoint is not None:
+            engine.load_state(checkpoint.read())
+        elif config.continue_from is not None:
+            engine.load_optimizer(read_optimizer(Output(config.continue_from).checkpoint_dir))
+        num_done = checkpoint.progress.update if checkpoint else 0
+        objective = configure_objective(config.objective, config.objective_options)
+        updater = Updater(config, engine, self.plan, reader, objective, policies)
+        rows = self._learn(updater, num_done, on_progress)
+        engine.save_pretrained(self.output.model_dir, dtype=config.save_dtype)
+        result = self._result(rows, notices)
+        if engine.rank == 0:
+            self.output.write_result(result)
+        return result
+
+    def _learn(
+        self, updater: Updater, num_done: int, on_progress: OnProgress
+    ) -> list[dict[str, Any]]:
+        """Make the updates that are left, and return the metrics of all."""
+        total = len(self.plan.updates)
+        with closing(self._open_log(num_done)) as log:
+            if num_done == total or self.engine.broadcast(self._is_far(log.rows)):
+                return log.rows
+            for number, metrics in updater.run(num_done):
+                log.write(number, {**metrics, "dedup_ratio": self.report.dedup_ratio})
+                on_progress("train", number + 1, total, metrics)
+                is_last = number + 1 == total or self._is_far(log.rows)
+                if is_last or (number + 1) % self.config.checkpoint_every == 0:
+                    log.keep()
+                    self._save_checkpoint(number + 1)
+                if is_last:
+                    break
+            return log.rows
+
+    def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
+        """Return the policies to compare with; the engine still has the weights of the start."""
+        config = self.config
+        wants_old = config.old_logprobs == "recomputed"
+        wants_reference = config.kl_coefficient > 0
+        start = other = None
+        if wants_old or (wants_reference and config.reference is None):
+            start = self._score("start", lambda: self.engine, reader, on_progress)
+        if wants_reference and config.reference is not None:
+            name = config.reference
+            other = self._score(
+                "reference", lambda: open_engine(name, config, frozen=True), reader, on_progress
+            )
+        return FrozenPolicies(
+            old=start if wants_old else None,
+            reference=(other or start) if wants_reference else None,
+        )
+
+    def _score(
+        self,
+        what: str,
+        scorer: Callable[[], Engine],
+        reader: BatchReader,
+        on_progress: OnProgress,
+    ) -> FrozenLogprobs:
+        return frozen_logprobs(
+            self.output.logprob_dir / what,
+            scorer,
+            self.plan,
+            len(self.plan.updates) // self.config.epochs,
+            reader,
+            lambda share: on_progress(f"log-probabilities: {what}", share, 1, {}),
+        )
+
+    def _save_checkpoint(self, num_done: int) -> None:
+        state = self.engine.state()
+        if self.engine.rank == 0:
+            progress = Progress(update=num_done, **self._hashes())
+            save_checkpoint(
+                self.output.checkpoint_dir, state, progress, keep=self.config.keep_checkpoints
+            )
+        self.engine.barrier()
+
+    def _hashes(self) -> dict[str, str]:
+        options = without_effect(self.config).as_toml().encode()
+        return {"plan_hash": self.plan.hash, "config_hash": hashlib.sha256(options).hexdigest()}
+
+    def _is_far(self, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether the last update left the policy too far from the old one."""
+        limit = self.config.target_kl
+        return bool(rows) and limit is not None and (rows[-1]["approx_kl"] or 0.0) > limit
+
+    def _open_log(self, num_done: int) -> TrainingLog:
+        path = self.store.training_path(self.run_id, self.iteration, self.config.out.name)
+        return TrainingLog(
+            self.config, self.output, path, num_done, is_writing=self.engine.rank == 0
+        )
+
+    def _result(self, rows: Sequence[Mapping[str, Any]], notices: Sequence[str]) -> dict[str, Any]:
+        report = self.report
+        last = {name: rows[-1].get(name) for name in _SHOWN} if rows else {}
+        return {
+            "model": str(self.output.model_dir),
+            "run_id": self.run_id,
+            "iteration": self.iteration,
+            "column": self.config.column,
+            "num_updates": len(rows),
+            "num_steps": report.num_steps,
+            "num_kept": report.num_kept,
+            "dropped": {reason: count for reason, count in report.dropped.items() if count},
+            "num_masked_tokens": report.num_masked_tokens,
+            "dedup_ratio": report.dedup_ratio,
+            "advantage_mean": report.advantage_mean,
+            "advantage_std": report.advantage_std,
+            "advantage_zero_share": report.advantage_zero_share,
+            "staleness": {str(gap): count for gap, count in report.staleness.items()},
+            "notices": [*report.notices, *notices],
+            "last": {name: value for name, value in last.items() if value is not None},
+        }
+
+
+def _filters(config: TrainConfig) -> Filters:
+    return Filters(
+        max_tokens=config.max_tokens,
+        policy_version=config.policy_version,
+        max_staleness=config.max_staleness,
+        is_corrected=config.corrects != "none" or config.old_logprobs == "behaviour",
+        drop_zero_advantage=config.drops_zero_advantage,
+        drop_degenerate_groups=config.drop_degenerate_groups,
+        allow_truncated_sampling=config.allow_truncated_sampling,
+        whiten_advantages=config.whiten_advantages,
+        advantage_clip=config.advantage_clip,
+    )

@@ -71,10 +71,10 @@ class CreditWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._pool.shutdown(cancel_futures=error is not None)
-        for table in self._tables.values():
-            table.close()
         try:
+            self._pool.shutdown(cancel_futures=error is not None)
+            for table in self._tables.values():
+                table.close()
             if error is None:
                 self._commit()
         finally:
@@ -109,6 +109,7 @@ class CreditWriter:
         """Add rows to a graph table of the iteration."""
         if path not in self._tables:
             path.parent.mkdir(parents=True, exist_ok=True)
+            _remove_leftovers(path.parent)
             self._tables[path] = parquet_writer(self._temporary(path), table.schema)
         self._submit(self._tables[path].write_table, table)
 

@@ -363,9 +363,10 @@ def test_an_iteration_that_is_not_there_is_named_with_those_that_are(tmp_path: P
         assign_credit(store, settings, run_id="r0", iteration=9)
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path):
+@pytest.mark.parametrize("table", ["credit", "graph"])
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, table: str):
     store = write_store(tmp_path / "s", worked_example())
-    folder = store.shards()[0].credit_path.parent
+    folder = store.root / table / "run_id=r0" / "iteration=000000"
     folder.mkdir(parents=True)
     process = subprocess.Popen(["true"])
     process.wait()

@@ -24,6 +24,9 @@ from numpy.typing import NDArray
 from graphcredit.credit.arrays import Bools, Ints, ranges, starts_of_runs
 from graphcredit.store.errors import MissingDependencyError
 
+_TOGETHER = 1 << 12
+"""Texts that are searched together: their buffers should stay in the processor's caches."""
+
 _WITHOUT_SPACES = (
     "CJK ",
     "HIRAGANA ",
@@ -87,13 +90,23 @@ class NameFinder:
             Positions in `texts`, ascending, and what is named there, ascending within a text and
             each once.
         """
+        found = [np.zeros((2, 0), np.int64)]
+        for first in range(0, len(owner), _TOGETHER):
+            some = slice(first, first + _TOGETHER)
+            text, name = self._whole_names(owner[some], texts[some])
+            found.append(np.stack([text + first, name]))
+        text, name = np.concatenate(found, axis=1)
+        hit, place = ranges(self._num_meanings, name)
+        span = self._meanings.max(initial=0) + 1
+        return np.divmod(np.unique(text[hit] * span + self._meanings[place]), span)
+
+    def _whole_names(self, owner: Ints, texts: pa.Array) -> tuple[Ints, Ints]:
+        """Return positions in `texts`, ascending, and the number of a name each time."""
         folded = _Folded.of(texts)
-        pattern, start, end = self._matches(owner, folded)
+        name, start, end = self._matches(owner, folded)
         text = np.searchsorted(folded.start, start, side="right") - 1
         is_whole = folded.are_whole(start, end, text)
-        hit, place = ranges(self._num_meanings, pattern[is_whole])
-        span = self._meanings.max(initial=0) + 1
-        return np.divmod(np.unique(text[is_whole][hit] * span + self._meanings[place]), span)
+        return text[is_whole], name[is_whole]
 
     def _matches(self, owner: Ints, folded: "_Folded") -> Ints:
         """Return [3, num_matches] number of the name, and its first byte and the one beyond."""
@@ -137,10 +150,12 @@ class _Folded:
         if pc.any(is_other).as_py():
             others = [fold(text) for text in texts.filter(is_other).to_pylist()]
             texts = pc.replace_with_mask(texts, is_other, pa.array(others, texts.type))
-        _, offsets, data = texts.cast(pa.large_string()).buffers()
-        start = np.frombuffer(offsets, np.int64)[texts.offset :][: len(texts) + 1]
-        text = (data.to_pybytes() if data else b"") + b"    "
+        texts = texts.cast(pa.large_string())
+        _, offsets, data = texts.buffers()
+        bounds = np.frombuffer(offsets, np.int64)[texts.offset :][: len(texts) + 1]
+        text = b"".join([memoryview(data or b"")[bounds[0] : bounds[-1]], b"    "])
         letters = np.frombuffer(text.translate(_FOLDED_ASCII), np.uint8)
+        start = bounds - bounds[0]
         is_space = letters[: start[-1]] == ord(" ")
         extra = np.flatnonzero(is_space[1:] & is_space[:-1]) + 1
         return cls(letters=np.delete(letters, extra), start=start - np.searchsorted(extra, start))

@@ -115,6 +115,11 @@ def join_world(device: torch.device, *, alone_too: bool) -> None:
 
 
 def leave_world() -> None:
-    """End the meeting that `join_world` began; call it once, last."""
+    """End the meeting that `join_world` began; every process calls it once, last.
+
+    After an error a process just ends instead, and torchrun ends the others.
+    """
     if dist.is_initialized():
+        # Workers of gloo that still hold a finished exchange would abort the interpreter's exit.
+        dist.barrier()
         dist.destroy_process_group()

@@ -1,0 +1,104 @@
+"""One rank of two: goes on from a checkpoint that one process wrote, and writes one itself."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphcredit.trainer.checkpoint import (
+    Checkpoint,
+    Progress,
+    latest_checkpoint,
+    save_checkpoint,
+)
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine import Engine, open_engine
+from graphcredit.trainer.process import leave_world
+from tests.trainer.packs import Sample, pack_samples, random_samples
+
+LEARNING_RATE = 1e-3
+VARIANTS = {"full": 0, "lora": 4}
+"""Name to LoRA rank."""
+
+
+def config(model: str, lora_rank: int) -> TrainConfig:
+    return TrainConfig(
+        store=Path(), out=Path(), model=model, device="cpu", lora_rank=lora_rank, grad_clip=0.5
+    )
+
+
+def progress(update: int) -> Progress:
+    return Progress(update=update, plan_hash="a plan", config_hash="options")
+
+
+def samples_of(update: int) -> list[Sample]:
+    return random_samples(7, seed=update)
+
+
+def train(engine: Engine, update: int) -> float:
+    """Take one update on seven samples, three micro-batches a rank, uneven on purpose.
+
+    One rank has all samples; of two, the first has six, and the second one and two dummies.
+    """
+    samples = samples_of(update)
+    num_tokens = sum(len(response) for _, response in samples)
+    parts = [samples[:3], samples[3:4], samples[4:6]], [samples[6:], samples[:1], samples[:1]]
+    for k in range(3):
+        mine = parts[engine.rank][k]
+        weight = 1 / num_tokens if engine.rank == 0 or k == 0 else 0.0
+        if engine.world_size == 1 and k == 2:
+            mine = samples[4:]
+        loss = _loss(engine, mine, weight)
+        engine.backward(loss, is_last=k == 2)
+    return engine.update(LEARNING_RATE)
+
+
+def _loss(engine: Engine, samples: list[Sample], weight: float) -> Tensor:
+    batch = pack_samples(samples, weight=weight)
+    tokens = engine.score(batch, want_entropy=True)
+    return -((tokens.logprob + 0.1 * tokens.entropy) * torch.tensor(batch.weight)).sum()
+
+
+def newest(directory: Path) -> Checkpoint:
+    found, notices = latest_checkpoint(directory, plan_hash="a plan", config_hash="options")
+    assert found is not None
+    assert notices == []
+    return found
+
+
+def main(directory: Path) -> None:
+    torch.set_num_threads(1)
+    norms: dict[str, list[float]] = {}
+    for variant, lora_rank in VARIANTS.items():
+        name = str(directory / "model")
+        engine = open_engine(name, config(name, lora_rank))
+        checkpoints = directory / variant
+        with engine.frozen(with_adapter=False):
+            engine.score(pack_samples(samples_of(0)))
+        engine.load_state(newest(checkpoints).read())
+        norms[variant] = [train(engine, update) for update in (2, 3)]
+        state = engine.state()
+        if engine.rank == 0:
+            save_checkpoint(checkpoints, state, progress(4), keep=2)
+        engine.barrier()
+        engine.save_pretrained(directory / f"{variant}-saved")
+    _meet(engine)
+    assert engine.broadcast(norms if engine.rank == 0 else None) == norms
+    if engine.rank == 0:
+        (directory / "norms.json").write_text(json.dumps(norms))
+    leave_world()
+
+
+def _meet(engine: Engine) -> None:
+    assert engine.world_size == 2
+    values = np.array([1.0 + engine.rank, 1e-17])
+    assert engine.all_reduce_sum(values).tolist() == [3.0, 2e-17]
+    assert engine.all_reduce_max(values).tolist() == [2.0, 1e-17]
+    assert engine.broadcast({"rank": engine.rank, "text": "ü"}) == {"rank": 0, "text": "ü"}
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

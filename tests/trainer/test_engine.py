@@ -1,0 +1,203 @@
+"""Engines: gradients, clipping, adapters, bfloat16, and two processes against one."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM
+
+from graphcredit.store.errors import InputError, TrainingError
+from graphcredit.trainer.checkpoint import save_checkpoint
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine import Engine, Sharded, open_engine
+from graphcredit.trainer.process import leave_world
+from tests.trainer import rank_worker
+from tests.trainer.models import save_tiny_model
+from tests.trainer.packs import pack_samples, random_samples
+
+SAMPLES = random_samples(4, seed=3)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return save_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(autouse=True)
+def _world() -> Iterator[None]:
+    yield
+    leave_world()
+
+
+def _open(model: str, *, frozen: bool = False, **options: Any) -> Engine:
+    settings = {"store": Path(), "out": Path(), "device": "cpu", **options}
+    return open_engine(model, TrainConfig(model=model, **settings), frozen=frozen)
+
+
+def _logprob(engine: Engine) -> Tensor:
+    return engine.score(pack_samples(SAMPLES)).logprob
+
+
+def _step(engine: Engine, learning_rate: float = 1e-2) -> float:
+    engine.backward(-_logprob(engine).mean(), is_last=True)
+    return engine.update(learning_rate)
+
+
+@pytest.mark.parametrize("wrong", [97, -1])
+def test_a_token_the_model_does_not_know_is_refused(model: str, wrong: int):
+    with pytest.raises(InputError, match=f"0 to 96: found {wrong}"):
+        _open(model).score(pack_samples([([1, wrong], [2])]))
+
+
+def test_the_norm_is_that_before_clipping_and_the_step_is_adamw(model: str):
+    engine = _open(model, grad_clip=0.25)
+    plain = AutoModelForCausalLM.from_pretrained(model)
+    optimizer = torch.optim.AdamW(plain.parameters(), lr=1e-2, weight_decay=0.0)
+    for _ in range(2):
+        optimizer.zero_grad()
+        logprobs = [
+            plain(torch.tensor([[*prompt, *response]]))
+            .logits[0, len(prompt) - 1 : -1]
+            .log_softmax(-1)[range(len(response)), response]
+            for prompt, response in SAMPLES
+        ]
+        (-torch.cat(logprobs).mean()).backward()
+        gradient = torch.cat([p.grad.flatten() for p in plain.parameters()])
+        assert gradient.norm() > 0.25
+        for p in plain.parameters():
+            p.grad *= 0.25 / gradient.norm()
+        optimizer.step()
+        assert _step(engine) == pytest.approx(gradient.norm().item(), rel=1e-4)
+    trained = engine.state().weights
+    for name, p in plain.named_parameters():
+        assert (trained[name] - p).norm() < 1e-3 * p.norm()
+
+
+def test_a_gradient_that_is_not_finite_stops_and_changes_nothing(model: str):
+    engine = _open(model)
+    before = engine.state().weights["lm_head.weight"].clone()
+    engine.backward(_logprob(engine).sum() * float("inf"), is_last=True)
+    with pytest.raises(TrainingError, match="norm must be finite"):
+        engine.update(1e-2)
+    assert torch.equal(engine.state().weights["lm_head.weight"], before)
+
+
+@pytest.mark.parametrize("lora_rank", [0, 4])
+def test_recomputing_activations_changes_no_bit(model: str, lora_rank: int):
+    engines = [
+        _open(model, gradient_checkpointing=flag, lora_rank=lora_rank) for flag in (False, True)
+    ]
+    norms = [[_step(engine) for _ in range(2)] for engine in engines]
+    assert norms[0] == norms[1]
+
+
+def test_frozen_scores_have_no_gradient(model: str):
+    engine = _open(model)
+    with engine.frozen():
+        frozen = _logprob(engine)
+    assert not frozen.requires_grad
+    assert torch.equal(frozen, _logprob(engine))
+    assert not _logprob(_open(model, frozen=True)).requires_grad
+
+
+def test_the_reference_of_an_adapter_is_the_model_below_it(model: str):
+    engine = _open(model, lora_rank=4)
+    assert engine.has_adapter
+    base = _logprob(_open(model, frozen=True, lora_rank=4))
+    assert torch.equal(_logprob(engine), base)
+    _step(engine)
+    with engine.frozen(with_adapter=False):
+        assert torch.equal(_logprob(engine), base)
+    assert (_logprob(engine) - base).abs().max() > 1e-2
+    _step(engine)
+    assert all("lora_" in name for name in engine.state().weights)
+
+
+def test_bfloat16_computes_in_half_and_keeps_small_updates(model: str):
+    whole, half = _open(model), _open(model, dtype="bfloat16")
+    assert isinstance(half, Sharded)
+    gap = (_logprob(whole) - _logprob(half)).abs()
+    assert 1e-4 < gap.max() < 0.5
+    before = half.state().weights
+    _step(half, learning_rate=1e-6)
+    after = half.state()
+    moved = [(after.weights[n] - before[n]).abs().max().item() for n in before]
+    assert {v.dtype for v in (*after.weights.values(), *after.optimizer.values())} == {
+        torch.float32
+    }
+    assert max(moved) == pytest.approx(1e-6, rel=0.1)
+
+
+def test_the_first_ratio_is_one_to_the_bit(model: str):
+    engine = _open(model)
+    with engine.frozen():
+        old = _logprob(engine)
+    assert torch.equal(torch.exp(_logprob(engine) - old), torch.ones_like(old))
+
+
+def test_two_processes_get_what_one_gets(tmp_path: Path):
+    """Uneven micro-batches, dummies, and checkpoints that go from one to two and back."""
+    name = save_tiny_model(tmp_path / "model", tie_word_embeddings=True)
+    alone: dict[str, tuple[Engine, list[float]]] = {}
+    for variant, lora_rank in rank_worker.VARIANTS.items():
+        engine = open_engine(name, rank_worker.config(name, lora_rank))
+        for update in (0, 1):
+            rank_worker.train(engine, update)
+        save_checkpoint(tmp_path / variant, engine.state(), rank_worker.progress(2), keep=2)
+        alone[variant] = engine, [rank_worker.train(engine, update) for update in (2, 3)]
+    adapted = _logprob(alone["lora"][0])
+    _run_two(tmp_path)
+    norms = json.loads((tmp_path / "norms.json").read_text())
+    for variant, (engine, expected_norms) in alone.items():
+        state = rank_worker.newest(tmp_path / variant).read()
+        _assert_close(state.weights, engine.state().weights)
+        _assert_close(state.optimizer, engine.state().optimizer)
+        resumed = open_engine(name, rank_worker.config(name, rank_worker.VARIANTS[variant]))
+        resumed.load_state(state)
+        assert norms[variant] == pytest.approx(expected_norms, rel=1e-6)
+        assert rank_worker.train(resumed, 4) == pytest.approx(
+            rank_worker.train(engine, 4), rel=1e-6
+        )
+    saved = AutoModelForCausalLM.from_pretrained(tmp_path / "full-saved")
+    found = rank_worker.newest(tmp_path / "full").read().weights
+    assert all(torch.equal(p, found[n]) for n, p in saved.named_parameters())
+    merged = open_engine(str(tmp_path / "lora-saved"), rank_worker.config(name, 0))
+    torch.testing.assert_close(_logprob(merged), adapted, atol=1e-4, rtol=0)
+
+
+def _assert_close(found: Any, expected: Any) -> None:
+    """Compare all tensors of a quantity as one: a key's bias alone has a gradient of noise."""
+    assert found.keys() == expected.keys()
+    for kind in ("weight", "bias", "step", "exp_avg", "exp_avg_sq"):
+        names = [name for name in expected if name.endswith(f".{kind}")]
+        if names:
+            ours, theirs = (torch.cat([s[n].flatten() for n in names]) for s in (found, expected))
+            assert (ours - theirs).norm() <= 1e-5 * theirs.norm(), kind
+
+
+def _run_two(directory: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    command = [sys.executable, "-m", "tests.trainer.rank_worker", str(directory)]
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    ranks = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **shared, "RANK": str(rank), "OMP_NUM_THREADS": "1"},
+            cwd=Path(__file__).parents[2],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    talk = [rank.communicate(timeout=120)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], "\n".join(talk)

@@ -51,7 +51,7 @@ def save_checkpoint(directory: Path, state: EngineState, progress: Progress, *, 
     """Write `update-<number>/` into a directory of checkpoints and drop the oldest.
 
     For one process alone, that with the whole state. A kill at any moment leaves the checkpoints
-    that were there readable.
+    that were there readable. One that is there already, undamaged, is not written again.
 
     Args:
         directory: Where the checkpoints are.
@@ -66,13 +66,8 @@ def save_checkpoint(directory: Path, state: EngineState, progress: Progress, *, 
     path = directory / f"update-{progress.update:06d}"
     for left_over in directory.glob(f"*{TEMPORARY_SUFFIX}"):
         shutil.rmtree(left_over)
-    with atomic_directory(path) as temporary:
-        _save_tensors(state.weights, temporary / _WEIGHTS)
-        _save_tensors(state.optimizer, temporary / _OPTIMIZER)
-        files = {name: _describe(temporary / name) for name in (_WEIGHTS, _OPTIMIZER)}
-        description = {**asdict(progress), "files": files}
-        text = json.dumps(description, indent=2) + "\n"
-        (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
+    if _verify(path)[0] != progress:
+        _write(path, state, progress)
     found = _numbered(directory)
     later = [number for number in found if number > progress.update]
     earlier = [number for number in found if number <= progress.update]
@@ -147,6 +142,15 @@ def _numbered(directory: Path) -> dict[int, Path]:
     paths = directory.iterdir() if directory.is_dir() else ()
     matches = ((_NAME.fullmatch(path.name), path) for path in paths)
     return dict(sorted((int(match[1]), path) for match, path in matches if match))
+
+
+def _write(path: Path, state: EngineState, progress: Progress) -> None:
+    with atomic_directory(path) as temporary:
+        _save_tensors(state.weights, temporary / _WEIGHTS)
+        _save_tensors(state.optimizer, temporary / _OPTIMIZER)
+        files = {name: _describe(temporary / name) for name in (_WEIGHTS, _OPTIMIZER)}
+        text = json.dumps({**asdict(progress), "files": files}, indent=2) + "\n"
+        (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
 
 
 def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:

@@ -1,0 +1,129 @@
+"""The comparison of logged and recomputed log-probabilities, and what it finds."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from graphcredit.store.errors import InputError
+from graphcredit.trainer.agreement import check_agreement, measure_agreement
+from graphcredit.trainer.batches import BatchReader
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine import Engine, open_engine
+from graphcredit.trainer.filters import Filters
+from graphcredit.trainer.index import StepIndex, read_index
+from tests.trainer.logs import Row, episode, token_store, turn
+from tests.trainer.models import save_tiny_model
+from tests.trainer.packs import random_samples
+
+SAMPLES = random_samples(6, seed=5)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return save_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+def _sampled(model: str, *, logged_at: float, sampled_at: float) -> list[list[Row]]:
+    """Return steps whose log-probabilities are the model's own at a temperature."""
+    plain = AutoModelForCausalLM.from_pretrained(model)
+    rows: list[Row] = []
+    for prompt, response in SAMPLES:
+        with torch.no_grad():
+            logits = plain(torch.tensor([[*prompt, *response]])).logits[0, len(prompt) - 1 : -1]
+        logprobs = (logits / logged_at).log_softmax(-1)[range(len(response)), response]
+        rows.append(turn(prompt, response, logprobs.tolist(), temperature=sampled_at))
+    return [episode("a", *rows[:3]), episode("b", *rows[3:], success=False)]
+
+
+def _read(root: Path, trajectories: list[list[Row]]) -> tuple[StepIndex, BatchReader]:
+    store = token_store(root, trajectories, num_shards=2)
+    filters = Filters(max_tokens=100, policy_version=None)
+    index, _ = read_index(store, "r0", 0, column="graphgpo_advantage", filters=filters)
+    return index, BatchReader(index)
+
+
+def _config(model: str, **options: Any) -> TrainConfig:
+    settings = {"store": Path(), "out": Path(), "device": "cpu", "max_tokens": 100, **options}
+    return TrainConfig(model=model, **settings)
+
+
+def _engine(model: str) -> Engine:
+    return open_engine(model, _config(model))
+
+
+def test_the_models_own_logprobs_agree_at_the_sampling_temperature(tmp_path: Path, model: str):
+    index, reader = _read(tmp_path, _sampled(model, logged_at=0.7, sampled_at=0.7))
+    found = measure_agreement(_engine(model), reader, index, np.arange(6), 100)
+    assert found.num_steps == 6
+    assert found.num_tokens == sum(len(response) for _, response in SAMPLES)
+    assert found.largest < 1e-5
+    assert found.share_large == 0
+    assert check_agreement(_engine(model), reader, index, _config(model)) == []
+
+
+def test_the_distribution_is_that_of_the_gaps(tmp_path: Path, model: str):
+    trajectories = _sampled(model, logged_at=1.0, sampled_at=1.0)
+    row = trajectories[1][2]
+    # One token of the last step is logged 2 nats too low, one without a number.
+    row["response_logprobs"][0] -= 2.0
+    row["response_logprobs"][1] = float("nan")
+    index, reader = _read(tmp_path, trajectories)
+    found = measure_agreement(_engine(model), reader, index, np.arange(6), 40)
+    num_tokens = sum(len(response) for _, response in SAMPLES) - 1
+    assert found.num_tokens == num_tokens
+    assert found.mean == pytest.approx(2 / num_tokens, rel=1e-3)
+    assert found.shift == pytest.approx(2 / num_tokens, rel=1e-3)
+    assert found.median < 1e-5
+    assert found.largest == pytest.approx(2.0, rel=1e-5)
+    assert found.share_large == pytest.approx(1 / num_tokens)
+    assert found.worst.endswith("w1-000000.parquet, row 2")
+
+
+def test_logprobs_from_before_the_temperature_are_refused_with_the_distribution(
+    tmp_path: Path, model: str
+):
+    index, reader = _read(tmp_path, _sampled(model, logged_at=1.0, sampled_at=0.5))
+    with pytest.raises(InputError, match=r"nats in the mean .* worst step is .*parquet, row \d"):
+        check_agreement(_engine(model), reader, index, _config(model))
+
+
+def test_another_model_is_refused_unless_it_is_allowed(tmp_path: Path, model: str):
+    index, reader = _read(tmp_path / "store", _sampled(model, logged_at=1.0, sampled_at=1.0))
+    other = _engine(save_tiny_model(tmp_path / "other", seed=1))
+    with pytest.raises(InputError, match="Likely another model"):
+        check_agreement(other, reader, index, _config(model))
+    (notice,) = check_agreement(other, reader, index, _config(model, allow_mismatch=True))
+    assert notice.startswith("allow_mismatch: over")
+
+
+def test_the_sample_is_as_large_as_asked_and_that_of_the_seed(
+    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
+):
+    index, reader = _read(tmp_path, _sampled(model, logged_at=1.0, sampled_at=1.0))
+    read = reader.read
+    seen: list[list[int]] = []
+
+    def noted(micro: Any) -> Any:
+        seen[-1].extend(micro.steps.tolist())
+        return read(micro)
+
+    monkeypatch.setattr(reader, "read", noted)
+    for seed in (1, 1, 2):
+        seen.append([])
+        config = _config(model, mismatch_sample=3, seed=seed)
+        assert check_agreement(_engine(model), reader, index, config) == []
+    assert [len(set(steps)) for steps in seen] == [3, 3, 3]
+    assert seen[0] == seen[1] != seen[2]
+
+
+def test_steps_of_older_weights_are_not_compared(tmp_path: Path, model: str):
+    index, reader = _read(tmp_path / "store", _sampled(model, logged_at=1.0, sampled_at=1.0))
+    other = _engine(save_tiny_model(tmp_path / "other", seed=1))
+    stale = replace(index, staleness=np.full(6, 2))
+    (notice,) = check_agreement(other, reader, stale, _config(model))
+    assert "were not compared" in notice

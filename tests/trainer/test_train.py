@@ -1,0 +1,180 @@
+"""A whole training: what it learns, what it writes, how it goes on, what it refuses."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from graphcredit.store import Store
+from graphcredit.store.catalog import connect
+from graphcredit.store.errors import InputError
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.train import train
+from tests.trainer.logs import Row, episode, random_episodes, token_store, turn
+from tests.trainer.models import NUM_TOKENS, save_tiny_model
+
+_PROMPT = [5, 6, 7]
+_GOOD = range(3, 30)
+"""Response tokens that the bandit rewards: a quarter of all at the start."""
+
+
+def _config(tmp_path: Path, store: Store, model: str | Path, **options: Any) -> TrainConfig:
+    chosen: dict[str, Any] = {"mismatch_sample": 0, "learning_rate": 1e-3, "tensorboard": False}
+    chosen |= {"device": "cpu", "batch_size": 8, "max_tokens": 64} | options
+    return TrainConfig(store=store.root, out=tmp_path / "out", model=str(model), **chosen)
+
+
+def _weights(directory: Path) -> dict[str, torch.Tensor]:
+    return AutoModelForCausalLM.from_pretrained(directory).state_dict()
+
+
+def _pull(model: Any, seed: int) -> tuple[list[list[Row]], float]:
+    """Play a bandit of one step 64 times; advantages are rewards less their mean."""
+    with torch.no_grad():
+        logprobs = model(torch.tensor([_PROMPT])).logits[0, -1].log_softmax(-1).double().numpy()
+    arms = np.random.default_rng(seed).choice(
+        NUM_TOKENS, size=64, p=np.exp(logprobs) / np.exp(logprobs).sum()
+    )
+    rewards = np.isin(arms, _GOOD).astype(float)
+    pulls = [
+        episode(
+            f"pull-{number}",
+            turn(_PROMPT, [int(arm)], [float(logprobs[arm])], advantage=float(advantage)),
+        )
+        for number, (arm, advantage) in enumerate(zip(arms, rewards - rewards.mean(), strict=True))
+    ]
+    return pulls, float(rewards.mean())
+
+
+def test_a_bandit_learns_what_is_rewarded(tmp_path: Path):
+    path, rewards = Path(save_tiny_model(tmp_path / "policy")), []
+    for iteration in range(6):
+        pulls, reward = _pull(AutoModelForCausalLM.from_pretrained(path), iteration)
+        rewards.append(reward)
+        store = token_store(tmp_path / "store", pulls, iteration=iteration)
+        config = _config(tmp_path, store, path, iteration=iteration, mismatch_sample=8)
+        config = replace(config, out=tmp_path / f"out-{iteration}", learning_rate=5e-3)
+        path = Path(train(config)["model"])
+    assert rewards[0] < 0.5
+    assert rewards[-1] > 0.9
+
+
+def test_the_policy_is_a_model_with_its_tokenizer(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 12))
+    source = save_tiny_model(tmp_path / "m")
+    result = train(_config(tmp_path, store, source))
+    old, new = _weights(Path(source)), _weights(Path(result["model"]))
+    assert old.keys() == new.keys()
+    assert all(not torch.equal(old[name], new[name]) for name in old)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(result["model"])
+    assert tokenizer.encode("w3 w4") == [3, 4]
+
+
+def test_every_update_is_a_line_and_a_row(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 12))
+    result = train(_config(tmp_path, store, save_tiny_model(tmp_path / "m"), epochs=2))
+    lines = (tmp_path / "out" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert [row["update"] for row in rows] == list(range(result["num_updates"]))
+    assert [row["epoch"] for row in rows] == sorted(row["epoch"] for row in rows)
+    assert sum(row["num_steps"] for row in rows) == 2 * result["num_kept"]
+    first = rows[0]
+    assert first["ratio_mean"] == first["ratio_max"] == 1.0
+    assert (first["clipped_high"], first["clipped_low"], first["kl"]) == (0.0, 0.0, 0.0)
+    with connect(store) as connection:
+        found = connection.execute(
+            "SELECT update, loss, grad_norm, num_scored, fill FROM training ORDER BY update"
+        ).fetchall()
+    keys = ("update", "loss", "grad_norm", "num_scored", "fill")
+    assert found == [tuple(row[key] for key in keys) for row in rows]
+
+
+def test_a_finished_training_is_not_done_again(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"))
+    first = train(config)
+    written = (tmp_path / "out" / "model" / "model.safetensors").stat().st_mtime_ns
+    assert train(config) == first
+    assert (tmp_path / "out" / "model" / "model.safetensors").stat().st_mtime_ns == written
+
+
+def test_the_first_ratio_is_to_the_sampler_where_that_is_asked_for(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), old_logprobs="behaviour")
+    train(replace(config, kl_coefficient=0.0))
+    assert not (tmp_path / "out" / "logprobs").exists()
+    first = json.loads((tmp_path / "out" / "metrics.jsonl").read_text().splitlines()[0])
+    assert first["ratio_mean"] != 1.0
+    assert first["mismatch_max"] == 0.0
+    assert "kl" not in first
+
+
+def test_the_divergence_is_from_the_reference_that_is_named(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    other = save_tiny_model(tmp_path / "other", seed=1)
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), reference=str(other))
+    train(config)
+    first = json.loads((tmp_path / "out" / "metrics.jsonl").read_text().splitlines()[0])
+    assert first["kl"] > 0.01
+
+
+def test_the_optimizer_goes_on_where_an_earlier_training_ended(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    source = save_tiny_model(tmp_path / "m")
+    train(_config(tmp_path, store, source))
+    results = {}
+    for name, earlier in (("cold", None), ("warm", tmp_path / "out")):
+        config = _config(tmp_path, store, source, continue_from=earlier)
+        results[name] = _weights(Path(train(replace(config, out=tmp_path / name))["model"]))
+    name = "lm_head.weight"
+    assert not torch.equal(results["cold"][name], results["warm"][name])
+
+
+def test_training_stops_where_the_policy_has_moved_too_far(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 24))
+    config = _config(
+        tmp_path, store, save_tiny_model(tmp_path / "m"), target_kl=1e-4, learning_rate=0.05
+    )
+    result = train(config)
+    assert result["num_updates"] == 2
+    (tmp_path / "out" / "result.json").unlink()
+    assert train(config)["num_updates"] == 2
+
+
+@pytest.mark.parametrize("objective", ["ppo", "gspo", "cispo", "reinforce"])
+def test_every_objective_and_aggregation_trains(tmp_path: Path, objective: str):
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    source = save_tiny_model(tmp_path / "m")
+    for aggregation in ("token-mean", "seq-mean", "seq-sum", "dr-grpo", "trajectory-mean"):
+        config = _config(tmp_path, store, source, objective=objective, aggregation=aggregation)
+        result = train(replace(config, out=tmp_path / f"out-{aggregation}"))
+        assert result["last"]["grad_norm"] > 0
+
+
+def test_a_token_that_the_model_does_not_know_is_refused_before_anything_changes(tmp_path: Path):
+    store = token_store(tmp_path / "s", [episode("x", turn([1, NUM_TOKENS], [2]))])
+    with pytest.raises(InputError, match=f"0 to {NUM_TOKENS - 1}: found {NUM_TOKENS}"):
+        train(_config(tmp_path, store, save_tiny_model(tmp_path / "m")))
+    assert not (tmp_path / "out" / "checkpoints").exists()
+
+
+def test_a_log_of_another_policy_is_refused_with_the_gaps(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), mismatch_sample=8)
+    with pytest.raises(InputError, match="allow"):
+        train(config)
+    assert train(replace(config, allow_mismatch=True))["num_updates"] > 0
+
+
+def test_which_run_must_be_said_where_there_are_two(tmp_path: Path):
+    token_store(tmp_path / "s", random_episodes(0, 4), run_id="a")
+    store = token_store(tmp_path / "s", random_episodes(0, 4), run_id="b")
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"))
+    with pytest.raises(InputError, match=r"has 2 runs \(a, b\): say which by --run"):
+        train(config)
+    assert train(replace(config, run="b"))["run_id"] == "b"

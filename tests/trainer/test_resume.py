@@ -16,28 +16,22 @@ from tests.trainer.logs import random_episodes, token_store
 from tests.trainer.models import save_tiny_model
 
 _ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
-_OPTIONS = [
-    "--device",
-    "cpu",
-    "--batch-size",
-    "4",
-    "--epochs",
-    "3",
-    "--max-tokens",
-    "64",
-    "--learning-rate",
-    "1e-3",
-    "--checkpoint-every",
-    "3",
-    "--allow-mismatch",
-    "--no-tensorboard",
-]
+_OPTIONS = {
+    "--device": "cpu",
+    "--batch-size": "4",
+    "--epochs": "3",
+    "--max-tokens": "64",
+    "--learning-rate": "1e-3",
+    "--checkpoint-every": "3",
+}
 
 
 def _command(tmp_path: Path, out: str, *launcher: str) -> list[str]:
     python = [sys.executable, *launcher, "-m", "graphcredit.cli.main", "train"]
     where = ["--model", str(tmp_path / "m"), "--out", str(tmp_path / out)]
-    return [*python, str(tmp_path / "s"), *where, *_OPTIONS]
+    options = [word for pair in _OPTIONS.items() for word in pair]
+    flags = ["--allow-mismatch", "--no-tensorboard"]
+    return [*python, str(tmp_path / "s"), *where, *options, *flags]
 
 
 def _run(command: list[str]) -> None:

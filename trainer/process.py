@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 from torch.distributed import HashStore  # pyright: ignore[reportPrivateImportUsage]
 
 from graphcredit.store.errors import InputError
+
+_GLOO_SECONDS = 0.5
+"""How long a process waits before it leaves the others; see `leave_world`."""
 
 
 class Process:
@@ -117,9 +121,14 @@ def join_world(device: torch.device, *, alone_too: bool) -> None:
 def leave_world() -> None:
     """End the meeting that `join_world` began; every process calls it once, last.
 
-    After an error a process just ends instead, and torchrun ends the others.
+    After an error of one process alone it must not be called: the others would not come. The
+    process just ends, and torchrun ends the others.
     """
-    if dist.is_initialized():
-        # Workers of gloo that still hold a finished exchange would abort the interpreter's exit.
+    if not dist.is_initialized():
+        return
+    if dist.get_world_size() > 1:
         dist.barrier()
-        dist.destroy_process_group()
+        # A thread of gloo lets go of its last tensor a moment after the exchange; if the
+        # interpreter is ending by then, the process aborts.
+        time.sleep(_GLOO_SECONDS)
+    dist.destroy_process_group()

@@ -1,10 +1,13 @@
 """Attention within samples, against a softmax written out over the whole packed sequence."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
 
 from graphcredit.store.errors import InputError
+from graphcredit.trainer import attention
 from graphcredit.trainer.attention import PACKED_ATTENTION, packed_attention, register_attention
 from tests.trainer.models import tiny_model
 
@@ -102,6 +105,40 @@ def test_an_attention_mask_is_refused(shape: tuple[int, ...]):
             cu_seq_lens_q=BOUNDS,
             max_length_q=12,
         )
+
+
+def _kernel(query: Tensor, key: Tensor, value: Tensor, *bounds: Any, **options: Any) -> Tensor:
+    """Stand in for torch's kernel: tokens first, [T, heads, D], and the window to the left."""
+    cu_seqlens, _, max_length, _ = bounds
+    assert max_length == cu_seqlens.diff().max()
+    left, right = options.get("window_size", (-1, 0 if options.get("is_causal") else -1))
+    assert right == 0
+    assert query.shape[1] == key.shape[1] or options["enable_gqa"]
+    parts = [each.transpose(0, 1)[None] for each in (query, key, value)]
+    scale = options.get("scale", query.shape[-1] ** -0.5)
+    return _written_out(*parts, cu_seqlens, scale, None if left < 0 else left + 1)[0]
+
+
+@pytest.mark.parametrize("window", [None, 3, 100])
+@pytest.mark.parametrize(
+    "arguments", [{"is_causal"}, {"window_size", "scale"}, {"window_size", "scale", "enable_gqa"}]
+)
+def test_the_kernel_of_each_torch_is_called_as_it_wants(
+    monkeypatch: pytest.MonkeyPatch, arguments: set[str], window: int | None
+):
+    monkeypatch.setattr(attention, "varlen_attn", _kernel)
+    monkeypatch.setattr(attention, "_KERNEL_ARGUMENTS", arguments)
+    monkeypatch.setattr(attention, "_is_for_kernel", lambda query, value: True)
+    parts = _heads(4), _heads(2, seed=1), _heads(2, seed=2)
+    options = {"scaling": 0.3, "sliding_window": window}
+    bounds = {"cu_seq_lens_q": BOUNDS, "max_length_q": 12}
+    if window == 3 and "is_causal" in arguments:
+        with pytest.raises(InputError, match="needs a newer torch"):
+            packed_attention(nn.Identity(), *parts, None, **options, **bounds)
+        return
+    found, _ = packed_attention(nn.Identity(), *parts, None, **options, **bounds)
+    expected = _written_out(*parts, BOUNDS, 0.3, window)
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.gpu

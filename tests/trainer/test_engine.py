@@ -136,6 +136,24 @@ def test_bfloat16_computes_in_half_and_keeps_small_updates(model: str):
     assert max(moved) == pytest.approx(1e-6, rel=0.1)
 
 
+def test_sharded_layers_recompute_and_adapters_train_after_a_reference_pass(model: str):
+    """The first forward pass must not fix for good that adapters have no gradient."""
+    norms: list[float] = []
+    for recomputes in (False, True):
+        engine = _open(
+            model, dtype="bfloat16", lora_rank=4, gradient_checkpointing=recomputes, seed=1
+        )
+        with engine.frozen(with_adapter=False):
+            base = _logprob(engine)
+        assert torch.equal(_logprob(engine), base)
+        norms += [_step(engine), _step(engine)]
+        assert not torch.equal(_logprob(engine), base)
+        with engine.frozen(with_adapter=False):
+            assert torch.equal(_logprob(engine), base)
+    assert norms[:2] == norms[2:]
+    assert min(norms) > 0
+
+
 def test_the_first_ratio_is_one_to_the_bit(model: str):
     engine = _open(model)
     with engine.frozen():

@@ -160,8 +160,9 @@ def test_a_saved_model_loads_bit_for_bit_with_its_tokenizer(
     assert [path.name for path in tmp_path.glob("*.tmp")] == []
 
 
-def test_an_adapter_is_saved_alone_and_merged(tmp_path: Path):
-    name = save_tiny_model(tmp_path / "before")
+@pytest.mark.parametrize("is_tied", [False, True])
+def test_an_adapter_is_saved_alone_and_merged(tmp_path: Path, is_tied: bool):
+    name = save_tiny_model(tmp_path / "before", tie_word_embeddings=is_tied)
     engine = open_engine(name, config(name, **LORA))
     _step(engine)
     engine.save_pretrained(tmp_path / "after")
@@ -172,6 +173,13 @@ def test_an_adapter_is_saved_alone_and_merged(tmp_path: Path):
     with merged.frozen():
         alone = merged.score(pack_samples(samples)).logprob
     torch.testing.assert_close(alone, adapted, atol=1e-5, rtol=0)
+    engine.save_pretrained(tmp_path / "half", dtype="bfloat16")
+    whole = load_file(tmp_path / "after/model.safetensors")
+    half = load_file(tmp_path / "half/model.safetensors")
+    assert ("lm_head.weight" in half) is not is_tied
+    assert {name: w.bfloat16().tolist() for name, w in whole.items()} == {
+        name: w.tolist() for name, w in half.items()
+    }
     base = AutoModelForCausalLM.from_pretrained(name)
     with quiet_peft():
         PeftModel.from_pretrained(base, str(tmp_path / "after/adapter"))

@@ -11,6 +11,7 @@ import torch
 from huggingface_hub import snapshot_download
 from peft import LoraConfig, get_peft_model
 from peft.tuners.tuners_utils import BaseTunerLayer
+from safetensors import SafetensorError
 from torch.utils.checkpoint import checkpoint
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -108,7 +109,7 @@ def load_weights(directory: Path) -> Any:
             use_safetensors=True,
             output_loading_info=True,
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise _cannot_load(directory, error) from error
     lacking = sorted([*report["missing_keys"], *map(str, report["mismatched_keys"])])
     if lacking:

@@ -86,8 +86,8 @@ def _caption(what: str, metrics: Mapping[str, Any]) -> str:
 
 def _show(result: Mapping[str, Any]) -> None:
     lines = [
-        f"{result['num_updates']} updates on {result['num_kept']:,} of {result['num_steps']:,} "
-        f"steps with {result['column']}: the policy is in {result['model']}"
+        f"{result['num_updates']} optimizer steps on {result['num_kept']:,} of "
+        f"{result['num_steps']:,} steps with {result['column']}: the policy is in {result['model']}"
     ]
     lines += [f"{count:>10,} steps left out: {why}" for why, count in result["dropped"].items()]
     lines += [f"{name:>24} {value:.4g}" for name, value in result["last"].items()]

@@ -58,6 +58,11 @@ class Output:
         """What the training came to; there once it is done."""
         return self.root / "result.json"
 
+    def has_begun(self) -> bool:
+        """Return whether there is anything of a training that only its configuration explains."""
+        began = (self.logprob_dir, self.checkpoint_dir, self.result_path)
+        return self.config_path.exists() and any(path.exists() for path in began)
+
     def result(self) -> dict[str, Any] | None:
         """Return what the training came to, or None while it is not done."""
         if not self.result_path.exists():
@@ -86,7 +91,7 @@ def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Output:
             "the name of --out becomes a file name in the store, so it must be letters, digits, "
             f"'.', '_' and '-': got {config.out.name!r}"
         )
-    if output.config_path.exists():
+    if output.has_begun():
         _refuse_another(config, output.config_path)
         return output
     if config.out.exists() and (not config.out.is_dir() or any(_foreign(config.out))):
@@ -101,7 +106,7 @@ def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Output:
 
 
 def _foreign(directory: Path) -> list[Path]:
-    return [path for path in directory.iterdir() if not path.name.startswith("config.toml.")]
+    return [path for path in directory.iterdir() if not path.name.startswith("config.toml")]
 
 
 def _refuse_another(config: TrainConfig, path: Path) -> None:

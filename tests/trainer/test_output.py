@@ -16,16 +16,23 @@ def _config(out: Path) -> TrainConfig:
 
 def test_the_same_training_is_gone_on_with(tmp_path: Path):
     config = _config(tmp_path / "out")
-    open_output(config)
+    open_output(config).logprob_dir.mkdir()
     moved = replace(config, store=Path("elsewhere"), checkpoint_every=3, allow_mismatch=True)
     assert open_output(moved).result() is None
 
 
 def test_another_training_is_refused_by_the_option_that_differs(tmp_path: Path):
     config = _config(tmp_path / "out")
-    open_output(config)
+    open_output(config).logprob_dir.mkdir()
     with pytest.raises(InputError, match=r"learning_rate is 0\.1, was 1e-06"):
         open_output(replace(config, learning_rate=0.1))
+
+
+def test_a_training_that_was_refused_at_once_may_be_configured_otherwise(tmp_path: Path):
+    config = _config(tmp_path / "out")
+    open_output(config)
+    again = replace(config, learning_rate=0.1)
+    assert "learning_rate = 0.1" in open_output(again).config_path.read_text(encoding="utf-8")
 
 
 def test_a_directory_of_something_else_is_left_alone(tmp_path: Path):

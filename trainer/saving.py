@@ -38,7 +38,7 @@ def save_model(
             adapter = directory / ADAPTER
             model.save_pretrained(str(adapter), state_dict=dict(weights))
             model = _merged(source, adapter)
-            weights = model.state_dict()
+            weights = model.state_dict(keep_vars=True)
         _write(model, weights, directory, dtype)
         for path in tokenizer_files(source):
             shutil.copyfile(path, directory / path.name)
@@ -55,7 +55,8 @@ def _write(model: Any, weights: Mapping[str, Tensor], directory: Path, dtype: st
     converted: dict[int, Tensor] = {}
     for tensor in weights.values():
         # Tied names share one tensor, and must still do so afterwards.
-        converted[id(tensor)] = tensor.to(kind) if tensor.is_floating_point() else tensor
+        whole = tensor.detach()
+        converted[id(tensor)] = whole.to(kind) if whole.is_floating_point() else whole
     named = {name: converted[id(tensor)] for name, tensor in weights.items()}
     model.save_pretrained(directory, state_dict=named)
     path = directory / "config.json"

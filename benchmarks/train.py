@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, Qwen2Config
+from transformers.utils.logging import disable_progress_bar
 
 from benchmarks.machine import describe
 from graphcredit.trainer.attention import packed_attention
@@ -88,6 +89,7 @@ def main() -> None:
     setting = TINY if options.device == "cpu" else QWEN
     samples = _samples(setting)
     num_tokens = sum(len(prompt) + len(response) for prompt, response in samples)
+    disable_progress_bar()
     print(f"{describe()}, torch {torch.__version__}, {torch.get_num_threads()} threads")
     with tempfile.TemporaryDirectory() as directory:
         _write_model(Path(directory), setting)

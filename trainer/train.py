@@ -71,26 +71,25 @@ def train(config: TrainConfig, *, on_progress: OnProgress = _silent) -> dict[str
         aggregation=config.aggregation,
         response_length=config.response_length,
     )
-    try:
-        engine = open_engine(config.model, config)
-        output = open_output(config, is_first_rank=engine.rank == 0)
-        engine.barrier()
-        result = output.result()
-        if result is None:
-            training = _Training(
-                config=config,
-                store=store,
-                output=output,
-                engine=engine,
-                plan=plan,
-                report=report,
-                run_id=run_id,
-                iteration=iteration,
-            )
-            result = training.run(on_progress if engine.rank == 0 else _silent)
-        return result if engine.rank == 0 else None
-    finally:
-        leave_world()
+    engine = open_engine(config.model, config)
+    output = open_output(config, is_first_rank=engine.rank == 0)
+    engine.barrier()
+    result = output.result()
+    if result is None:
+        training = _Training(
+            config=config,
+            store=store,
+            output=output,
+            engine=engine,
+            plan=plan,
+            report=report,
+            run_id=run_id,
+            iteration=iteration,
+        )
+        result = training.run(on_progress if engine.rank == 0 else _silent)
+    # Not after an error: the other processes may not come to this meeting.
+    leave_world()
+    return result if engine.rank == 0 else None
 
 
 def which_iteration(store: Store, config: TrainConfig) -> tuple[str, int]:

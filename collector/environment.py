@@ -43,6 +43,8 @@ class Observation:
     thoughts: Mapping[str, str] | None = None
     """What a scripted policy says before an action, by action; None where the environment lends no
     words. A policy with words of its own ignores it."""
+    task: str | None = None
+    """What is to be done, in words; None where the environment does not say it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

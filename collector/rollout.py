@@ -12,7 +12,7 @@ from typing import Any
 
 from graphcredit.collector.environment import Task
 from graphcredit.collector.environments.table import environment_kind
-from graphcredit.collector.play import Job, Outcome
+from graphcredit.collector.job import Job, Outcome
 from graphcredit.collector.policies.table import parse_policy
 from graphcredit.collector.schedule import Schedule, Settings, missing_rollouts
 from graphcredit.collector.spool import recover_spools

@@ -15,7 +15,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from graphcredit.collector.play import Job, Outcome, play_each
+from graphcredit.collector.job import Job, Outcome
+from graphcredit.collector.play import play_each
 from graphcredit.collector.recorder import StepRecorder
 from graphcredit.collector.schedule import Rollout, Schedule
 from graphcredit.store.errors import GraphcreditError

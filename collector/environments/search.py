@@ -93,6 +93,7 @@ class SearchEnvironment:
             oracle_actions=plan,
             oracle_distance=None if plan is None else float(len(plan)),
             thoughts=actions,
+            task=self._question.text,
         )
 
     def _state(self) -> str:

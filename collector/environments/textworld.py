@@ -87,12 +87,14 @@ class TextWorldEnvironment:
         self._admissible = tuple(state.admissible_commands)
         plan = self._plan(state)
         said = _said(state.feedback, state.objective if is_first else "")
+        task = _normalise(state.objective)
         return Observation(
             state=_normalise(f"{state.description}\n{state.inventory}"),
-            text=f"Task: {_normalise(state.objective)}\n{said}",
+            text=f"Task: {task}\n{said}",
             admissible_actions=self._admissible,
             oracle_actions=plan,
             oracle_distance=None if plan is None else float(len(plan)),
+            task=task,
         )
 
     def _plan(self, state: Any) -> tuple[str, ...] | None:

@@ -6,10 +6,16 @@ to find, so none are left out. A mistake can happen to be the plan's action.
 """
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphcredit.collector.environment import Observation
-from graphcredit.collector.policies.decision import Decision, scripted
+from graphcredit.collector.policies.decision import (
+    Decision,
+    Question,
+    decide_each,
+    scripted,
+)
 from graphcredit.collector.policies.random import any_admissible
 from graphcredit.store.errors import OptionError
 
@@ -39,6 +45,10 @@ class OraclePolicy:
     def needs_oracle(self) -> bool:
         """It follows the environment's plan."""
         return True
+
+    def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
+        """Answer each question by itself."""
+        return decide_each(self.act, questions)
 
     def act(self, observation: Observation, rng: random.Random) -> Decision:
         """Return the plan's next action or a mistake; where there is no plan, anything."""

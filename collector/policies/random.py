@@ -1,10 +1,16 @@
 """Any admissible action, each as likely as the other."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphcredit.collector.environment import Observation
-from graphcredit.collector.policies.decision import Decision, scripted
+from graphcredit.collector.policies.decision import (
+    Decision,
+    Question,
+    decide_each,
+    scripted,
+)
 from graphcredit.store.errors import InputError
 
 
@@ -21,6 +27,10 @@ class RandomPolicy:
     def needs_oracle(self) -> bool:
         """It follows no plan."""
         return False
+
+    def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
+        """Answer each question by itself."""
+        return decide_each(self.act, questions)
 
     def act(self, observation: Observation, rng: random.Random) -> Decision:
         """Return one of the admissible actions."""

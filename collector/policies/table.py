@@ -1,11 +1,9 @@
 """Every policy that can be named on the command line."""
 
-import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from graphcredit.collector.environment import Observation
-from graphcredit.collector.policies.decision import Decision
+from graphcredit.collector.policies.decision import Decision, Question
 from graphcredit.collector.policies.oracle import OraclePolicy
 from graphcredit.collector.policies.random import RandomPolicy
 from graphcredit.store.errors import OptionError
@@ -24,8 +22,8 @@ class Policy(Protocol):
         """Whether observations must have a plan to win."""
         ...
 
-    def act(self, observation: Observation, rng: random.Random) -> Decision:
-        """Return an action and the thought before it; all chance comes from `rng`."""
+    def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
+        """Return, for each question, as many decisions as it wants."""
         ...
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from graphcredit.collector import StepRecorder
 from graphcredit.collector.environment import Task
-from graphcredit.collector.play import Job, Outcome, play, trajectory_rng
+from graphcredit.collector.episodes import drive, episode
+from graphcredit.collector.job import Job, Outcome, trajectory_rng
 from graphcredit.collector.policies.table import parse_policy
 from graphcredit.collector.schedule import Rollout, Settings
 from graphcredit.store import create_store, read_steps
@@ -27,8 +28,19 @@ def _play(
     )
     rollout = Rollout(task=TASK, index=0, attempt=0)
     with StepRecorder(job.store, run_id="r0", iteration=0, worker_id="w0") as recorder:
-        outcome = play(job, Corridor(num_rooms=4), rollout, recorder)
+        plays = iter([episode(job, Corridor(num_rooms=4), rollout, recorder)])
+        (outcome,) = drive(plays, job.policy, concurrency=1)
     return outcome, [row for table in read_steps(job.store) for row in table.to_pylist()]
+
+
+def _outcome(*, num_steps: int, success: bool, truncated: bool) -> Outcome:
+    return Outcome(
+        trajectory_id="corridor-4:0",
+        num_steps=num_steps,
+        success=success,
+        truncated=truncated,
+        note=None,
+    )
 
 
 def _column(steps: list[dict[str, Any]], name: str) -> list[Any]:
@@ -37,7 +49,7 @@ def _column(steps: list[dict[str, Any]], name: str) -> list[Any]:
 
 def test_a_won_trajectory_is_recorded_step_by_step(tmp_path: Path):
     outcome, steps = _play(tmp_path / "store", policy="oracle:0.0", oracle=True)
-    assert outcome == Outcome(num_steps=3, success=True, truncated=False, note=None)
+    assert outcome == _outcome(num_steps=3, success=True, truncated=False)
     assert _column(steps, "state") == ["room 0", "room 1", "room 2"]
     assert _column(steps, "next_state") == ["room 1", "room 2", "room 3"]
     assert _column(steps, "observation") == ["You are in room 0.", None, "You are in room 2."]
@@ -56,7 +68,7 @@ def test_a_won_trajectory_is_recorded_step_by_step(tmp_path: Path):
 
 def test_the_limit_truncates_a_trajectory_that_goes_on(tmp_path: Path):
     outcome, steps = _play(tmp_path / "store", policy="oracle:0.0", max_steps=2)
-    assert outcome == Outcome(num_steps=2, success=False, truncated=True, note=None)
+    assert outcome == _outcome(num_steps=2, success=False, truncated=True)
     assert _column(steps, "truncated") == [False, True]
     assert _column(steps, "terminated") == [False, False]
     assert _column(steps, "success") == [None, False]
@@ -64,7 +76,7 @@ def test_the_limit_truncates_a_trajectory_that_goes_on(tmp_path: Path):
 
 def test_a_win_with_the_last_step_allowed_is_not_truncated(tmp_path: Path):
     outcome, steps = _play(tmp_path / "store", policy="oracle:0.0", max_steps=3)
-    assert outcome == Outcome(num_steps=3, success=True, truncated=False, note=None)
+    assert outcome == _outcome(num_steps=3, success=True, truncated=False)
     assert (steps[-1]["terminated"], steps[-1]["truncated"]) == (True, False)
 
 
@@ -73,7 +85,7 @@ def test_a_lost_trajectory_has_ended_without_success_and_its_costs_are_the_envir
 ):
     losing = next(seed for seed in range(99) if _first_action(seed) == "west")
     outcome, steps = _play(tmp_path / "store", policy="random", seed=losing, oracle=True)
-    assert outcome == Outcome(num_steps=1, success=False, truncated=False, note=None)
+    assert outcome == _outcome(num_steps=1, success=False, truncated=False)
     (step,) = steps
     assert (step["terminated"], step["truncated"], step["success"]) == (True, False, False)
     assert step["cost"] == 2.0

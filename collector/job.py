@@ -1,0 +1,63 @@
+"""What a process needs to know to play, and what it tells of each trajectory."""
+
+import random
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from graphcredit.collector.environment import Environment, Task
+from graphcredit.collector.environments.table import environment_kind
+from graphcredit.collector.policies.table import Policy
+from graphcredit.collector.schedule import Rollout, Settings
+from graphcredit.store import Store
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """What all workers of a collection know."""
+
+    store: Store
+    """The store."""
+    run_id: str
+    """The run to record."""
+    iteration: int
+    """The iteration to record."""
+    policy: Policy
+    """Who plays."""
+    settings: Settings
+    """How it plays."""
+    cache_dir: Path
+    """Where generated games are kept."""
+    concurrency: int = 1
+    """Trajectories that a process plays at a time."""
+
+    def open(self, task: Task) -> Environment:
+        """Open the environment of a task."""
+        with_oracle = self.settings.oracle or self.policy.needs_oracle
+        kind = environment_kind(task.environment)
+        return kind.open(task.spec, self.cache_dir, with_oracle)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """How a rollout ended."""
+
+    trajectory_id: str
+    """Which one."""
+    num_steps: int
+    """Its length."""
+    success: bool
+    """Whether the task was accomplished."""
+    truncated: bool
+    """Whether the limit ended it."""
+    note: str | None
+    """What a report should say about how its task was made."""
+
+
+def trajectory_rng(seed: int, iteration: int, rollout: Rollout) -> random.Random:
+    """Return the randomness of one trajectory.
+
+    It does not depend on the run, the attempt, the worker, or on what else is played.
+    """
+    key = f"{seed}/{iteration}/{rollout.task.task_id}/{rollout.index}"
+    return random.Random(int.from_bytes(blake2b(key.encode(), digest_size=16).digest()))

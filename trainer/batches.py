@@ -22,16 +22,20 @@ _AHEAD = 2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PackedBatch:
-    """T tokens of S steps, one after the other; R of them are response tokens."""
+    """R response tokens of S steps, and the T tokens that predict them, one sequence after another.
+
+    Steps with the same prompt and response share a sequence: it goes through the model once, and
+    each of them has response tokens of its own, with its own advantage and weight.
+    """
 
     input_ids: Ints
-    """[T] prompt and response of each step."""
+    """[T] prompt and response of each sequence."""
     position_ids: Ints
-    """[T] position within the step."""
+    """[T] position within the sequence."""
     cu_seqlens: NDArray[np.int32]
-    """[S + 1] where each step starts, and T."""
+    """[sequences + 1] where each sequence starts, and T."""
     max_length: int
-    """Tokens of the longest step."""
+    """Tokens of the longest sequence."""
     predictor: Ints
     """[R] position in [0, T) whose hidden state predicts the token: the one before it."""
     token_ids: Ints
@@ -86,19 +90,20 @@ class BatchReader:
         samples = self._samples(micro.steps)
         logprobs = np.concatenate([sample.logprob for sample in samples])
         temperature = np.array([sample.temperature for sample in samples], np.float32)
-        prompt_length = np.array([len(sample.prompt) for sample in samples])
+        distinct, sequence = _distinct(samples)
+        size = np.array([len(s.prompt) + len(s.response) for s in distinct])
+        starts = np.concatenate([[0], np.cumsum(size)])
         length = np.array([len(sample.response) for sample in samples])
-        stops = np.cumsum(prompt_length + length)
-        starts = stops - prompt_length - length
         segment = np.repeat(np.arange(len(samples)), length)
         within = np.arange(len(segment)) - np.repeat(np.cumsum(length) - length, length)
+        first = starts[sequence] + np.array([len(s.prompt) for s in samples]) - 1
         is_scored = np.isfinite(logprobs)
         return PackedBatch(
-            input_ids=_joined(ids for s in samples for ids in (s.prompt, s.response)),
-            position_ids=np.arange(stops[-1]) - np.repeat(starts, prompt_length + length),
-            cu_seqlens=np.append(starts, stops[-1]).astype(np.int32),
-            max_length=int((prompt_length + length).max()),
-            predictor=(starts + prompt_length - 1)[segment] + within,
+            input_ids=_joined(ids for s in distinct for ids in (s.prompt, s.response)),
+            position_ids=np.arange(starts[-1]) - np.repeat(starts[:-1], size),
+            cu_seqlens=starts.astype(np.int32),
+            max_length=int(size.max()),
+            predictor=first[segment] + within,
             token_ids=_joined(s.response for s in samples),
             behaviour_logprobs=np.where(is_scored, logprobs, 0).astype(np.float32),
             is_scored=is_scored,
@@ -178,6 +183,15 @@ class _Sample(NamedTuple):
             tokens.logprob[row].copy(),
             float(tokens.temperature[row]),
         )
+
+
+def _distinct(samples: list[_Sample]) -> tuple[list[_Sample], Ints]:
+    """Return one sample for each prompt with its response, and which of them each sample has."""
+    numbers: dict[tuple[bytes, bytes], int] = {}
+    keys = [(sample.prompt.tobytes(), sample.response.tobytes()) for sample in samples]
+    which = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    first = np.unique(which, return_index=True)[1]
+    return [samples[position] for position in first], which
 
 
 class _Cache:

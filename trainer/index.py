@@ -42,6 +42,8 @@ class StepIndex:
     """[n] number of the task, likewise."""
     staleness: Ints
     """[n] by how many versions the model is newer than the sampler; -1 where unknown."""
+    sequence: Ints
+    """[n] steps with the same number have, as far as a hash tells, the same prompt and response."""
     manifest: str
     """Hash of the step shards, and of the credit they have in the advantage column."""
 
@@ -139,6 +141,7 @@ def _index(
         trajectory=_codes([part.trajectory for part in parts]),
         group=_codes([part.task for part in parts]),
         staleness=joined("staleness"),
+        sequence=np.unique(joined("sequence"), return_inverse=True)[1],
         manifest=_manifest(shards, column, parts),
     )
 

@@ -45,7 +45,7 @@ class PlanStatistics:
     """Dummies not counted."""
     num_dummies: int
     num_tokens: int
-    """Prompt and response tokens, dummies not counted."""
+    """Tokens that go through the model: those of equal steps once, dummies not counted."""
     fill: float
     """Share of the micro-batches' token cap that is used."""
     imbalance: float
@@ -70,6 +70,8 @@ class Plan:
     def micro_batches(self, update: int, world_size: int) -> list[list[MicroBatch]]:
         """Return the micro-batches of each rank in one optimizer step, the same number for all.
 
+        Equal steps are in one micro-batch, because they go through the model only once.
+
         The micro-batches are the same for any world size; only who has which differs.
 
         Args:
@@ -77,27 +79,35 @@ class Plan:
             world_size: Number of ranks.
         """
         steps = self.updates[update]
-        lengths = self.index.length[steps]
         weight = step_weights(self.index, steps, self.aggregation, self.response_length)
+        lengths, sequence = self._sequences(steps)
         bins = pack(lengths, self.max_tokens)
+        members = _members(bins, sequence)
         ranks = spread([cost(lengths[items]) for items in bins], world_size)
-        dummy = MicroBatch(steps=steps[[lengths.argmin()]], weight=np.zeros(1))
+        shortest = self.index.length[steps].argmin()
+        dummy = MicroBatch(steps=steps[[shortest]], weight=np.zeros(1))
         return [
             [
-                *(MicroBatch(steps=steps[bins[n]], weight=weight[bins[n]]) for n in numbers),
+                *(MicroBatch(steps=steps[members[n]], weight=weight[members[n]]) for n in numbers),
                 *[dummy] * (len(max(ranks, key=len)) - len(numbers)),
             ]
             for numbers in ranks
         ]
 
+    def _sequences(self, steps: Ints) -> tuple[Ints, Ints]:
+        """Return the lengths of the distinct sequences of some steps, and which each step has."""
+        _, first, sequence = np.unique(
+            self.index.sequence[steps], return_index=True, return_inverse=True
+        )
+        return self.index.length[steps[first]], sequence
+
     def statistics(self, update: int, world_size: int) -> PlanStatistics:
         """Return how well an optimizer step is packed."""
         ranks = self.micro_batches(update, world_size)
-        lengths = self.index.length
         real = [[m for m in rank if not m.is_dummy] for rank in ranks]
-        costs = np.array([sum(cost(lengths[m.steps]) for m in rank) for rank in real])
+        costs = np.array([sum(cost(self._sequences(m.steps)[0]) for m in rank) for rank in real])
         count = sum(map(len, real))
-        num_tokens = int(lengths[self.updates[update]].sum())
+        num_tokens = int(self._sequences(self.updates[update])[0].sum())
         return PlanStatistics(
             num_micro_batches=count,
             num_dummies=sum(map(len, ranks)) - count,
@@ -105,6 +115,17 @@ class Plan:
             fill=num_tokens / (count * self.max_tokens),
             imbalance=float(costs.max() / costs.mean() - 1),
         )
+
+
+def _members(bins: list[Ints], sequence: Ints) -> list[Ints]:
+    """Return the positions of the steps in each bin, ascending, from the sequences in it."""
+    bin_of_sequence = np.empty(sum(map(len, bins)), np.int64)
+    for number, items in enumerate(bins):
+        bin_of_sequence[items] = number
+    bin_of_step = bin_of_sequence[sequence]
+    order = np.argsort(bin_of_step, kind="stable")
+    counts = np.bincount(bin_of_step, minlength=len(bins))
+    return np.split(order, np.cumsum(counts)[:-1])
 
 
 def make_plan(
@@ -165,6 +186,7 @@ def _hash(index: StepIndex, updates: tuple[Ints, ...], options: list[int | str])
         index.advantage,
         index.trajectory,
         index.group,
+        index.sequence,
     ]
     for array in [*kept, np.array([len(u) for u in updates]), *updates]:
         digest.update(array.tobytes())

@@ -37,6 +37,36 @@ def sample_prefixes(prompt: Ragged, response: Ragged, rows: Ints) -> tuple[int, 
     return int(sizes.sum()), int(sizes[first].sum())
 
 
+def sequence_hashes(prompt: Ragged, response: Ragged, rows: Ints) -> NDArray[np.uint64]:
+    """Return a hash of each step's prompt and response; equal ones have equal hashes.
+
+    Args:
+        prompt: Token ids of each step.
+        response: The same.
+        rows: [k] the steps.
+    """
+    factors = _factors(int((prompt.lengths + response.lengths).max(initial=0)) + 1)
+    start = _sums(prompt, np.zeros(len(prompt.lengths), np.int64), factors)
+    whole = start + _sums(response, prompt.lengths, factors)
+    # Where the response begins belongs to the sequence: its tokens are the ones that are scored.
+    return (whole + prompt.lengths.astype(np.uint64) * factors[-1])[rows]
+
+
+def _sums(lists: Ragged, offset: Ints, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return for each list the sum of its values, each times the factor of its position."""
+    lengths = lists.lengths
+    position = np.arange(len(lists.values)) - np.repeat(lists.starts[:-1] - offset, lengths)
+    terms = (lists.values.astype(np.int64).astype(np.uint64) + np.uint64(1)) * factors[position]
+    total = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms)))
+    return total[lists.starts[1:]] - total[lists.starts[:-1]]
+
+
+def _factors(count: int) -> NDArray[np.uint64]:
+    """Return odd random numbers, the same ones always."""
+    random = np.random.default_rng(0).integers(0, 1 << 63, count, np.uint64)
+    return random * np.uint64(2) + np.uint64(1)
+
+
 def _blocks(pieces: list[NDArray[np.int32]]) -> tuple[NDArray[np.uint64], Ints]:
     """Return a hash of the beginning up to the end of each block, and the tokens of each block.
 
@@ -47,9 +77,8 @@ def _blocks(pieces: list[NDArray[np.int32]]) -> tuple[NDArray[np.uint64], Ints]:
     lengths = piece_lengths[0::2] + piece_lengths[1::2]
     stops = np.cumsum(lengths)
     position = np.arange(stops[-1]) - np.repeat(stops - lengths, lengths)
-    random = np.random.default_rng(0).integers(0, 1 << 63, int(lengths.max()), np.uint64)
     terms = np.concatenate(pieces, dtype=np.uint64, casting="unsafe") + np.uint64(1)
-    terms *= (random * np.uint64(2) + np.uint64(1))[position]
+    terms *= _factors(int(lengths.max()))[position]
     total = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms)))
     is_end = (position + 1) % _BLOCK == 0
     is_end[stops - 1] = True

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from graphcredit.store.layout import Shard
 from graphcredit.trainer.advantages import CreditRows, read_credit
@@ -13,7 +14,7 @@ from graphcredit.trainer.arrays import Floats, Ints
 from graphcredit.trainer.columns import UNKNOWN, StepColumns, read_columns
 from graphcredit.trainer.faults import is_truncated, refuse_faults, refuse_newer
 from graphcredit.trainer.filters import KEPT, Filters
-from graphcredit.trainer.prefixes import sample_prefixes
+from graphcredit.trainer.prefixes import sample_prefixes, sequence_hashes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +29,8 @@ class Part:
     num_scored: Ints
     advantage: Floats
     staleness: Ints
+    sequence: NDArray[np.uint64]
+    """[k] hash of prompt and response."""
     trajectory: pa.DictionaryArray
     """[k] trajectory_id."""
     task: pa.DictionaryArray
@@ -78,6 +81,7 @@ def _part(shard: int, columns: StepColumns, credit: CreditRows, filters: Filters
         num_scored=num_scored[kept],
         advantage=credit.advantage[kept],
         staleness=staleness[kept],
+        sequence=sequence_hashes(tokens.prompt, tokens.response, kept),
         trajectory=_encoded(columns.keys["trajectory_id"], kept),
         task=_encoded(columns.keys["task_id"], kept),
         outcomes=np.bincount(outcome, minlength=KEPT + 1),

@@ -14,6 +14,7 @@ def index_of(
     masked: Sequence[int] | None = None,
     trajectory: Sequence[int] | None = None,
     group: Sequence[int] | None = None,
+    sequence: Sequence[int] | None = None,
     manifest: str = "m",
 ) -> StepIndex:
     """Return an index of steps with responses of the given lengths.
@@ -24,6 +25,7 @@ def index_of(
         masked: Response tokens that are not scored; none by default.
         trajectory: Of each step; all of one by default.
         group: The same.
+        sequence: Which steps are alike; none by default.
         manifest: Stands for the data.
     """
     count = len(responses)
@@ -40,5 +42,6 @@ def index_of(
         trajectory=zeros if trajectory is None else np.array(trajectory, np.int64),
         group=zeros if group is None else np.array(group, np.int64),
         staleness=zeros,
+        sequence=np.arange(count) if sequence is None else np.array(sequence, np.int64),
         manifest=manifest,
     )

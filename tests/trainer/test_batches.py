@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -207,3 +208,51 @@ def test_a_consumer_may_stop_early(tmp_path: Path):
     stream.close()  # type: ignore[attr-defined]
     with pytest.raises(StopIteration):
         next(stream)
+
+
+def _twins() -> list[list[Row]]:
+    """Return three steps of two sequences; the third is the first with another credit."""
+    return [
+        episode("a", turn([1, 2], [3, 4], [-0.1, -0.2], advantage=1.0)),
+        episode("b", turn([1, 2, 3], [4], [-0.3], advantage=2.0)),
+        episode("c", turn([1, 2], [3, 4], [-0.5, -0.6], advantage=3.0, temperature=0.5)),
+    ]
+
+
+def test_equal_steps_go_through_the_model_once_and_keep_their_own_credit(tmp_path: Path):
+    index = _index(token_store(tmp_path / "s", _twins()))
+    assert index.sequence[0] == index.sequence[2] != index.sequence[1]
+    batch = BatchReader(index).read(_micro(0, 1, 2, weight=[0.1, 0.2, 0.3]))
+    assert batch.input_ids.tolist() == [1, 2, 3, 4, 1, 2, 3, 4]
+    assert batch.cu_seqlens.tolist() == [0, 4, 8]
+    assert batch.predictor.tolist() == [1, 2, 6, 1, 2]
+    assert batch.segment.tolist() == [0, 0, 1, 2, 2]
+    assert batch.advantage.tolist() == [1, 1, 2, 3, 3]
+    assert batch.temperature.tolist() == [1, 1, 1, 0.5, 0.5]
+    assert batch.weight == pytest.approx([0.1, 0.1, 0.2, 0.3, 0.3])
+    assert batch.behaviour_logprobs == pytest.approx([-0.1, -0.2, -0.3, -0.5, -0.6])
+
+
+def test_equal_steps_are_packed_together_and_count_once(tmp_path: Path):
+    index = _index(token_store(tmp_path / "s", _twins() * 2))
+    plan = make_plan(
+        index,
+        seed=0,
+        epochs=1,
+        batch_size=16,
+        max_tokens=4,
+        aggregation="token-mean",
+        response_length=16,
+    )
+    (rank,) = plan.micro_batches(0, 1)
+    assert sorted(micro.steps.tolist() for micro in rank) == [[0, 2, 3, 5], [1, 4]]
+    statistics = plan.statistics(0, 1)
+    assert (statistics.num_tokens, statistics.fill) == (8, 1.0)
+
+
+def test_steps_that_only_hash_alike_keep_their_own_tokens(tmp_path: Path):
+    index = _index(token_store(tmp_path / "s", _twins()))
+    alike = replace(index, sequence=np.zeros(3, np.int64))
+    batch = BatchReader(alike).read(_micro(0, 1))
+    assert batch.input_ids[batch.predictor + 1].tolist() == batch.token_ids.tolist()
+    assert batch.cu_seqlens.tolist() == [0, 4, 8]

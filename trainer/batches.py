@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcredit.trainer.arrays import Bools, Ints, Singles
+from graphcredit.trainer.arrays import Bools, Floats, Ints, Singles
 from graphcredit.trainer.columns import TokenColumns, read_tokens, row_group_starts
 from graphcredit.trainer.index import StepIndex
 from graphcredit.trainer.plan import MicroBatch
@@ -56,6 +56,57 @@ class PackedBatch:
     """[S] positions in the index."""
 
 
+class Sample(NamedTuple):
+    """One step."""
+
+    prompt: NDArray[np.int32]
+    """Token ids."""
+    response: NDArray[np.int32]
+    """Token ids."""
+    logprob: Singles
+    """Log-probability of each response token; one that is not finite does not enter the loss."""
+    temperature: float
+    """Of sampling."""
+
+
+def pack_samples(
+    samples: Sequence[Sample], *, advantage: Floats, weight: Floats, steps: Ints
+) -> PackedBatch:
+    """Return S steps as one batch, equal ones once.
+
+    Args:
+        samples: Each has a prompt and a response of at least one token.
+        advantage: [S] of the step.
+        weight: [S] in the optimizer step, of each of the response's tokens.
+        steps: [S] what the caller knows the steps by.
+    """
+    logprobs = np.concatenate([sample.logprob for sample in samples])
+    temperature = np.array([sample.temperature for sample in samples], np.float32)
+    distinct, sequence = _distinct(samples)
+    size = np.array([len(s.prompt) + len(s.response) for s in distinct])
+    starts = np.concatenate([[0], np.cumsum(size)])
+    length = np.array([len(sample.response) for sample in samples])
+    segment = np.repeat(np.arange(len(samples)), length)
+    within = np.arange(len(segment)) - np.repeat(np.cumsum(length) - length, length)
+    first = starts[sequence] + np.array([len(s.prompt) for s in samples]) - 1
+    is_scored = np.isfinite(logprobs)
+    return PackedBatch(
+        input_ids=_joined(ids for s in distinct for ids in (s.prompt, s.response)),
+        position_ids=np.arange(starts[-1]) - np.repeat(starts[:-1], size),
+        cu_seqlens=starts.astype(np.int32),
+        max_length=int(size.max()),
+        predictor=first[segment] + within,
+        token_ids=_joined(s.response for s in samples),
+        behaviour_logprobs=np.where(is_scored, logprobs, 0).astype(np.float32),
+        is_scored=is_scored,
+        temperature=temperature[segment],
+        advantage=advantage.astype(np.float32)[segment],
+        weight=np.where(is_scored, weight[segment], 0).astype(np.float32),
+        segment=segment,
+        steps=steps,
+    )
+
+
 class BatchReader:
     """Reads micro-batches in any order, keeping the row groups that were used last.
 
@@ -87,30 +138,10 @@ class BatchReader:
         Raises:
             SchemaError: A shard cannot be read any more.
         """
-        samples = self._samples(micro.steps)
-        logprobs = np.concatenate([sample.logprob for sample in samples])
-        temperature = np.array([sample.temperature for sample in samples], np.float32)
-        distinct, sequence = _distinct(samples)
-        size = np.array([len(s.prompt) + len(s.response) for s in distinct])
-        starts = np.concatenate([[0], np.cumsum(size)])
-        length = np.array([len(sample.response) for sample in samples])
-        segment = np.repeat(np.arange(len(samples)), length)
-        within = np.arange(len(segment)) - np.repeat(np.cumsum(length) - length, length)
-        first = starts[sequence] + np.array([len(s.prompt) for s in samples]) - 1
-        is_scored = np.isfinite(logprobs)
-        return PackedBatch(
-            input_ids=_joined(ids for s in distinct for ids in (s.prompt, s.response)),
-            position_ids=np.arange(starts[-1]) - np.repeat(starts[:-1], size),
-            cu_seqlens=starts.astype(np.int32),
-            max_length=int(size.max()),
-            predictor=first[segment] + within,
-            token_ids=_joined(s.response for s in samples),
-            behaviour_logprobs=np.where(is_scored, logprobs, 0).astype(np.float32),
-            is_scored=is_scored,
-            temperature=temperature[segment],
-            advantage=self._index.advantage[micro.steps].astype(np.float32)[segment],
-            weight=np.where(is_scored, micro.weight[segment], 0).astype(np.float32),
-            segment=segment,
+        return pack_samples(
+            self._samples(micro.steps),
+            advantage=self._index.advantage[micro.steps],
+            weight=micro.weight,
             steps=micro.steps,
         )
 
@@ -138,17 +169,17 @@ class BatchReader:
         self.wait_seconds += time.perf_counter() - started
         return batch
 
-    def _samples(self, steps: Ints) -> list["_Sample"]:
+    def _samples(self, steps: Ints) -> list["Sample"]:
         """Return the steps in their order, reading one row group after the other."""
         of_group: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for step in steps.tolist():
             shard = int(self._index.shard[step])
             group, row = self._place(shard, int(self._index.row[step]))
             of_group.setdefault((shard, group), []).append((step, row))
-        samples: dict[int, _Sample] = {}
+        samples: dict[int, Sample] = {}
         for (shard, group), members in of_group.items():
             tokens = self._tokens(shard, group)
-            samples |= {step: _Sample.copy(tokens, row) for step, row in members}
+            samples |= {step: _copy(tokens, row) for step, row in members}
         return [samples[step] for step in steps.tolist()]
 
     def _place(self, shard: int, row: int) -> tuple[int, int]:
@@ -167,25 +198,17 @@ class BatchReader:
         return found
 
 
-class _Sample(NamedTuple):
-    """One step; copied, so that its row group can be let go."""
-
-    prompt: NDArray[np.int32]
-    response: NDArray[np.int32]
-    logprob: Singles
-    temperature: float
-
-    @classmethod
-    def copy(cls, tokens: TokenColumns, row: int) -> "_Sample":
-        return cls(
-            tokens.prompt[row].copy(),
-            tokens.response[row].copy(),
-            tokens.logprob[row].copy(),
-            float(tokens.temperature[row]),
-        )
+def _copy(tokens: TokenColumns, row: int) -> Sample:
+    """Return one step; copied, so that its row group can be let go."""
+    return Sample(
+        prompt=tokens.prompt[row].copy(),
+        response=tokens.response[row].copy(),
+        logprob=tokens.logprob[row].copy(),
+        temperature=float(tokens.temperature[row]),
+    )
 
 
-def _distinct(samples: list[_Sample]) -> tuple[list[_Sample], Ints]:
+def _distinct(samples: Sequence[Sample]) -> tuple[list[Sample], Ints]:
     """Return one sample for each prompt with its response, and which of them each sample has."""
     numbers: dict[tuple[bytes, bytes], int] = {}
     keys = [(sample.prompt.tobytes(), sample.response.tobytes()) for sample in samples]

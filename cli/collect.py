@@ -28,6 +28,14 @@ def collect(
     workers: Annotated[int, typer.Option(help="Processes.")] = 2,
     run: Annotated[str, typer.Option(help="The run to record.")] = "r0",
     iteration: Annotated[int, typer.Option(help="The iteration to record.")] = 0,
+    allocation: Annotated[
+        str | None,
+        typer.Option(help="spo3: branch where history/ says that a state is unresolved."),
+    ] = None,
+    resample_degenerate: Annotated[
+        int,
+        typer.Option(help="Groups to add to a task while all its returns are equal.", min=0),
+    ] = 0,
     oracle: Annotated[
         bool, typer.Option("--oracle", help="Record the true remaining plan length; slower.")
     ] = False,
@@ -58,9 +66,11 @@ def collect(
             num_workers=workers,
             run_id=run,
             iteration=iteration,
+            allocation=allocation,
+            num_resamples=resample_degenerate,
             record_oracle=oracle,
             cache_dir=games_dir,
-            on_progress=lambda done, _: bar.update(progress, completed=done),
+            on_progress=lambda done, total: bar.update(progress, completed=done, total=total),
         )
     if as_json:
         sys.stdout.write(json.dumps(report.as_json(), indent=2) + "\n")
@@ -81,6 +91,8 @@ def show_report(report: "CollectReport") -> None:
         f"{report.num_trajectories:,} trajectories of {report.num_tasks:,} tasks played, "
         f"{report.num_already_complete:,} were there already"
     )
+    if report.num_resampled:
+        out.print(f"{report.num_resampled:,} groups added where all returns were equal")
     if report.num_trajectories:
         out.print(
             f"{report.num_success:,} succeeded, {report.num_lost:,} lost, "

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from graphcredit.collector.allocation import Allocation
 from graphcredit.collector.environment import Environment, Task
 from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.policies.table import Policy
@@ -29,7 +30,9 @@ class Job:
     cache_dir: Path
     """Where generated games are kept."""
     concurrency: int = 1
-    """Trajectories that a process plays at a time."""
+    """Trajectories, or trees, that a process plays at a time."""
+    allocation: Allocation | None = None
+    """How many decisions to ask for at a state; None where each trajectory is played for itself."""
 
     def open(self, task: Task) -> Environment:
         """Open the environment of a task."""

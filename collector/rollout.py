@@ -10,11 +10,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from graphcredit.collector.allocation import Allocation
 from graphcredit.collector.environment import Task
 from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.job import Job, Outcome
+from graphcredit.collector.missing import Missing, missing_rollouts
 from graphcredit.collector.policies.table import parse_policy
-from graphcredit.collector.schedule import Schedule, Settings, missing_rollouts
+from graphcredit.collector.schedule import Schedule, Settings
 from graphcredit.collector.spool import recover_spools
 from graphcredit.collector.workers import play_all
 from graphcredit.store import Store, create_store
@@ -30,6 +32,8 @@ class CollectReport:
     """Tasks asked for."""
     num_already_complete: int
     """Trajectories asked for that were in the store."""
+    num_resampled: int
+    """Groups sampled because those of their task before were degenerate."""
     num_recovered_steps: int
     """Steps of earlier workers that were found in spools and are in shards now."""
     num_trajectories: int
@@ -76,6 +80,8 @@ def collect(
     num_workers: int = 2,
     run_id: str = "r0",
     iteration: int = 0,
+    allocation: str | None = None,
+    num_resamples: int = 0,
     record_oracle: bool = False,
     cache_dir: Path | None = None,
     on_progress: Callable[[int, int], None] | None = None,
@@ -99,6 +105,10 @@ def collect(
         num_workers: Processes; fewer are started when there is less to play.
         run_id: The run to record.
         iteration: The iteration to record.
+        allocation: `spo3` plays a tree for each group, which branches where `history/` says that a
+            state is unresolved; by default every trajectory is played for itself.
+        num_resamples: Groups that a task may have after its first, one at a time, while all its
+            trajectories have the same return.
         record_oracle: Whether to record the true remaining plan length, at half the speed.
         cache_dir: Where generated games are kept; `default_cache_dir()` by default.
         on_progress: Called with the numbers of trajectories complete and asked for.
@@ -109,41 +119,58 @@ def collect(
         MissingDependencyError: The library of an environment is not installed.
     """
     started = time.perf_counter()
-    _check_positive(group_size=group_size, max_steps=max_steps, num_workers=num_workers)
+    _check_at_least(1, group_size=group_size, max_steps=max_steps, num_workers=num_workers)
+    _check_at_least(0, num_resamples=num_resamples)
+    if allocation not in (None, "spo3"):
+        raise OptionError(f"allocation must be spo3, or not given: got {allocation!r}")
     _check_tasks(tasks)
     chosen = parse_policy(policy)
+    opened = store if isinstance(store, Store) else create_store(store)
     job = Job(
-        store=store if isinstance(store, Store) else create_store(store),
+        store=opened,
         run_id=run_id,
         iteration=iteration,
         policy=chosen,
-        settings=Settings(policy=chosen.name, seed=seed, max_steps=max_steps, oracle=record_oracle),
+        settings=Settings(
+            policy=chosen.name,
+            seed=seed,
+            max_steps=max_steps,
+            oracle=record_oracle,
+            tree_size=None if allocation is None else group_size,
+        ),
         cache_dir=cache_dir or default_cache_dir(),
+        allocation=None
+        if allocation is None
+        else Allocation.read(
+            opened,
+            run_id=run_id,
+            task_ids=[task.task_id for task in tasks],
+            tree_size=group_size,
+        ),
     )
     recovered = recover_spools(job.store)
-    rollouts = missing_rollouts(
-        job.store,
-        run_id=run_id,
-        iteration=iteration,
-        tasks=tasks,
-        group_size=group_size,
-        settings=job.settings,
-    )
     _record_entities(job.store, tasks)
-    total = len(tasks) * group_size
     outcomes: list[Outcome] = []
     casualties: list[str] = []
-    worker_ids = _new_worker_ids(min(num_workers, len(rollouts)))
-    with closing(play_all(job, Schedule(rollouts), worker_ids, casualties)) as played:
-        for outcome in played:
-            outcomes.append(outcome)
-            if on_progress is not None:
-                on_progress(total - len(rollouts) + len(outcomes), total)
+    passes: list[Missing] = []
+    while len(passes) <= num_resamples and not casualties:
+        missing = missing_rollouts(
+            job.store,
+            run_id=run_id,
+            iteration=iteration,
+            tasks=tasks,
+            group_size=group_size,
+            settings=job.settings,
+            num_resamples=num_resamples,
+        )
+        passes.append(missing)
+        outcomes += _play(job, missing, num_workers, casualties, on_progress)
     if casualties:
         recovered += recover_spools(job.store)
     return CollectReport(
         num_tasks=len(tasks),
-        num_already_complete=total - len(rollouts),
+        num_already_complete=passes[0].num_complete,
+        num_resampled=sum(missing.num_resampled for missing in passes),
         num_recovered_steps=sum(spool.num_steps for spool in recovered),
         num_trajectories=len(outcomes),
         num_steps=sum(outcome.num_steps for outcome in outcomes),
@@ -154,6 +181,27 @@ def collect(
         notes=tuple(sorted({outcome.note for outcome in outcomes if outcome.note is not None})),
         casualties=tuple(casualties),
     )
+
+
+def _play(
+    job: Job,
+    missing: Missing,
+    num_workers: int,
+    casualties: list[str],
+    on_progress: Callable[[int, int], None] | None,
+) -> list[Outcome]:
+    """Play what is missing; a tree counts as all the trajectories it may have."""
+    outcomes: list[Outcome] = []
+    worth = job.settings.tree_size or 1
+    total = missing.num_complete + worth * len(missing.rollouts)
+    worker_ids = _new_worker_ids(min(num_workers, len(missing.rollouts)))
+    schedule = Schedule(missing.rollouts)
+    with closing(play_all(job, schedule, worker_ids, casualties)) as played:
+        for count, ended in enumerate(played, start=1):
+            outcomes += ended
+            if on_progress is not None:
+                on_progress(missing.num_complete + worth * count, total)
+    return outcomes
 
 
 def _record_entities(store: Store, tasks: Sequence[Task]) -> None:
@@ -176,7 +224,7 @@ def _check_tasks(tasks: Sequence[Task]) -> None:
         environment_kind(name)
 
 
-def _check_positive(**options: int) -> None:
+def _check_at_least(least: int, **options: int) -> None:
     for name, value in options.items():
-        if value < 1:
-            raise OptionError(f"{name} must be 1 or more: got {value}")
+        if value < least:
+            raise OptionError(f"{name} must be {least} or more: got {value}")

@@ -1,15 +1,12 @@
-"""What is left to play, and who plays it."""
+"""What there is to play, and who plays it."""
 
 import json
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-
-import pyarrow.compute as pc
+from typing import Any
 
 from graphcredit.collector.environment import Task
-from graphcredit.store import Store, read_steps
-from graphcredit.store.errors import OptionError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,10 +21,25 @@ class Settings:
     """Steps after which a trajectory is truncated."""
     oracle: bool
     """Whether distances to the goal are recorded."""
+    tree_size: int | None = None
+    """Most trajectories of a tree; None where each is played for itself."""
+    template: str | None = None
+    """Fingerprint of the template of a language model's prompts; None for other policies."""
+    temperature: float | None = None
+    """Of sampling; None where nothing is sampled."""
+    max_new_tokens: int | None = None
+    """Where an answer is cut off; None where nothing is sampled."""
 
-    def to_json(self) -> str:
-        """Return the JSON object that is recorded."""
-        return json.dumps(asdict(self))
+    def to_json(self, **marks: Any) -> str:
+        """Return the JSON object that is recorded: what is set, then what else there is to say."""
+        return json.dumps({**self._set(), **marks})
+
+    def are_those_of(self, extra: Mapping[str, Any]) -> bool:
+        """Return whether a trajectory with this `extra` was played alike."""
+        return self._set() == {name: extra[name] for name in asdict(self) if name in extra}
+
+    def _set(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,41 +52,14 @@ class Rollout:
     """Number within the group, from 0; with the seed, it decides every action."""
     attempt: int
     """How many incomplete trajectories of this index the store has already."""
+    earlier: tuple[str, ...] = ()
+    """Trajectories of its tree that are complete: the first ones, in order."""
 
     @property
     def trajectory_id(self) -> str:
         """`<task>:<index>`, and `.<attempt>` after the first attempt."""
         attempt = f".{self.attempt}" if self.attempt else ""
         return f"{self.task.task_id}:{self.index}{attempt}"
-
-
-def missing_rollouts(
-    store: Store,
-    *,
-    run_id: str,
-    iteration: int,
-    tasks: Iterable[Task],
-    group_size: int,
-    settings: Settings,
-) -> list[Rollout]:
-    """Return the trajectories that are not complete in the store, task by task.
-
-    Raises:
-        OptionError: The store has trajectories of these tasks that were played otherwise.
-    """
-    complete, incomplete = _recorded(store, run_id, iteration)
-    missing: list[Rollout] = []
-    for task in tasks:
-        for index in range(group_size):
-            rollout = Rollout(task=task, index=index, attempt=0)
-            while rollout.trajectory_id in incomplete:
-                _check_same(incomplete[rollout.trajectory_id], settings, rollout)
-                rollout = Rollout(task=task, index=index, attempt=rollout.attempt + 1)
-            if rollout.trajectory_id not in complete:
-                missing.append(rollout)
-            else:
-                _check_same(complete[rollout.trajectory_id], settings, rollout)
-    return missing
 
 
 class Schedule:
@@ -103,28 +88,3 @@ class Schedule:
         if not queue:
             queue = max(self._queues.values(), key=len, default=None)
         return queue.popleft() if queue else None
-
-
-def _recorded(
-    store: Store, run_id: str, iteration: int
-) -> tuple[dict[str, str | None], dict[str, str | None]]:
-    """Return complete and incomplete trajectories of an iteration, with their settings."""
-    settings: dict[str, str | None] = {}
-    ended: set[str] = set()
-    columns = ["trajectory_id", "step_index", "success", "extra"]
-    for table in read_steps(store, columns=columns, run_id=run_id, iteration=iteration):
-        first = table.filter(pc.field("step_index") == 0)
-        ids, extras = first["trajectory_id"].to_pylist(), first["extra"].to_pylist()
-        settings |= dict(zip(ids, extras, strict=True))
-        ended.update(table.filter(pc.field("success").is_valid())["trajectory_id"].to_pylist())
-    complete = {name: value for name, value in settings.items() if name in ended}
-    return complete, {name: value for name, value in settings.items() if name not in ended}
-
-
-def _check_same(recorded: str | None, settings: Settings, rollout: Rollout) -> None:
-    if recorded != settings.to_json():
-        raise OptionError(
-            f"the rollouts of one group must be played alike: trajectory {rollout.trajectory_id} "
-            f"is in the store with {recorded}, asked for {settings.to_json()}. "
-            "Give this collection another --run or --iteration."
-        )

@@ -37,10 +37,10 @@ class _Worker:
         with suppress(OSError):
             self.connection.send(rollout)
 
-    def hear(self) -> Outcome | None:
+    def hear(self) -> list[Outcome] | None:
         """Return its answer, or None when it is dead."""
         try:
-            answer: Outcome | GraphcreditError = self.connection.recv()
+            answer: list[Outcome] | GraphcreditError = self.connection.recv()
         except (EOFError, OSError):
             return None
         if isinstance(answer, GraphcreditError):
@@ -55,8 +55,8 @@ class _Worker:
 
 def play_all(
     job: Job, schedule: Schedule, worker_ids: Sequence[str], casualties: list[str]
-) -> Generator[Outcome]:
-    """Play a schedule in several processes; yield outcomes as they come.
+) -> Generator[list[Outcome]]:
+    """Play a schedule in several processes; yield the outcomes of each rollout as they come.
 
     Closing the generator lets each worker finish the trajectory it is at.
 
@@ -76,10 +76,10 @@ def play_all(
         while busy:
             ready = wait([worker.connection for worker in busy])
             for worker in [worker for worker in busy if worker.connection in ready]:
-                outcome = worker.hear()
-                if outcome is not None:
-                    yield outcome
-                if outcome is None or not _go_on(worker, schedule):
+                outcomes = worker.hear()
+                if outcomes is not None:
+                    yield outcomes
+                if outcomes is None or not _go_on(worker, schedule):
                     busy.remove(worker)
     finally:
         for worker in workers:
@@ -127,8 +127,8 @@ def _work(connection: "Connection[Any, Any]", job: Job, worker_id: str) -> None:
             with StepRecorder(
                 job.store, run_id=job.run_id, iteration=job.iteration, worker_id=worker_id
             ) as recorder:
-                for outcome in play_each(job, _received(connection), recorder):
-                    connection.send(outcome)
+                for outcomes in play_each(job, _received(connection), recorder):
+                    connection.send(outcomes)
         except GraphcreditError as error:
             connection.send(error)
 

@@ -1,0 +1,113 @@
+"""How many decisions to ask for at a state: what `history/` says, by the rules of 3SPO.
+
+The counts are of earlier iterations and stay as they are while one is collected. A state is matched
+by its task and its exact text; where a merge united several texts, only the first is known here,
+and the others are as new.
+"""
+
+import json
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphcredit.collector.environment import Transition
+from graphcredit.store import Store
+from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS
+from graphcredit.store.shards import conform, open_parquet
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StateScore:
+    """What a run knows of a state."""
+
+    num_total: int
+    """Trajectories that passed it, the paper's n."""
+    score: float
+    """S: 1 where nothing is known, small where it is mastered, 0 where it is intractable."""
+    num_rollouts: int
+    """Decisions to ask for: none truncates, one goes on, more branch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Allocation:
+    """The scores of some tasks' states, and what follows from them.
+
+    S comes from `history/`, where credit has written it (3SPO paper, Eq. 1). A state that is not
+    there was never passed: n = 0, S = 1, so G_max decisions (Eq. 3).
+    """
+
+    tree_size: int
+    """Trajectories that a tree has at most."""
+    scores: Mapping[tuple[str, str | None], StateScore]
+    """By task and state; the state None is the task's goal."""
+    g_max: int = 8
+    """G_max: decisions to ask for at a state of score 1."""
+    omega_k: float = 0.1
+    """How fast novelty wears off with visits."""
+
+    @classmethod
+    def read(cls, store: Store, *, run_id: str, task_ids: Collection[str], tree_size: int) -> Self:
+        """Read what a run knows of some tasks; nothing where it has no `history/` yet.
+
+        Args:
+            store: The store.
+            run_id: The run.
+            task_ids: The tasks that are to be played.
+            tree_size: Trajectories that a tree has at most.
+
+        Raises:
+            SchemaError: The file is damaged, or not of this schema.
+        """
+        path = store.history_path(run_id)
+        if not path.exists():
+            return cls(tree_size=tree_size, scores={})
+        with open_parquet(path) as file:
+            table = conform(file.read(), STATE_SCORE_COLUMNS, where=str(path))
+            options = json.loads(file.schema_arrow.metadata[CONFIGURATION_KEY])["options"]
+        known = table.filter(pc.field("task_id").isin(pa.array(task_ids, pa.string())))
+        return cls(
+            tree_size=tree_size,
+            scores={
+                (row["task_id"], row["state"]): StateScore(
+                    num_total=row["num_total"],
+                    score=row["score"],
+                    num_rollouts=row["num_rollouts"],
+                )
+                for row in known.to_pylist()
+            },
+            g_max=options["g_max"],
+            omega_k=options["omega_k"],
+        )
+
+    def num_rollouts(self, task_id: str, state: str) -> int:
+        """Return how many decisions to ask for at a state."""
+        return self._score(task_id, state).num_rollouts
+
+    def step_reward(self, task_id: str, before: str, done: Transition) -> float:
+        """Return what a step is worth before anyone knows how its trajectory ends.
+
+            w·[s' ≠ s] + (0.5 - w)·(S(s) - S(s')) + 0.5·[success],  w = 0.5·exp(-ω_k n(s))
+
+        A step that succeeds leads to the goal. Source: 3SPO paper, Eq. 2.
+
+        Args:
+            task_id: The task.
+            before: The state s that the step leaves.
+            done: What the step did.
+        """
+        after = None if done.success else done.observation.state
+        here, there = self._score(task_id, before), self._score(task_id, after)
+        novelty = 0.5 * math.exp(-self.omega_k * here.num_total)
+        return (
+            novelty * (after != before)
+            + (0.5 - novelty) * (here.score - there.score)
+            + 0.5 * done.success
+        )
+
+    def _score(self, task_id: str, state: str | None) -> StateScore:
+        unknown = StateScore(num_total=0, score=1.0, num_rollouts=self.g_max)
+        return self.scores.get((task_id, state), unknown)

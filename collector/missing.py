@@ -1,0 +1,137 @@
+"""What of a collection is not in the store yet: the same whether it goes on or is begun."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphcredit.collector.environment import Task
+from graphcredit.collector.schedule import Rollout, Settings
+from graphcredit.store import Store, read_steps
+from graphcredit.store.errors import OptionError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Missing:
+    """What is to be played, and what need not be."""
+
+    rollouts: list[Rollout]
+    """What to play, task by task; of a tree, only the trajectory from which it is recorded."""
+    num_complete: int
+    """Trajectories that are there."""
+    num_resampled: int
+    """Tasks of which this is not the first sample: all they had so far ended alike."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Recorded:
+    """What the store has of a trajectory."""
+
+    is_complete: bool
+    extra: Mapping[str, Any]
+    """Of its first step; empty where none was recorded."""
+    reward: float
+    """Sum over its steps."""
+
+
+def missing_rollouts(
+    store: Store,
+    *,
+    run_id: str,
+    iteration: int,
+    tasks: Iterable[Task],
+    group_size: int,
+    settings: Settings,
+    num_resamples: int = 0,
+) -> Missing:
+    """Return the trajectories that are not complete in the store, task by task.
+
+    A task is sampled a group at a time. The next group is due when the ones before it are complete
+    and all trajectories of the task have the same return, since they teach nothing until one
+    differs. Source: dynamic sampling, DAPO.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: The iteration.
+        tasks: What to play.
+        group_size: Trajectories of a group; of a tree, the most it may have.
+        settings: How to play.
+        num_resamples: Groups that a task may have after its first.
+
+    Raises:
+        OptionError: The store has trajectories of these tasks that were played otherwise.
+    """
+    recorded = _recorded(store, run_id, iteration)
+    missing: list[Rollout] = []
+    num_complete = num_resampled = 0
+    for task in tasks:
+        returns: list[float] = []
+        for first in range(0, group_size * (1 + num_resamples), group_size):
+            group = _group(task, range(first, first + group_size), recorded, settings)
+            due = [rollout for rollout in group if rollout.trajectory_id not in recorded]
+            missing += due if settings.tree_size is None else _rest_of_tree(group, due)
+            returns += [recorded[r.trajectory_id].reward for r in group if r not in due]
+            num_resampled += bool(due) and first > 0
+            if due or len(set(returns)) > 1:
+                break
+        num_complete += len(returns)
+    return Missing(rollouts=missing, num_complete=num_complete, num_resampled=num_resampled)
+
+
+def _group(
+    task: Task, indices: range, recorded: Mapping[str, _Recorded], settings: Settings
+) -> list[Rollout]:
+    """Return the trajectories of a group, each as complete as it is in the store."""
+    root = recorded.get(Rollout(task=task, index=indices.start, attempt=0).trajectory_id)
+    if settings.tree_size is not None and root is not None:
+        indices = indices[: root.extra.get("num_paths")]
+    return [_latest(task, index, recorded, settings) for index in indices]
+
+
+def _rest_of_tree(group: Sequence[Rollout], due: Sequence[Rollout]) -> list[Rollout]:
+    """Return what stands for a tree: its first trajectory that is due, which knows the others."""
+    complete = tuple(rollout.trajectory_id for rollout in group if rollout not in due)
+    return [replace(rollout, earlier=complete) for rollout in due[:1]]
+
+
+def _latest(
+    task: Task, index: int, recorded: Mapping[str, _Recorded], settings: Settings
+) -> Rollout:
+    """Return a trajectory as it is complete in the store, or as it is to be played next."""
+    rollout = Rollout(task=task, index=index, attempt=0)
+    while (found := recorded.get(rollout.trajectory_id)) is not None:
+        if not settings.are_those_of(found.extra):
+            raise OptionError(
+                "the rollouts of one group must be played alike: trajectory "
+                f"{rollout.trajectory_id} is in the store with {json.dumps(dict(found.extra))}, "
+                f"asked for {settings.to_json()}. Give this collection another --run or "
+                "--iteration."
+            )
+        if found.is_complete:
+            break
+        rollout = replace(rollout, attempt=rollout.attempt + 1)
+    return rollout
+
+
+def _recorded(store: Store, run_id: str, iteration: int) -> dict[str, _Recorded]:
+    """Return what the store has of an iteration, by trajectory."""
+    columns = ["trajectory_id", "step_index", "reward", "success", "extra"]
+    tables = list(read_steps(store, columns=columns, run_id=run_id, iteration=iteration))
+    if not tables:
+        return {}
+    steps = pa.concat_tables(tables)
+    extra = steps.filter(pc.field("step_index") == 0)
+    extras = dict(zip(extra["trajectory_id"].to_pylist(), extra["extra"].to_pylist(), strict=True))
+    sums = steps.group_by("trajectory_id").aggregate([("reward", "sum"), ("success", "count")])
+    return {
+        row["trajectory_id"]: _Recorded(
+            is_complete=row["success_count"] > 0,
+            extra=json.loads(extras.get(row["trajectory_id"]) or "{}"),
+            reward=row["reward_sum"],
+        )
+        for row in sums.to_pylist()
+    }

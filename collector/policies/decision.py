@@ -1,7 +1,7 @@
 """What a policy is asked at a step, and what it decides."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphcredit.collector.environment import Observation
@@ -55,19 +55,3 @@ class Decision:
     """What a language model made the decision of; None for other policies."""
     is_malformed: bool = False
     """The answer has no action in it: an invalid action, of which the environment is not told."""
-
-
-def scripted(observation: Observation, action: str) -> Decision:
-    """Return a decision of a policy that has no words of its own, in the environment's words."""
-    thoughts = observation.thoughts or {}
-    return Decision(action=action, thought=thoughts.get(action))
-
-
-def decide_each(
-    act: Callable[[Observation, random.Random], Decision], questions: Sequence[Question]
-) -> list[list[Decision]]:
-    """Answer questions one after the other, by a function of the observation and chance."""
-    return [
-        [act(question.view.observation, question.rng) for _ in range(question.count)]
-        for question in questions
-    ]

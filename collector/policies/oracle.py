@@ -6,22 +6,17 @@ to find, so none are left out. A mistake can happen to be the plan's action.
 """
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphcredit.collector.environment import Observation
-from graphcredit.collector.policies.decision import (
-    Decision,
-    Question,
-    decide_each,
-    scripted,
-)
+from graphcredit.collector.policies.decision import Decision
 from graphcredit.collector.policies.random import any_admissible
+from graphcredit.collector.policies.scripted import ScriptedPolicy, scripted
 from graphcredit.store.errors import OptionError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OraclePolicy:
+class OraclePolicy(ScriptedPolicy):
     """Follows the plan with probability 1 - epsilon, otherwise does anything admissible."""
 
     epsilon: float
@@ -45,10 +40,6 @@ class OraclePolicy:
     def needs_oracle(self) -> bool:
         """It follows the environment's plan."""
         return True
-
-    def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
-        """Answer each question by itself."""
-        return decide_each(self.act, questions)
 
     def act(self, observation: Observation, rng: random.Random) -> Decision:
         """Return the plan's next action or a mistake; where there is no plan, anything."""

@@ -1,36 +1,22 @@
 """Any admissible action, each as likely as the other."""
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphcredit.collector.environment import Observation
-from graphcredit.collector.policies.decision import (
-    Decision,
-    Question,
-    decide_each,
-    scripted,
-)
+from graphcredit.collector.policies.decision import Decision
+from graphcredit.collector.policies.scripted import ScriptedPolicy, scripted
 from graphcredit.store.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RandomPolicy:
+class RandomPolicy(ScriptedPolicy):
     """Uniform over the admissible actions, those that only look included."""
 
     @property
     def name(self) -> str:
         """What selects it on the command line."""
         return "random"
-
-    @property
-    def needs_oracle(self) -> bool:
-        """It follows no plan."""
-        return False
-
-    def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
-        """Answer each question by itself."""
-        return decide_each(self.act, questions)
 
     def act(self, observation: Observation, rng: random.Random) -> Decision:
         """Return one of the admissible actions."""

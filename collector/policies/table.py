@@ -1,11 +1,18 @@
 """Every policy that can be named on the command line."""
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from graphcredit.collector.policies.decision import Decision, Question
+from graphcredit.collector.policies.engine import Sampling
+from graphcredit.collector.policies.engines import require_engine
+from graphcredit.collector.policies.language import LanguagePolicy
+from graphcredit.collector.policies.model_files import find_model
 from graphcredit.collector.policies.oracle import OraclePolicy
 from graphcredit.collector.policies.random import RandomPolicy
+from graphcredit.collector.policies.tutor import TutorPolicy
+from graphcredit.collector.prompts import load_template
 from graphcredit.store.errors import OptionError
 
 
@@ -18,8 +25,18 @@ class Policy(Protocol):
         ...
 
     @property
+    def settings(self) -> Mapping[str, Any]:
+        """Fields of `Settings`: what decides its actions besides what the name says."""
+        ...
+
+    @property
     def needs_oracle(self) -> bool:
         """Whether observations must have a plan to win."""
+        ...
+
+    @property
+    def concurrency(self) -> int:
+        """How many trajectories it likes to play at a time."""
         ...
 
     def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
@@ -27,13 +44,41 @@ class Policy(Protocol):
         ...
 
 
-def _random(argument: str) -> Policy:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LanguageOptions:
+    """How a language model plays."""
+
+    template: str = "textworld"
+    """Name or path of the template that puts situations into words."""
+    temperature: float = 1.0
+    """Of sampling; 0 takes the most probable token, for evaluation."""
+    max_new_tokens: int = 512
+    """Where an answer is cut off."""
+
+    def sampling(self) -> Sampling:
+        """Return how answers are sampled.
+
+        Raises:
+            OptionError: A number is out of range.
+        """
+        # A NaN is refused too: it is not within any range.
+        if not 0.0 <= self.temperature < float("inf"):
+            raise OptionError(f"temperature must be 0 or more: got {self.temperature}")
+        if self.max_new_tokens < 1:
+            raise OptionError(f"max_new_tokens must be 1 or more: got {self.max_new_tokens}")
+        return Sampling(temperature=self.temperature, max_new_tokens=self.max_new_tokens)
+
+
+_DEFAULTS = LanguageOptions()
+
+
+def _random(argument: str, _: LanguageOptions) -> Policy:
     if argument:
         raise OptionError(f"the policy random takes no argument: got {argument!r}")
     return RandomPolicy()
 
 
-def _oracle(argument: str) -> Policy:
+def _oracle(argument: str, _: LanguageOptions) -> Policy:
     try:
         epsilon = float(argument)
     except ValueError:
@@ -44,20 +89,44 @@ def _oracle(argument: str) -> Policy:
     return OraclePolicy(epsilon=epsilon)
 
 
-POLICIES: dict[str, Callable[[str], Policy]] = {
+def _sampled_by(kind: str) -> Callable[[str, LanguageOptions], Policy]:
+    def policy(argument: str, options: LanguageOptions) -> Policy:
+        require_engine(kind)
+        return LanguagePolicy(
+            kind=kind,
+            model=find_model(argument),
+            template=load_template(options.template),
+            sampling=options.sampling(),
+        )
+
+    return policy
+
+
+def _tutor(argument: str, options: LanguageOptions) -> Policy:
+    require_engine("hf")
+    return TutorPolicy(model=find_model(argument), template=load_template(options.template))
+
+
+POLICIES: dict[str, Callable[[str, LanguageOptions], Policy]] = {
     "random": _random,
     "oracle": _oracle,
+    "hf": _sampled_by("hf"),
+    "vllm": _sampled_by("vllm"),
+    "tutor": _tutor,
 }
-"""Name → from what follows the colon, to a policy."""
+"""Name → from what follows the colon, and how a language model is to play, to a policy."""
 
 
-def parse_policy(text: str) -> Policy:
-    """Return the policy of `random` or `oracle:EPSILON`.
+def parse_policy(text: str, options: LanguageOptions = _DEFAULTS) -> Policy:
+    """Return the policy of a name and its argument, for example `oracle:0.3` or `hf:PATH`.
 
     Raises:
-        OptionError: There is no such policy, or its argument is out of range.
+        OptionError: There is no such policy, or its argument or an option is out of range.
+        MissingDependencyError: The library that runs its model is not installed.
     """
     name, _, argument = text.partition(":")
     if name not in POLICIES:
-        raise OptionError(f"policies are random and oracle:EPSILON: got {text!r}")
-    return POLICIES[name](argument)
+        raise OptionError(
+            f"policies are random, oracle:EPSILON, hf:PATH, vllm:PATH and tutor:PATH: got {text!r}"
+        )
+    return POLICIES[name](argument, options)

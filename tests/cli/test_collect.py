@@ -125,7 +125,7 @@ def test_when_the_parent_is_killed_its_workers_end_too(tmp_path: Path, games_dir
     ("arguments", "message"),
     [
         (["--env", "chess", "--policy", "random"], "textworld, search: got 'chess'"),
-        (["--env", "textworld", "--policy", "best"], "policies are random and oracle:EPSILON"),
+        (["--env", "textworld", "--policy", "best"], "policies are random, oracle:EPSILON"),
         (["--env", "textworld", "--policy", "random", "--games", "go"], "got 'go'"),
         (["--env", "textworld", "--policy", "random", "--workers", "0"], "num_workers must be 1"),
         (["--env", "textworld"], "Missing option '--policy'"),

@@ -3,6 +3,8 @@
 import pickle
 import random
 from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from graphcredit.collector.policies.oracle import OraclePolicy
 from graphcredit.collector.policies.random import RandomPolicy
 from graphcredit.collector.policies.table import POLICIES, parse_policy
 from graphcredit.store.errors import InputError, OptionError
+from tests.collector.talkers import save_talker
 
 
 def _observation(
@@ -76,21 +79,28 @@ def test_the_name_of_an_oracle_selects_it_again(epsilon: float):
     assert policy.epsilon == epsilon
 
 
-def test_every_policy_of_the_table_goes_to_a_worker_and_back():
-    policies = [parse_policy({"oracle": "oracle:0.3"}.get(name, name)) for name in POLICIES]
+def test_every_policy_of_the_table_goes_to_a_worker_and_back(tmp_path: Path):
+    model = save_talker(tmp_path / "policy-000003" / "model")
+    arguments = {"oracle": "0.3", "hf": model, "vllm": model, "tutor": model}
+    names = [name for name in POLICIES if name != "vllm" or find_spec("vllm")]
+    policies = {name: parse_policy(f"{name}:{arguments.get(name, '')}") for name in names}
     assert pickle.loads(pickle.dumps(policies)) == policies
-    assert [policy.needs_oracle for policy in policies] == [False, True]
+    assert [name for name in names if policies[name].needs_oracle] == ["oracle"]
+    assert policies["hf"].name == "policy-000003"
+    assert policies["tutor"].name == "tutor:policy-000003"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("greedy", "policies are random and oracle:EPSILON: got 'greedy'"),
+        ("greedy", "hf:PATH, vllm:PATH and tutor:PATH: got 'greedy'"),
         ("random:1", "takes no argument"),
         ("oracle", "a number from 0 to 1"),
         ("oracle:often", "got 'often'"),
         ("oracle:1.5", "must be 0 to 1: got 1.5"),
         ("oracle:nan", "must be 0 to 1: got nan"),
+        ("hf:no/such-model", "nothing is downloaded here: got 'no/such-model'"),
+        ("tutor:tests", "must have a config.json"),
     ],
 )
 def test_what_is_no_policy_is_refused(text: str, message: str):

@@ -1,0 +1,48 @@
+"""Every way to run a model. A library is imported when its engine is opened."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from graphcredit.collector.policies.engine import Engine
+from graphcredit.store.errors import MissingDependencyError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineKind:
+    """One row of the table."""
+
+    open: Callable[[], Engine]
+    """Returns an engine without a model."""
+    library: str
+    """The package that must be importable."""
+    extra: str
+    """The extra that installs it."""
+
+
+def _open_transformers() -> Engine:
+    from graphcredit.collector.policies.transformers import TransformersEngine
+
+    return TransformersEngine()
+
+
+def _open_vllm() -> Engine:
+    from graphcredit.collector.policies.vllm import VllmEngine
+
+    return VllmEngine()
+
+
+ENGINES: dict[str, EngineKind] = {
+    "hf": EngineKind(open=_open_transformers, library="transformers", extra="train"),
+    "vllm": EngineKind(open=_open_vllm, library="vllm", extra="vllm"),
+}
+
+
+def require_engine(kind: str) -> None:
+    """Raise MissingDependencyError if an engine's library is not installed."""
+    row = ENGINES[kind]
+    if find_spec(row.library) is None:
+        raise MissingDependencyError(
+            f"policies {kind}:PATH need the package {row.library!r}, which is not installed: "
+            f"pip install 'graphcredit[{row.extra}]'"
+        )

@@ -1,0 +1,108 @@
+"""A language model that plays: what is asked is put into words, and its answer is an action.
+
+The policy itself is a description that goes to a worker; the model is loaded by the process that
+plays, when it is first asked, and stays in memory until another one is needed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphcredit.collector.answers import parse_answer
+from graphcredit.collector.policies.decision import Decision, Question, Tokens
+from graphcredit.collector.policies.engine import Engine, Request, Response, Sampling
+from graphcredit.collector.policies.engines import ENGINES
+from graphcredit.collector.policies.model_files import ModelFiles
+from graphcredit.collector.policies.tokenise import decode_answer, encode_prompt
+from graphcredit.collector.prompts import Template, render
+
+CONCURRENCY = 64
+"""Trajectories played at a time where nobody says; their questions are one batch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LanguagePolicy:
+    """Samples its actions from a language model."""
+
+    kind: str
+    """Name in `ENGINES`."""
+    model: ModelFiles
+    """Its weights and its tokenizer."""
+    template: Template
+    """How situations are put into words."""
+    sampling: Sampling
+    """How answers are sampled."""
+
+    @property
+    def name(self) -> str:
+        """Which weights these are, for example policy-000003."""
+        return self.model.version
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What decides its actions, besides the weights."""
+        return {
+            "template": self.template.fingerprint,
+            "temperature": self.sampling.temperature,
+            "max_new_tokens": self.sampling.max_new_tokens,
+        }
+
+    @property
+    def concurrency(self) -> int:
+        """Many, because a batch takes little longer than one."""
+        return CONCURRENCY
+
+    @property
+    def needs_oracle(self) -> bool:
+        """It knows no plan."""
+        return False
+
+    def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
+        """Sample all answers as one batch."""
+        engine = _loaded(self.kind, self.model)
+        requests = [
+            Request(prompt_ids=prompt, seed=question.rng.getrandbits(63))
+            for question, prompt in zip(questions, self._prompts(engine, questions), strict=True)
+            for _ in range(question.count)
+        ]
+        responses = engine.generate(requests, self.sampling)
+        decisions = (
+            self._decision(engine, request, response)
+            for request, response in zip(requests, responses, strict=True)
+        )
+        return [[next(decisions) for _ in range(question.count)] for question in questions]
+
+    def _prompts(self, engine: Engine, questions: Sequence[Question]) -> list[tuple[int, ...]]:
+        return [
+            encode_prompt(engine.tokenizer, render(self.template, question.view))
+            for question in questions
+        ]
+
+    def _decision(self, engine: Engine, request: Request, response: Response) -> Decision:
+        text = decode_answer(engine.tokenizer, response.token_ids, engine.end_ids)
+        answer = parse_answer(text, self.template.answer)
+        return Decision(
+            action=answer.action,
+            thought=answer.thought,
+            is_malformed=answer.is_malformed,
+            tokens=Tokens(
+                prompt_ids=request.prompt_ids,
+                response_ids=response.token_ids,
+                response_logprobs=response.logprobs,
+                temperature=self.sampling.temperature,
+            ),
+        )
+
+
+_engines: dict[str, tuple[ModelFiles, Engine]] = {}
+"""What this process has in memory, by kind of engine."""
+
+
+def _loaded(kind: str, model: ModelFiles) -> Engine:
+    """Return an engine with a model in it: the one that has it, or one that takes it now."""
+    found, engine = _engines.pop(kind, (None, None))
+    engine = engine or ENGINES[kind].open()
+    if found != model:
+        engine.load(model.path)
+    _engines[kind] = (model, engine)
+    return engine

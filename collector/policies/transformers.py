@@ -1,0 +1,147 @@
+"""Sampling with transformers: the engine that needs nothing beyond what training needs.
+
+A batch is prefilled once per distinct prompt, padded on the left; then a token is drawn for every
+row at once, and rows that have ended leave the batch with their part of the cache. Each row draws
+from its own seed by the inverse of the distribution function, so what it samples does not depend on
+the rows beside it, but for the rounding of the arithmetic. `generate` of transformers does neither:
+it keeps ended rows, prefills every copy of a prompt, and draws all rows from one generator.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM, DynamicCache
+from transformers.utils.logging import disable_progress_bar
+
+from graphcredit.collector.policies.engine import Request, Response, Sampling, check_room
+from graphcredit.collector.policies.tokenise import end_ids_of, load_tokenizer
+from graphcredit.store.errors import InputError
+
+
+class TransformersEngine:
+    """A causal language model: on a GPU in bfloat16, on the CPU in float32."""
+
+    def __init__(self) -> None:
+        """Hold no model yet."""
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._model: Any = None
+        self.tokenizer: Any = None
+        self.end_ids: frozenset[int] = frozenset()
+
+    def load(self, path: str) -> None:
+        """Load a model; the one before is dropped."""
+        self._model = None  # two at once may not fit
+        self.tokenizer = load_tokenizer(path)
+        self._model = _load_model(path, self._device)
+        self.end_ids = end_ids_of(self.tokenizer, self._model.generation_config)
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
+        """Sample an answer to each request."""
+        room = getattr(self._model.config, "max_position_embeddings", None)
+        check_room(requests, sampling, room)
+        responses = [Response(token_ids=[], logprobs=[]) for _ in requests]
+        chances = [random.Random(request.seed) for request in requests]
+        rows = list(range(len(requests)))
+        with torch.inference_mode():
+            batch = _Batch(self._model, [request.prompt_ids for request in requests])
+            while rows:
+                uniforms = [chances[row].random() for row in rows]
+                ids, logprobs = draw(batch.logits, uniforms, sampling.temperature)
+                drawn = zip(rows, ids.tolist(), logprobs.tolist(), strict=True)
+                kept: list[int] = []
+                for place, (row, token_id, logprob) in enumerate(drawn):
+                    responses[row].token_ids.append(token_id)
+                    responses[row].logprobs.append(logprob)
+                    is_full = len(responses[row].token_ids) == sampling.max_new_tokens
+                    if token_id not in self.end_ids and not is_full:
+                        kept.append(place)
+                rows = [rows[place] for place in kept]
+                batch.go_on(kept, ids)
+        return responses
+
+
+class _Batch:
+    """The rows that have not ended: their cache, and the logits of their next token."""
+
+    logits: Tensor
+    """[rows, vocabulary]."""
+
+    def __init__(self, model: Any, prompts: Sequence[tuple[int, ...]]) -> None:
+        """Prefill each distinct prompt once, then give each row its copy."""
+        self._model = model
+        self._cache = DynamicCache(config=model.config)
+        number_of = {prompt: number for number, prompt in enumerate(dict.fromkeys(prompts))}
+        length = max(map(len, number_of))
+        pads = [length - len(prompt) for prompt in number_of]
+        ids = self._put(
+            [[0] * pad + list(prompt) for pad, prompt in zip(pads, number_of, strict=True)]
+        )
+        self._mask = (torch.arange(length) >= torch.tensor(pads)[:, None]).long().to(ids.device)
+        self._forward(ids, (self._mask.cumsum(-1) - 1).clamp(min=0))
+        self._select([number_of[prompt] for prompt in prompts])
+
+    def go_on(self, kept: Sequence[int], ids: Tensor) -> None:
+        """Keep these rows, each with its drawn token, and compute the logits of the next one."""
+        if not kept:
+            return
+        if len(kept) < len(ids):
+            self._select(kept)
+            ids = ids[self._put(kept)]
+        self._mask = torch.cat([self._mask, self._mask.new_ones(len(kept), 1)], dim=1)
+        self._forward(ids[:, None], self._mask.sum(-1, keepdim=True) - 1)
+
+    def _forward(self, ids: Tensor, positions: Tensor) -> None:
+        out = self._model(
+            input_ids=ids,
+            attention_mask=self._mask,
+            position_ids=positions,
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        self.logits = out.logits[:, -1]
+
+    def _select(self, rows: Sequence[int]) -> None:
+        chosen = self._put(rows)
+        self._cache.batch_select_indices(chosen)
+        self._mask = self._mask[chosen]
+        self.logits = self.logits[chosen]
+
+    def _put(self, numbers: Sequence[Any]) -> Tensor:
+        return torch.tensor(numbers, device=self._model.device)
+
+
+def draw(logits: Tensor, uniforms: Sequence[float], temperature: float) -> tuple[Tensor, Tensor]:
+    """Draw a token from each row's distribution, all of it.
+
+    Args:
+        logits: [rows, vocabulary].
+        uniforms: [rows] numbers of [0, 1), each of which decides a row's token.
+        temperature: Divides the logits; 0 takes the most probable token.
+
+    Returns:
+        [rows] int64 token ids, and [rows] float32 log-probabilities at the temperature.
+    """
+    if not temperature:
+        ids = logits.argmax(dim=-1)
+        return ids, torch.zeros(len(ids))
+    logprobs = (logits.float() / temperature).log_softmax(dim=-1)
+    # In float64, so that a vocabulary of 150,000 does not blur the smallest shares.
+    cumulative = logprobs.double().exp().cumsum(dim=-1)
+    reached = torch.tensor(uniforms, dtype=torch.float64, device=logits.device)[:, None]
+    # At the right of equals: a token without a share is never drawn.
+    ids = torch.searchsorted(cumulative, reached * cumulative[:, -1:], right=True)
+    return ids[:, 0], logprobs.gather(-1, ids)[:, 0]
+
+
+def _load_model(path: str, device: torch.device) -> Any:
+    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    disable_progress_bar()
+    try:
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise InputError(f"a policy must be a causal language model: {path}: {error}") from None
+    return cast("Any", model).to(device).eval().requires_grad_(False)

@@ -1,0 +1,119 @@
+"""Sampling with vLLM, in this process: for models where sampling takes the time.
+
+Importing this file imports vLLM, and settles how it runs: without a process of its own, so that
+weights can be given to it between iterations, and without compiling anything.
+"""
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB
+os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+
+import torch
+
+from graphcredit.collector.policies.engine import Request, Response, Sampling, check_room
+from graphcredit.collector.policies.tokenise import end_ids_of
+from graphcredit.store.errors import InputError
+
+# Where vLLM is not installed, a type checker would take this very file for it.
+vllm: Any = import_module("vllm")
+
+_GPU_SHARE = 0.45
+"""Of a GPU's memory: a loop that trains in this process needs the rest."""
+
+
+class VllmEngine:
+    """A model in vLLM: on a GPU in bfloat16, on the CPU in float32."""
+
+    def __init__(self) -> None:
+        """Hold no model yet."""
+        self._llm: Any = None
+        self._config = b""
+        self.tokenizer: Any = None
+        self.end_ids: frozenset[int] = frozenset()
+
+    def load(self, path: str) -> None:
+        """Load a model, or only its weights where one of the same architecture is loaded."""
+        config = (Path(path) / "config.json").read_bytes()
+        if self._llm is None:
+            self._llm = _open(path)
+        elif config != self._config:
+            raise InputError(
+                "models that vLLM plays one after the other in one process must have the same "
+                f"config.json: that of {path} differs from the one before. Use another process"
+            )
+        else:
+            self._reload(path)
+        self._config = config
+        self.tokenizer = self._llm.get_tokenizer()
+        self.end_ids = end_ids_of(
+            self.tokenizer, self._llm.model_config.try_get_generation_config()
+        )
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
+        """Sample an answer to each request."""
+        check_room(requests, sampling, self._llm.model_config.max_model_len)
+        outputs = self._llm.generate(
+            [{"prompt_token_ids": list(request.prompt_ids)} for request in requests],
+            [
+                vllm.SamplingParams(
+                    temperature=sampling.temperature,
+                    max_tokens=sampling.max_new_tokens,
+                    seed=request.seed,
+                    logprobs=0,
+                    detokenize=False,
+                    stop_token_ids=sorted(self.end_ids),
+                )
+                for request in requests
+            ],
+            use_tqdm=False,
+        )
+        return [_response(output.outputs[0], sampling) for output in outputs]
+
+    def _reload(self, path: str) -> None:
+        self._llm.collective_rpc("reload_weights", kwargs={"weights_path": path})
+        self._llm.apply_model(_repack_tied_head)
+        self._llm.reset_prefix_cache()
+
+
+def _open(path: str) -> Any:
+    on_gpu = torch.cuda.is_available()
+    options = {"gpu_memory_utilization": _GPU_SHARE} if on_gpu else {}
+    return vllm.LLM(
+        model=path,
+        dtype="bfloat16" if on_gpu else "float32",
+        enforce_eager=True,
+        # At the temperature: the default is before it.
+        logprobs_mode="processed_logprobs",
+        distributed_executor_backend="uni",
+        disable_log_stats=True,
+        **options,
+    )
+
+
+def _repack_tied_head(model: Any) -> None:
+    """Let a head that shares the embedding follow it.
+
+    On the CPU, linear weights are packed when they are loaded, and loading again packs all but this
+    one: without this, log-probabilities would be those of neither model.
+    """
+    head = getattr(model, "lm_head", None)
+    if torch.cuda.is_available() or head is None or not model.config.tie_word_embeddings:
+        return
+    layers: Any = import_module("vllm.model_executor.layers.utils")
+    layers.dispatch_cpu_unquantized_gemm(head, remove_weight=False)
+
+
+def _response(output: Any, sampling: Sampling) -> Response:
+    ids = list(output.token_ids)
+    if not sampling.temperature:
+        return Response(token_ids=ids, logprobs=[0.0] * len(ids))
+    found = zip(ids, output.logprobs, strict=True)
+    return Response(token_ids=ids, logprobs=[options[token].logprob for token, options in found])

@@ -21,18 +21,27 @@ from graphcredit.collector.environments.textworld_cache import game_file, genera
 from graphcredit.collector.environments.textworld_games import parse_game
 from graphcredit.collector.environments.textworld_plan import without_detours
 
+_LOOK = re.compile(r"look|inventory|examine .*")
 _STATUS_LINE = re.compile(r"\n>[^\n]*-=[^\n]*=-\d+/\d+\s*\Z")
 
 
 class TextWorldEnvironment:
     """One game in TextWorld's interpreter."""
 
-    def __init__(self, path: Path, *, with_oracle: bool, note: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        with_oracle: bool,
+        with_looking: bool = True,
+        note: str | None = None,
+    ) -> None:
         """Load a game.
 
         Args:
             path: The game file, with its description (`.json`) beside it.
             with_oracle: Whether observations have a plan to win.
+            with_looking: Whether actions that only look, which do nothing, are listed.
             note: What a report should say about how the game was made.
         """
         self.note = note
@@ -50,6 +59,7 @@ class TextWorldEnvironment:
         )
         self._game = textworld.start(str(path), infos)
         self._with_oracle = with_oracle
+        self._with_looking = with_looking
         self._moves = 0
         self._score = 0
         self._admissible: tuple[str, ...] = ()
@@ -84,7 +94,11 @@ class TextWorldEnvironment:
     def _observe(self, state: Any, *, is_first: bool) -> Observation:
         self._moves = state.moves
         self._score = state.score
-        self._admissible = tuple(state.admissible_commands)
+        self._admissible = tuple(
+            command
+            for command in state.admissible_commands
+            if self._with_looking or not _LOOK.fullmatch(command)
+        )
         plan = self._plan(state)
         said = _said(state.feedback, state.objective if is_first else "")
         task = _normalise(state.objective)
@@ -115,7 +129,10 @@ def open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> TextWorldEn
     seed = generator_seed(path)
     note = f"{spec}: seed {game.seed} has no such quest, so it was made from seed {seed}"
     return TextWorldEnvironment(
-        path, with_oracle=with_oracle, note=None if seed == game.seed else note
+        path,
+        with_oracle=with_oracle,
+        with_looking=not game.numbers["n"],
+        note=None if seed == game.seed else note,
     )
 
 

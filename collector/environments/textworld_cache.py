@@ -85,6 +85,7 @@ def _build(game: Game, options: textworld.GameOptions) -> textworld.Game:
         options.nb_objects = numbers["o"]
         options.quest_length = numbers["q"]
         options.quest_breadth = 1
+        options.grammar.only_last_action = bool(numbers["b"])
         return make_game(options)
     _, make, _ = CHALLENGES[_CHALLENGES[game.family]]
     if game.family == "cooking":

@@ -38,21 +38,37 @@ class Family:
 
 _SWITCH = (0, 1)
 
+_LOOKLESS = Setting(
+    meaning="whether actions that only look are left out", values=_SWITCH, default=0
+)
+
 FAMILIES: dict[str, Family] = {
     "custom": Family(
         settings={
             "r": Setting(meaning="rooms", values=range(1, 51)),
             "o": Setting(meaning="objects, at least", values=range(1, 101)),
             "q": Setting(meaning="actions of the quest", values=range(1, 51)),
+            "b": Setting(
+                meaning="whether the task is told briefly, by its last action",
+                values=_SWITCH,
+                default=0,
+            ),
+            "n": _LOOKLESS,
         },
         presets=("r8o8q6", "r6o6q4", "r5o5q6", "r6o8q5"),
     ),
     "coin": Family(
-        settings={"l": Setting(meaning="level; dead ends above 100", values=range(1, 301))},
+        settings={
+            "l": Setting(meaning="level; dead ends above 100", values=range(1, 301)),
+            "n": _LOOKLESS,
+        },
         presets=("l205", "l105"),
     ),
     "treasure": Family(
-        settings={"l": Setting(meaning="level; loops above 10", values=range(1, 31))},
+        settings={
+            "l": Setting(meaning="level; loops above 10", values=range(1, 31)),
+            "n": _LOOKLESS,
+        },
         presets=("l15", "l12"),
     ),
     "cooking": Family(
@@ -64,6 +80,7 @@ FAMILIES: dict[str, Family] = {
             "k": Setting(meaning="whether to cook", values=_SWITCH, default=0),
             "c": Setting(meaning="whether to cut", values=_SWITCH, default=0),
             "d": Setting(meaning="whether hands can be full", values=_SWITCH, default=0),
+            "n": _LOOKLESS,
         },
         presets=("r1t1g6", "r1t1g6k1"),
     ),

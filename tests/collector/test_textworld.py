@@ -144,6 +144,27 @@ def test_the_text_is_the_task_and_what_the_game_said_without_its_counters(games_
         assert "\n\n" not in text
 
 
+def test_a_game_without_looking_lists_the_same_actions_less_those_that_only_look(games_dir: Path):
+    with _open(QUEST, games_dir) as whole, _open("custom-r5o5q4n1-s2", games_dir) as lookless:
+        listed = whole.reset().admissible_actions
+        kept = lookless.reset().admissible_actions
+    looks = {a for a in listed if a in ("look", "inventory") or a.startswith("examine ")}
+    assert {"look", "inventory"} < looks
+    assert kept == tuple(action for action in listed if action not in looks)
+
+
+def test_a_task_that_is_told_briefly_is_the_last_action_of_the_same_quest(games_dir: Path):
+    with _open(QUEST, games_dir) as told, _open("custom-r5o5q4b1-s2", games_dir) as brief:
+        whole, short = told.reset(), brief.reset()
+    assert short.oracle_actions == whole.oracle_actions
+    assert short.state == whole.state
+    last = "the plant from the mantelpiece"
+    assert last in whole.task
+    assert "unlock the portal" in whole.task
+    assert last in short.task
+    assert "portal" not in short.task
+
+
 def test_without_the_oracle_there_is_no_plan_and_the_game_is_the_same(games_dir: Path):
     with _open(QUEST, games_dir) as environment:
         plan = environment.reset().oracle_actions

@@ -56,7 +56,7 @@ def test_as_many_tasks_as_asked_for_all_different_and_the_same_each_time(count: 
 def test_a_setting_that_is_left_out_has_its_default():
     game = parse_game("cooking-r2t1g6k1-s3")
     assert game == Game(family="cooking", settings="r2t1g6k1", seed=3)
-    assert game.numbers == {"r": 2, "t": 1, "g": 6, "o": 0, "k": 1, "c": 0, "d": 0}
+    assert game.numbers == {"r": 2, "t": 1, "g": 6, "o": 0, "k": 1, "c": 0, "d": 0, "n": 0}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_setting_that_is_left_out_has_its_default():
     [
         ("chess", r"named by a family \(custom, coin, treasure, cooking\).*got 'chess'"),
         ("coin,", "got ''"),
-        ("coin-l301", r"l1…300 level; dead ends above 100, each at most once: got 'l301'"),
+        ("coin-l301", r"l1…300 level; dead ends above 100, n.*each at most once: got 'l301'"),
         ("coin-l5l6", "each at most once: got 'l5l6'"),
         ("coin-r5", "got 'r5'"),
         ("custom-r5o5", "q1…50 actions of the quest"),

@@ -1,0 +1,110 @@
+"""How many decisions a state gets, from what credit has counted."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from graphcredit.collector.allocation import Allocation, StateScore
+from graphcredit.collector.environment import Observation, Transition
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store
+from tests.worlds import trajectory, worked_example, write_store
+
+
+def _credited(store: Store, *settings: str) -> Store:
+    assign_credit(store, CreditSettings(estimators=configure(["spo3"], settings)))
+    return store
+
+
+def _read(store: Store, *task_ids: str) -> Allocation:
+    return Allocation.read(store, run_id="r0", task_ids=task_ids, tree_size=8)
+
+
+def _to(state: str, *, success: bool = False) -> Transition:
+    return Transition(
+        observation=Observation(
+            state=state, text=None, admissible_actions=None, oracle_actions=None,
+            oracle_distance=None,
+        ),
+        reward=0.0,
+        cost=1.0,
+        is_action_valid=True,
+        terminated=success,
+        success=success,
+    )  # fmt: skip
+
+
+def test_states_get_as_many_decisions_as_their_score_is_worth(tmp_path: Path):
+    """One of three trajectories succeeded: T = 4 and S = 4 ** -p."""
+    store = _credited(write_store(tmp_path / "store", worked_example()))
+    allocation = _read(store, "t0")
+    # A: p = 1/3, S = 0.63, 8 S = 5.04; C: p = 1/2 - 2.5e-7, 8 S is a little above 4; D: p = 0
+    assert [allocation.num_rollouts("t0", state) for state in "ACD"] == [6, 5, 8]
+    assert allocation.scores["t0", "A"].num_total == 3
+    assert allocation.scores["t0", "A"].score == pytest.approx(4 ** (-1 / 3), abs=1e-6)
+
+
+def test_a_state_that_failed_often_gets_none_and_one_that_is_mastered_a_single_one(tmp_path: Path):
+    failed = [trajectory(f"f{number}", "A a B") for number in range(10)]
+    won = [trajectory(f"w{number}", "C c won", success=True) for number in range(10)]
+    store = _credited(write_store(tmp_path / "store", *failed, *won))
+    # C: S = 21 ** -1 = 0.048, 8 S = 0.38
+    assert [_read(store, "t0").num_rollouts("t0", state) for state in "ABC"] == [0, 0, 1]
+
+
+def test_states_that_are_not_in_the_history_get_all_there_are(tmp_path: Path):
+    store = write_store(tmp_path / "store", worked_example())
+    assert _read(store, "t0").scores == {}
+    assert _read(store, "t0").num_rollouts("t0", "A") == 8
+    _credited(store, "spo3.g_max=5")
+    allocation = _read(store, "t0")
+    assert allocation.num_rollouts("t0", "elsewhere") == 5
+    assert allocation.num_rollouts("t1", "A") == 5
+
+
+def test_only_what_concerns_the_tasks_is_read(tmp_path: Path):
+    store = _credited(write_store(tmp_path / "store", worked_example(), worked_example("t1")))
+    assert {task_id for task_id, _ in _read(store, "t1").scores} == {"t1"}
+    assert _read(store, "t2").scores == {}
+
+
+def test_a_step_is_worth_its_novelty_the_drop_in_score_and_success():
+    def score(num_total: int, value: float) -> StateScore:
+        return StateScore(num_total=num_total, score=value, num_rollouts=1)
+
+    scores: dict[tuple[str, str | None], StateScore] = {
+        ("t0", "A"): score(5, 0.75),
+        ("t0", "B"): score(9, 0.5),
+        ("t0", None): score(3, 0.25),
+    }
+    allocation = Allocation(tree_size=8, scores=scores, omega_k=0.2)
+    # w = 0.5 / e = 0.1839
+    assert allocation.step_reward("t0", "A", _to("A")) == 0.0
+    assert allocation.step_reward("t0", "A", _to("B")) == pytest.approx(
+        0.1839 + 0.3161 * 0.25, abs=1e-4
+    )
+    assert allocation.step_reward("t0", "A", _to("C")) == pytest.approx(
+        0.1839 - 0.3161 * 0.25, abs=1e-4
+    )
+    won = allocation.step_reward("t0", "A", _to("B", success=True))
+    assert won == pytest.approx(0.1839 + 0.3161 * 0.5 + 0.5, abs=1e-4)
+    # nothing is known of X and Y: only that they differ
+    assert allocation.step_reward("t0", "X", _to("Y")) == 0.5
+
+
+def test_step_rewards_are_those_that_credit_gives_the_next_trajectory(tmp_path: Path):
+    store = _credited(write_store(tmp_path / "store", worked_example()))
+    allocation = _read(store, "t0")
+    steps = ["A a B", "B b B", "B b A", "A c C", "C d X"]
+    path = "A a B b B b A c C d X"
+    write_store(store.root, trajectory("n", path, success=True), iteration=1)
+    _credited(store)
+    credit = pl.read_parquet(store.root / "credit/run_id=r0/iteration=000001/*.parquet")
+    worth = [
+        allocation.step_reward("t0", step[0], _to(step[-1], success=step[-1] == "X"))
+        for step in steps
+    ]
+    assert credit["spo3_step_reward"].to_list() == pytest.approx(worth, abs=1e-6)

@@ -6,6 +6,7 @@
     │   ├── SchemaError           a file's columns are not those of the schema
     │   ├── StepRefusedError      a logged step breaks a rule; nothing of it was written
     │   ├── OptionError           an option of a command or an estimator is unknown or out of range
+    │   ├── NothingToTrainError   no step is left to train on
     │   └── QueryRefusedError     a SQL statement is not allowed, or exceeded its limits
     ├── RecorderError             a recorder cannot start or go on; what it acknowledged is kept
     ├── TrainingError             training cannot go on; its last checkpoint is kept
@@ -38,6 +39,10 @@ class StepRefusedError(InputError):
 
 class OptionError(InputError):
     """An option is unknown or out of its range."""
+
+
+class NothingToTrainError(InputError):
+    """No step is left to train on, for example because no advantage differs from 0."""
 
 
 class QueryRefusedError(InputError):

@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, NothingToTrainError
 from graphcredit.trainer.arrays import Bools, Ints, Ragged
 from graphcredit.trainer.columns import TOKEN_COLUMNS, UNKNOWN, StepColumns
 from graphcredit.trainer.filters import KEPT, REASONS
 
 LARGEST_LOGPROB = 1e-4
 """Rounding may lift a log-probability above 0 by this much."""
+
+_WITHOUT_SIGNAL = ("degenerate_group", "zero_advantage")
 
 _RECORD = "log the ids the policy was given and sampled, with their log-probabilities"
 
@@ -72,6 +74,10 @@ def refuse_nothing_left(outcomes: Ints) -> None:
 
     Args:
         outcomes: [len(REASONS) + 1] steps by why they are left out; the last are kept.
+
+    Raises:
+        InputError: All are left out for what they are: the log or the filters are not fit.
+        NothingToTrainError: All are left out, some because they have no signal.
     """
     num_steps = int(outcomes.sum())
     if outcomes[REASONS.index("no_tokens")] == num_steps:
@@ -83,7 +89,8 @@ def refuse_nothing_left(outcomes: Ints) -> None:
     if not outcomes[KEPT]:
         counts = zip(REASONS, outcomes.tolist(), strict=False)
         found = ", ".join(f"{count} {name}" for name, count in counts if count)
-        raise InputError(
+        lacks_signal = outcomes[[REASONS.index(name) for name in _WITHOUT_SIGNAL]].any()
+        raise (NothingToTrainError if lacks_signal else InputError)(
             f"training needs steps that are not left out: of {num_steps}, all are ({found}). "
             "Relax the filter that took them, or choose another iteration or advantage"
         )

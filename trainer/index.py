@@ -1,5 +1,8 @@
 """One pass over an iteration: where the steps to train on are, and what their weights need."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
@@ -17,10 +21,17 @@ from graphcredit.trainer.faults import refuse_nothing_left, refuse_uncorrected
 from graphcredit.trainer.filters import KEPT, REASONS, Filters
 from graphcredit.trainer.scan import Part, scan
 
+WINDOW_TOKENS = 1 << 27
+"""Steps are shuffled within windows of this many tokens (half a gigabyte of ids), and the windows
+among each other, so that an iteration beyond memory is read about once per epoch."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepIndex:
-    """The n steps that are trained on, in the order of shards and rows."""
+    """The n steps that are trained on, by task, trajectory and step within each window of shards.
+
+    So an iteration that is one window trains to the same weights whoever played which part of it.
+    """
 
     shards: tuple[Shard, ...]
     """All step shards of the iteration."""
@@ -37,9 +48,9 @@ class StepIndex:
     advantage: Floats
     """[n] as the loss uses it: whitened and clipped, if that was asked for."""
     trajectory: Ints
-    """[n] number of the trajectory, 0 and up in order of appearance."""
+    """[n] rank of the trajectory's name, from 0."""
     group: Ints
-    """[n] number of the task, likewise."""
+    """[n] rank of the task's, likewise."""
     staleness: Ints
     """[n] by how many versions the model is newer than the sampler; -1 where unknown."""
     sequence: Ints
@@ -127,8 +138,10 @@ def read_index(
 def _index(
     shards: tuple[Shard, ...], column: str, parts: Sequence[Part], filters: Filters
 ) -> StepIndex:
+    order = _order(parts)
+
     def joined(name: str) -> Any:
-        return np.concatenate([getattr(part, name) for part in parts])
+        return np.concatenate([getattr(part, name) for part in parts])[order]
 
     return StepIndex(
         shards=shards,
@@ -138,17 +151,36 @@ def _index(
         response_length=joined("response_length"),
         num_scored=joined("num_scored"),
         advantage=filters.refine(joined("advantage")),
-        trajectory=_codes([part.trajectory for part in parts]),
-        group=_codes([part.task for part in parts]),
+        trajectory=_codes([part.trajectory for part in parts])[order],
+        group=_codes([part.task for part in parts])[order],
         staleness=joined("staleness"),
         sequence=np.unique(joined("sequence"), return_inverse=True)[1],
         manifest=_manifest(shards, column, parts),
     )
 
 
+def windows(length: Ints) -> Ints:
+    """Return [n] the window that each step begins in, from the tokens of each."""
+    return (np.cumsum(length) - length) // WINDOW_TOKENS
+
+
+def _order(parts: Sequence[Part]) -> Ints:
+    """Return [n] the steps by task, trajectory and number, each window for itself."""
+    length = np.concatenate([part.prompt_length + part.response_length for part in parts])
+    number = np.concatenate([part.step_index for part in parts])
+    task, trajectory = (
+        _codes([getattr(part, name) for part in parts]) for name in ("task", "trajectory")
+    )
+    return np.lexsort((number, trajectory, task, windows(length)))
+
+
 def _codes(parts: list[pa.DictionaryArray]) -> Ints:
+    """Return [n] the rank of each text among those there are."""
     unified = pa.chunked_array(parts).unify_dictionaries()
-    return np.concatenate([chunk.indices.to_numpy() for chunk in unified.chunks], dtype=np.int64)
+    texts = unified.chunks[0].dictionary
+    rank = np.empty(len(texts), np.int64)
+    rank[pc.sort_indices(texts).to_numpy()] = np.arange(len(texts))
+    return rank[np.concatenate([chunk.indices.to_numpy() for chunk in unified.chunks])]
 
 
 def _manifest(shards: Sequence[Shard], column: str, parts: Sequence[Part]) -> str:

@@ -12,13 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcredit.trainer.arrays import Floats, Ints
-from graphcredit.trainer.index import StepIndex
+from graphcredit.trainer.index import StepIndex, windows
 from graphcredit.trainer.packing import cost, pack, spread
 from graphcredit.trainer.weights import Aggregation, step_weights
-
-WINDOW_TOKENS = 1 << 27
-"""Steps are shuffled within windows of this many tokens (half a gigabyte of ids), and the windows
-among each other, so that an iteration beyond memory is read about once per epoch."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -168,7 +164,7 @@ def make_plan(
 
 def _order(index: StepIndex, seed: int, epoch: int) -> Ints:
     random = np.random.default_rng([seed, epoch])
-    window = (np.cumsum(index.length) - index.length) // WINDOW_TOKENS
+    window = windows(index.length)
     rank_of_window = random.permutation(int(window[-1]) + 1)
     order = random.permutation(len(index))
     return order[np.argsort(rank_of_window[window[order]], kind="stable")]

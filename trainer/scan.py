@@ -35,6 +35,8 @@ class Part:
     """[k] trajectory_id."""
     task: pa.DictionaryArray
     """[k] task_id."""
+    step_index: Ints
+    """[k] number within the trajectory."""
     outcomes: Ints
     """[KEPT + 1] rows by outcome."""
     sampled_prefixes: tuple[int, int]
@@ -84,6 +86,7 @@ def _part(shard: int, columns: StepColumns, credit: CreditRows, filters: Filters
         sequence=sequence_hashes(tokens.prompt, tokens.response, kept),
         trajectory=_encoded(columns.keys["trajectory_id"], kept),
         task=_encoded(columns.keys["task_id"], kept),
+        step_index=columns.keys["step_index"].to_numpy()[kept],
         outcomes=np.bincount(outcome, minlength=KEPT + 1),
         sampled_prefixes=sample_prefixes(tokens.prompt, tokens.response, kept),
         largest_token_id=max(

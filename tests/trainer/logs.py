@@ -103,7 +103,7 @@ def random_episodes(
 
     return [
         episode(
-            f"trajectory-{number}",
+            f"trajectory-{number:03d}",
             *(draw() for _ in range(random.integers(1, max_steps + 1))),
             task_id=f"t{number // group_size}",
         )

@@ -53,8 +53,8 @@ def _equal(one: PackedBatch, other: PackedBatch) -> bool:
 
 def test_two_steps_are_packed_as_worked_by_hand(tmp_path: Path):
     reader = BatchReader(_index(token_store(tmp_path / "s", two_episodes())))
-    # Step 0 is 1 2 3 | 4 5, step 2 is 1 2 | 8 9 10.
-    batch = reader.read(_micro(0, 2, weight=[0.25, 0.125]))
+    # Steps 0 and 1 are of the failure. Step 2 is 1 2 3 | 4 5, step 4 is 1 2 | 8 9 10.
+    batch = reader.read(_micro(2, 4, weight=[0.25, 0.125]))
     assert batch.input_ids.tolist() == [1, 2, 3, 4, 5, 1, 2, 8, 9, 10]
     assert batch.position_ids.tolist() == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]
     assert batch.cu_seqlens.tolist() == [0, 5, 10]
@@ -67,7 +67,7 @@ def test_two_steps_are_packed_as_worked_by_hand(tmp_path: Path):
     assert batch.advantage.tolist() == [0.5, 0.5, 1.5, 1.5, 1.5]
     assert batch.weight.tolist() == [0.25, 0.25, 0.125, 0.125, 0.125]
     assert batch.segment.tolist() == [0, 0, 1, 1, 1]
-    assert batch.steps.tolist() == [0, 2]
+    assert batch.steps.tolist() == [2, 4]
     types = {name: getattr(batch, name).dtype.name for name in FIELDS}
     assert {n for n, t in types.items() if t == "float32"} == {
         "behaviour_logprobs",
@@ -134,12 +134,7 @@ def test_packing_is_what_a_plain_loop_makes_of_the_log(
         )
         index = _index(store)
         reader = BatchReader(index, cache_bytes=cache_bytes)
-        # Trajectory i is in shard i modulo the number of shards.
-        rows = [
-            row
-            for number in range(num_shards)
-            for row in chain.from_iterable(trajectories[number::num_shards])
-        ]
+        rows = list(chain.from_iterable(trajectories))
         plan = _plan(index)
         seen: list[int] = []
         for micro in (m for n in range(len(plan.updates)) for m in plan.micro_batches(n, 1)[0]):
@@ -194,9 +189,9 @@ def test_reading_ahead_gives_the_same_batches_in_order(tmp_path: Path):
 def test_what_the_thread_raises_is_raised_at_its_turn(tmp_path: Path):
     index = _index(token_store(tmp_path / "s", two_episodes(), num_shards=2))
     reader = BatchReader(index)
-    stream = reader.ahead([_micro(0), _micro(4), _micro(1)])
+    stream = reader.ahead([_micro(2), _micro(0), _micro(3)])
     index.shards[1].path.unlink()
-    assert next(stream).steps.tolist() == [0]
+    assert next(stream).steps.tolist() == [2]
     with pytest.raises(SchemaError, match="cannot be read"):
         next(stream)
 
@@ -245,7 +240,7 @@ def test_equal_steps_are_packed_together_and_count_once(tmp_path: Path):
         response_length=16,
     )
     (rank,) = plan.micro_batches(0, 1)
-    assert sorted(micro.steps.tolist() for micro in rank) == [[0, 2, 3, 5], [1, 4]]
+    assert sorted(micro.steps.tolist() for micro in rank) == [[0, 1, 4, 5], [2, 3]]
     statistics = plan.statistics(0, 1)
     assert (statistics.num_tokens, statistics.fill) == (8, 1.0)
 

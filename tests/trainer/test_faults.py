@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.store import Store
-from graphcredit.store.errors import InputError, SchemaError
+from graphcredit.store.errors import InputError, NothingToTrainError, SchemaError
 from graphcredit.store.schema import CONFIGURATION_KEY
 from graphcredit.trainer.filters import Filters
 from graphcredit.trainer.index import read_index
@@ -124,6 +124,16 @@ def test_steps_without_any_tokens_are_refused_with_the_columns_that_are_needed(t
 def test_nothing_left_is_refused_with_where_it_went(tmp_path: Path):
     store = token_store(tmp_path / "s")
     _refused(store, "of 5, all are", "5 over_long", max_tokens=2)
+
+
+def test_nothing_left_for_lack_of_signal_is_an_error_of_its_own(tmp_path: Path):
+    flat = turn([1], [2], advantage=0.0)
+    without_signal = token_store(tmp_path / "a", [episode("a", flat)])
+    with pytest.raises(NothingToTrainError, match="1 zero_advantage"):
+        _index(without_signal, drop_zero_advantage=True)
+    with pytest.raises(InputError, match="1 over_long") as refusal:
+        _index(without_signal, max_tokens=1)
+    assert not isinstance(refusal.value, NothingToTrainError)
 
 
 def test_an_iteration_without_shards_is_refused(tmp_path: Path):

@@ -12,6 +12,7 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
+from graphcredit.trainer import index as index_module
 from graphcredit.trainer.filters import REASONS, Filters
 from graphcredit.trainer.index import IndexReport, StepIndex, read_index
 from tests.trainer.logs import episode, random_episodes, token_store, turn
@@ -33,7 +34,7 @@ def _dropped(report: IndexReport) -> dict[str, int]:
     return {reason: count for reason, count in report.dropped.items() if count}
 
 
-def test_steps_are_indexed_in_the_order_of_shards_and_rows(tmp_path: Path):
+def test_steps_are_indexed_by_task_trajectory_and_number(tmp_path: Path):
     won = episode("won", turn([1, 2, 3], [4, 5], advantage=0.5), turn([1], [7], advantage=-2))
     lost = episode("lost", turn([1, 2], [8, 9, 10], advantage=1.5), task_id="t1", success=False)
     index, report = index_of(token_store(tmp_path / "s", [won, lost], num_shards=2))
@@ -45,7 +46,7 @@ def test_steps_are_indexed_in_the_order_of_shards_and_rows(tmp_path: Path):
     assert index.response_length.tolist() == [2, 1, 3]
     assert index.num_scored.tolist() == [2, 1, 3]
     assert index.advantage.tolist() == [0.5, -2.0, 1.5]
-    assert index.trajectory.tolist() == [0, 0, 1]
+    assert index.trajectory.tolist() == [1, 1, 0]  # "lost" comes before "won"
     assert index.group.tolist() == [0, 0, 1]
     assert index.staleness.tolist() == [-1, -1, -1]
     assert index.length.tolist() == [5, 2, 5]
@@ -66,6 +67,23 @@ def test_the_cut_into_row_groups_and_shards_does_not_change_what_is_found(tmp_pa
     assert cut.trajectory.max() == 11
     assert cut.group.max() == 2
     assert report.num_kept == sum(map(len, trajectories))
+
+
+def test_who_recorded_which_trajectory_does_not_change_the_order_of_the_steps(tmp_path: Path):
+    trajectories = random_episodes(0, 12)
+    one, _ = index_of(token_store(tmp_path / "one", trajectories))
+    three, _ = index_of(token_store(tmp_path / "three", trajectories[::-1], num_shards=3))
+    assert one.shard.tolist() != three.shard.tolist()
+    for name in ("prompt_length", "response_length", "advantage", "trajectory", "group"):
+        assert getattr(three, name).tolist() == getattr(one, name).tolist()
+
+
+def test_order_goes_by_windows_of_shards_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(index_module, "WINDOW_TOKENS", 6)
+    steps = [turn([1, 2], [3]), turn([1, 2], [4])]  # 6 tokens each trajectory
+    later, earlier = episode("b", *steps), episode("a", *steps)
+    index, _ = index_of(token_store(tmp_path / "s", [later, earlier]))
+    assert index.trajectory.tolist() == [1, 1, 0, 0]
 
 
 def test_each_step_that_is_left_out_is_counted_under_its_first_reason(tmp_path: Path):
@@ -204,8 +222,8 @@ def test_credit_of_the_credit_stage_is_read(tmp_path: Path):
     store = write_store(tmp_path / "s", won, [*lost, *dead])
     assign_credit(store, CreditSettings(estimators=configure(["rloo"])))
     index, report = index_of(store, "rloo_advantage")
-    # Each of two trajectories is compared with the other: 1 - 0 and 0 - 1.
-    assert index.advantage.tolist() == [1, -1]
+    # Each of two trajectories is compared with the other: 0 - 1 and 1 - 0.
+    assert index.advantage.tolist() == [-1, 1]
     assert _dropped(report) == {"no_credit": 2}
 
 

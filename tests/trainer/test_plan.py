@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphcredit.trainer import plan as plan_module
+from graphcredit.trainer import index as index_module
 from graphcredit.trainer.index import StepIndex
 from graphcredit.trainer.packing import ATTENTION_TOKENS, cost, pack, spread
 from graphcredit.trainer.plan import Plan, make_plan
@@ -120,7 +120,7 @@ def test_the_hash_is_the_same_for_the_same_input_only():
 def test_steps_are_shuffled_within_windows_so_that_a_large_iteration_is_read_in_parts(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(plan_module, "WINDOW_TOKENS", 100)
+    monkeypatch.setattr(index_module, "WINDOW_TOKENS", 100)
     index = index_of([4] * 80)  # 5 tokens each, 20 steps of a window
     plan = _plan(index, batch_size=20)
     windows = [range(start, start + 20) for start in (0, 20, 40, 60)]

@@ -22,6 +22,7 @@ from graphcredit.collector.job import Job, Outcome, trajectory_rng
 from graphcredit.collector.policies.decision import Decision, Question
 from graphcredit.collector.recorder import StepRecorder
 from graphcredit.collector.schedule import Rollout
+from graphcredit.store.errors import InputError
 
 
 def tree(
@@ -44,7 +45,8 @@ def tree(
         An outcome for each trajectory that was recorded.
 
     Raises:
-        InputError: The environment is not deterministic.
+        InputError: The environment is not deterministic, or the policy decided otherwise than when
+            the tree was first played.
     """
     num_earlier = len(rollout.earlier)
     root = replace(rollout, index=rollout.index - num_earlier, attempt=0)
@@ -54,11 +56,17 @@ def tree(
         trajectory_rng(job.settings.seed, job.iteration, root),
         max_steps=job.settings.max_steps,
     )
+    if len(paths) <= num_earlier:
+        raise InputError(
+            f"a tree must grow again as it was: that of {root.trajectory_id} has {num_earlier} "
+            f"trajectories in the store and, played again, {len(paths)} in all. Its policy or its "
+            "history has changed: give this collection another --run or --iteration."
+        )
     later = [
         replace(root, index=root.index + number).trajectory_id
         for number in range(num_earlier + 1, len(paths))
     ]
-    names = [*rollout.earlier, rollout.trajectory_id, *later][: len(paths)]
+    names = [*rollout.earlier, rollout.trajectory_id, *later]
     for name, path in zip(names[num_earlier:], paths[num_earlier:], strict=True):
         _record(job, recorder, rollout.task.task_id, name, path, _marks(path, names))
     return [

@@ -1,0 +1,113 @@
+"""Collecting, credit and collecting again: trees in several processes that may die."""
+
+import json
+import multiprocessing
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphcredit.collector.environments.table import ENVIRONMENTS
+from graphcredit.collector.rollout import CollectReport, collect
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import open_store, read_steps
+from graphcredit.store.checks import check_store
+from graphcredit.store.errors import OptionError
+
+TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=4, seed=0)
+
+
+def _collect(store: Path, **options: Any) -> CollectReport:
+    options = {
+        "policy": "oracle:0.4",
+        "max_steps": 7,
+        "group_size": 4,
+        "num_workers": 1,
+        "iteration": 1,
+        "allocation": "spo3",
+        **options,
+    }
+    return collect(store, tasks=TASKS, **options)
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store with an iteration that has credit."""
+    store = tmp_path_factory.mktemp("begun") / "store"
+    _collect(store, iteration=0, allocation=None, group_size=8)
+    assign_credit(open_store(store), CreditSettings(estimators=configure(["spo3"])))
+    return store
+
+
+@pytest.fixture
+def store(begun: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(begun, tmp_path / "store")
+
+
+def _trees(store: Path) -> dict[str, list[tuple[str, str, dict[str, Any]]]]:
+    """Return state, action and extra of each step, by trajectory without its attempt."""
+    tables = read_steps(open_store(store), iteration=1)
+    rows = [row for table in tables for row in table.to_pylist()]
+    complete = {row["trajectory_id"] for row in rows if row["success"] is not None}
+    trees: dict[str, list[tuple[str, str, dict[str, Any]]]] = {}
+    for row in sorted(rows, key=lambda row: (row["trajectory_id"], row["step_index"])):
+        if row["trajectory_id"] in complete:
+            step = (row["state"], row["action"], json.loads(row["extra"] or "{}"))
+            trees.setdefault(row["trajectory_id"].partition(".")[0], []).append(step)
+    return trees
+
+
+def test_trees_branch_behind_the_root_and_share_what_is_mastered(store: Path):
+    report = _collect(store)
+    trees = _trees(store)
+    assert report.num_trajectories == len(trees)
+    assert report.num_steps == sum(map(len, trees.values()))
+    shared = [steps[0][2].get("shared_steps", 0) for steps in trees.values()]
+    assert max(shared) > 0
+    for steps in trees.values():
+        extra = steps[0][2]
+        other = trees[extra.get("branched_from", next(iter(trees)))]
+        length = extra.get("shared_steps", 0)
+        assert [step[:2] for step in steps[:length]] == [step[:2] for step in other[:length]]
+    assert check_store(open_store(store)).violations == ()
+
+
+def test_trees_are_the_same_whoever_plays_them(store: Path, tmp_path: Path):
+    other = shutil.copytree(store, tmp_path / "other")
+    _collect(store)
+    _collect(other, num_workers=2)
+    assert _trees(store) == _trees(other)
+
+
+def test_trees_of_a_worker_that_died_are_played_again(store: Path, tmp_path: Path):
+    other = shutil.copytree(store, tmp_path / "other")
+    _collect(other)
+
+    def kill(done: int, total: int) -> None:
+        for child in multiprocessing.active_children():
+            child.kill()
+
+    assert len(_collect(store, on_progress=kill).casualties) == 1
+    assert _trees(store) != _trees(other)
+    assert _collect(store).casualties == ()
+    assert _trees(store) == _trees(other)
+    assert _collect(store).num_trajectories == 0
+
+
+def test_credit_takes_a_store_with_trees_as_any_other(store: Path):
+    played = _collect(store)
+    reports = assign_credit(
+        open_store(store), CreditSettings(estimators=configure(["spo3", "graphgpo"]))
+    )
+    report = reports["r0", 1]
+    assert (report.num_trajectories, report.num_incomplete) == (played.num_trajectories, 0)
+    assert report.num_groups == 4
+
+
+def test_an_allocation_that_is_not_known_is_refused_before_a_store_is_made(tmp_path: Path):
+    with pytest.raises(OptionError, match="allocation must be spo3, or not given: got 'greedy'"):
+        _collect(tmp_path / "store", allocation="greedy")
+    assert not (tmp_path / "store").exists()

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 def collect(
     store: Annotated[Path, typer.Argument(help="The store; made where there is none.")],
     env: Annotated[str, typer.Option(help="What to play: textworld, search.")],
-    policy: Annotated[str, typer.Option(help="Who plays: random, or oracle:EPSILON.")],
+    policy: Annotated[
+        str,
+        typer.Option(
+            help="Who plays: random, oracle:EPSILON, or a language model: hf:PATH, vllm:PATH. "
+            "tutor:PATH plays at random, in the model's tokens."
+        ),
+    ],
     games: Annotated[
         str | None,
         typer.Option(help="custom, coin-l205-s2, 2hop, …, by commas; all kinds if not given."),
@@ -25,7 +31,23 @@ def collect(
     group_size: Annotated[int, typer.Option(help="Trajectories of each task.")] = 8,
     max_steps: Annotated[int, typer.Option(help="Steps after which one is truncated.")] = 30,
     seed: Annotated[int, typer.Option(help="Decides games and actions.", min=0)] = 0,
-    workers: Annotated[int, typer.Option(help="Processes.")] = 2,
+    workers: Annotated[
+        int, typer.Option(help="Processes; 0 plays in this one, as a model on a GPU should.")
+    ] = 2,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(help="Trajectories a process plays at a time; 64 with a language model."),
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(help="A language model's prompts: textworld, search, tiny, or a TOML file."),
+    ] = None,
+    temperature: Annotated[
+        float, typer.Option(help="Of a language model; 0 takes the most probable token.")
+    ] = 1.0,
+    max_new_tokens: Annotated[
+        int, typer.Option(help="Where an answer of a language model is cut off.")
+    ] = 512,
     run: Annotated[str, typer.Option(help="The run to record.")] = "r0",
     iteration: Annotated[int, typer.Option(help="The iteration to record.")] = 0,
     allocation: Annotated[
@@ -68,6 +90,10 @@ def collect(
             iteration=iteration,
             allocation=allocation,
             num_resamples=resample_degenerate,
+            template=template,
+            temperature=temperature,
+            max_new_tokens=max_new_tokens,
+            concurrency=concurrency,
             record_oracle=oracle,
             cache_dir=games_dir,
             on_progress=lambda done, total: bar.update(progress, completed=done, total=total),

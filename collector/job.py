@@ -34,11 +34,15 @@ class Job:
     allocation: Allocation | None = None
     """How many decisions to ask for at a state; None where each trajectory is played for itself."""
 
+    @property
+    def with_oracle(self) -> bool:
+        """Whether observations must have a plan to win."""
+        return self.settings.oracle or self.policy.needs_oracle
+
     def open(self, task: Task) -> Environment:
         """Open the environment of a task."""
-        with_oracle = self.settings.oracle or self.policy.needs_oracle
         kind = environment_kind(task.environment)
-        return kind.open(task.spec, self.cache_dir, with_oracle)
+        return kind.open(task.spec, self.cache_dir, self.with_oracle)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

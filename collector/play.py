@@ -1,31 +1,58 @@
 """Play rollouts as they are drawn."""
 
 from collections.abc import Generator, Iterator
+from contextlib import closing
+from functools import partial
 
 from graphcredit.collector.episodes import drive, episode
 from graphcredit.collector.job import Job, Outcome
+from graphcredit.collector.memo import Environments
 from graphcredit.collector.policies.decision import Decision, Question
 from graphcredit.collector.recorder import StepRecorder
-from graphcredit.collector.schedule import Rollout
+from graphcredit.collector.schedule import Rollout, Schedule
 from graphcredit.collector.trees import tree
 
 
 def play_each(
-    job: Job, rollouts: Iterator[Rollout], recorder: StepRecorder
+    job: Job, rollouts: Iterator[Rollout], recorder: StepRecorder, environments: Environments
 ) -> Generator[list[Outcome]]:
     """Play rollouts as they are drawn, `job.concurrency` at a time.
 
     Yields:
-        The outcomes of each: one, or those of a tree.
+        The outcomes of each: one, or those of a tree. The first has the rollout's id.
     """
-    plays = (_play(job, rollout, recorder) for rollout in rollouts)
+    plays = (_play(job, rollout, recorder, environments) for rollout in rollouts)
     yield from drive(plays, job.policy, job.concurrency)
 
 
+def play_here(
+    job: Job, schedule: Schedule, worker_id: str, environments: Environments
+) -> Generator[list[Outcome]]:
+    """Play a schedule in this process.
+
+    Args:
+        job: What to know.
+        schedule: What to play.
+        worker_id: Name of this process in the store.
+        environments: Where to play it.
+    """
+    with StepRecorder(
+        job.store, run_id=job.run_id, iteration=job.iteration, worker_id=worker_id
+    ) as recorder:
+        yield from play_each(job, _drawn(schedule), recorder, environments)
+
+
+def _drawn(schedule: Schedule) -> Iterator[Rollout]:
+    rollout = None
+    while (rollout := schedule.next_rollout(rollout)) is not None:
+        yield rollout
+
+
 def _play(
-    job: Job, rollout: Rollout, recorder: StepRecorder
+    job: Job, rollout: Rollout, recorder: StepRecorder, environments: Environments
 ) -> Generator[Question, list[Decision], list[Outcome]]:
-    environment = job.open(rollout.task)
-    if job.allocation is None:
-        return [(yield from episode(job, environment, rollout, recorder))]
-    return (yield from tree(job, environment, rollout, recorder, job.allocation))
+    key = (rollout.task, job.cache_dir, job.with_oracle)
+    with closing(environments.enter(key, partial(job.open, rollout.task))) as environment:
+        if job.allocation is None:
+            return [(yield from episode(job, environment, rollout, recorder))]
+        return (yield from tree(job, environment, rollout, recorder, job.allocation))

@@ -4,7 +4,7 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,8 +14,10 @@ from graphcredit.collector.allocation import Allocation
 from graphcredit.collector.environment import Task
 from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.job import Job, Outcome
+from graphcredit.collector.memo import Environments
 from graphcredit.collector.missing import Missing, missing_rollouts
-from graphcredit.collector.policies.table import parse_policy
+from graphcredit.collector.play import play_here
+from graphcredit.collector.policies.table import LanguageOptions, parse_policy
 from graphcredit.collector.schedule import Schedule, Settings
 from graphcredit.collector.spool import recover_spools
 from graphcredit.collector.workers import play_all
@@ -82,6 +84,11 @@ def collect(
     iteration: int = 0,
     allocation: str | None = None,
     num_resamples: int = 0,
+    template: str | None = None,
+    temperature: float = 1.0,
+    max_new_tokens: int = 512,
+    concurrency: int | None = None,
+    environments: Environments | None = None,
     record_oracle: bool = False,
     cache_dir: Path | None = None,
     on_progress: Callable[[int, int], None] | None = None,
@@ -98,17 +105,27 @@ def collect(
     Args:
         store: A store, or its path; made where there is none.
         tasks: What to play; `list_tasks` of an environment names some.
-        policy: `random` or `oracle:EPSILON`.
+        policy: `random`, `oracle:EPSILON`, or a language model: `hf:PATH` and `vllm:PATH` play,
+            `tutor:PATH` plays at random in the model's tokens.
         group_size: Trajectories per task.
         max_steps: Steps after which a trajectory is truncated.
         seed: Decides all chance, with the iteration, the task and the number in the group.
-        num_workers: Processes; fewer are started when there is less to play.
+        num_workers: Processes; fewer are started when there is less to play. 0 plays in this one,
+            which keeps a model in memory from one call to the next.
         run_id: The run to record.
         iteration: The iteration to record.
         allocation: `spo3` plays a tree for each group, which branches where `history/` says that a
             state is unresolved; by default every trajectory is played for itself.
         num_resamples: Groups that a task may have after its first, one at a time, while all its
             trajectories have the same return.
+        template: How a language model is told its situation: a name or a path; by default the one
+            that is called like the environment.
+        temperature: Of a language model; 0 takes the most probable token.
+        max_new_tokens: Where an answer of a language model is cut off.
+        concurrency: Trajectories that a process plays at a time; by default as many as suit the
+            policy. It decides nothing but the speed.
+        environments: Where this process plays, if `num_workers` is 0: what was seen in them is
+            known to the next call too. By default new ones.
         record_oracle: Whether to record the true remaining plan length, at half the speed.
         cache_dir: Where generated games are kept; `default_cache_dir()` by default.
         on_progress: Called with the numbers of trajectories complete and asked for.
@@ -119,12 +136,18 @@ def collect(
         MissingDependencyError: The library of an environment is not installed.
     """
     started = time.perf_counter()
-    _check_at_least(1, group_size=group_size, max_steps=max_steps, num_workers=num_workers)
-    _check_at_least(0, num_resamples=num_resamples)
+    _check_at_least(1, group_size=group_size, max_steps=max_steps)
+    _check_at_least(0, num_resamples=num_resamples, num_workers=num_workers)
+    _check_at_least(1, concurrency=1 if concurrency is None else concurrency)
     if allocation not in (None, "spo3"):
         raise OptionError(f"allocation must be spo3, or not given: got {allocation!r}")
     _check_tasks(tasks)
-    chosen = parse_policy(policy)
+    options = LanguageOptions(
+        template=template or next((task.environment for task in tasks), ""),
+        temperature=temperature,
+        max_new_tokens=max_new_tokens,
+    )
+    chosen = parse_policy(policy, options)
     opened = store if isinstance(store, Store) else create_store(store)
     job = Job(
         store=opened,
@@ -137,8 +160,10 @@ def collect(
             max_steps=max_steps,
             oracle=record_oracle,
             tree_size=None if allocation is None else group_size,
+            **chosen.settings,
         ),
         cache_dir=cache_dir or default_cache_dir(),
+        concurrency=concurrency or chosen.concurrency,
         allocation=None
         if allocation is None
         else Allocation.read(
@@ -164,7 +189,7 @@ def collect(
             num_resamples=num_resamples,
         )
         passes.append(missing)
-        outcomes += _play(job, missing, num_workers, casualties, on_progress)
+        outcomes += _play(job, missing, num_workers, casualties, environments, on_progress)
     if casualties:
         recovered += recover_spools(job.store)
     return CollectReport(
@@ -188,20 +213,40 @@ def _play(
     missing: Missing,
     num_workers: int,
     casualties: list[str],
+    environments: Environments | None,
     on_progress: Callable[[int, int], None] | None,
 ) -> list[Outcome]:
     """Play what is missing; a tree counts as all the trajectories it may have."""
     outcomes: list[Outcome] = []
     worth = job.settings.tree_size or 1
     total = missing.num_complete + worth * len(missing.rollouts)
-    worker_ids = _new_worker_ids(min(num_workers, len(missing.rollouts)))
     schedule = Schedule(missing.rollouts)
-    with closing(play_all(job, schedule, worker_ids, casualties)) as played:
+    if not missing.rollouts:
+        return outcomes
+    num_workers = min(num_workers, len(missing.rollouts))
+    with closing(_played(job, schedule, num_workers, casualties, environments)) as played:
         for count, ended in enumerate(played, start=1):
             outcomes += ended
             if on_progress is not None:
                 on_progress(missing.num_complete + worth * count, total)
     return outcomes
+
+
+def _played(
+    job: Job,
+    schedule: Schedule,
+    num_workers: int,
+    casualties: list[str],
+    environments: Environments | None,
+) -> Generator[list[Outcome]]:
+    """Play a schedule, in workers or in this process."""
+    if num_workers:
+        yield from play_all(job, schedule, _new_worker_ids(num_workers), casualties)
+    elif environments is not None:
+        yield from play_here(job, schedule, _new_worker_ids(1)[0], environments)
+    else:
+        with closing(Environments()) as own:
+            yield from play_here(job, schedule, _new_worker_ids(1)[0], own)
 
 
 def _record_entities(store: Store, tasks: Sequence[Task]) -> None:

@@ -1,14 +1,15 @@
 """Processes that play rollouts, and the conversation with them.
 
-A worker is told one rollout at a time and answers with its outcome. It goes home when the other end
-of its pipe is closed, whether on purpose or because the parent died; a worker that died is noticed
-the same way. So nobody waits for the dead, on either side.
+A worker is told as many rollouts as it plays at a time, answers with the outcomes of each that has
+ended, and is told another one for it, or that there are no more. It also goes home when the other
+end of its pipe is closed, whether on purpose or because the parent died; a worker that died is
+noticed the same way. So nobody waits for the dead, on either side.
 """
 
 import os
 import signal
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -16,6 +17,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from graphcredit.collector.job import Job, Outcome
+from graphcredit.collector.memo import Environments
 from graphcredit.collector.play import play_each
 from graphcredit.collector.recorder import StepRecorder
 from graphcredit.collector.schedule import Rollout, Schedule
@@ -28,12 +30,19 @@ class _Worker:
 
     process: BaseProcess
     connection: "Connection[Any, Any]"
-    rollout: Rollout | None = None
-    """What it plays now, or played last."""
+    playing: dict[str, Rollout]
+    """What it has not answered yet, by trajectory."""
+    latest: Rollout | None = None
+    """What it was told last."""
+    knows_all: bool = False
+    """It was told that there are no more."""
 
-    def tell(self, rollout: Rollout) -> None:
+    def tell(self, rollout: Rollout | None) -> None:
         """Hand over a rollout; that the worker is dead shows when it is listened to."""
-        self.rollout = rollout
+        if rollout is None:
+            self.knows_all = True
+        else:
+            self.latest = self.playing[rollout.trajectory_id] = rollout
         with suppress(OSError):
             self.connection.send(rollout)
 
@@ -45,11 +54,14 @@ class _Worker:
             return None
         if isinstance(answer, GraphcreditError):
             raise answer
+        del self.playing[answer[0].trajectory_id]
         return answer
 
     def obituary(self) -> str:
         """Return what is known about its death."""
-        what = f"playing {self.rollout.trajectory_id}" if self.rollout else "starting"
+        name, *others = self.playing or ("",)
+        what = f"playing {name}" if name else "with nothing to play"
+        what += f" and {len(others)} others" if others else ""
         return f"worker {self.process.name} died {what}, exit code {self.process.exitcode}"
 
 
@@ -58,7 +70,7 @@ def play_all(
 ) -> Generator[list[Outcome]]:
     """Play a schedule in several processes; yield the outcomes of each rollout as they come.
 
-    Closing the generator lets each worker finish the trajectory it is at.
+    Closing the generator lets each worker finish the trajectories it is at.
 
     Args:
         job: What all workers know.
@@ -71,15 +83,19 @@ def play_all(
     """
     workers: list[_Worker] = []
     try:
-        workers.extend(_start(job, worker_id) for worker_id in worker_ids)
-        busy = [worker for worker in workers if _go_on(worker, schedule)]
+        workers.extend(_start(job, worker_id, len(worker_ids)) for worker_id in worker_ids)
+        for _ in range(job.concurrency):
+            for worker in workers:
+                _go_on(worker, schedule)
+        busy = [worker for worker in workers if worker.playing]
         while busy:
             ready = wait([worker.connection for worker in busy])
             for worker in [worker for worker in busy if worker.connection in ready]:
                 outcomes = worker.hear()
                 if outcomes is not None:
                     yield outcomes
-                if outcomes is None or not _go_on(worker, schedule):
+                    _go_on(worker, schedule)
+                if outcomes is None or not worker.playing:
                     busy.remove(worker)
     finally:
         for worker in workers:
@@ -89,24 +105,23 @@ def play_all(
         casualties += [w.obituary() for w in workers if w.process.exitcode != 0]
 
 
-def _go_on(worker: _Worker, schedule: Schedule) -> bool:
-    """Give a worker its next rollout, or send it home."""
-    rollout = schedule.next_rollout(worker.rollout)
-    if rollout is None:
-        worker.connection.close()
-        return False
-    worker.tell(rollout)
-    return True
+def _go_on(worker: _Worker, schedule: Schedule) -> None:
+    """Give a worker its next rollout, or tell it once that there is none."""
+    if not worker.knows_all:
+        worker.tell(schedule.next_rollout(worker.latest))
 
 
-def _start(job: Job, worker_id: str) -> _Worker:
+def _start(job: Job, worker_id: str, num_workers: int) -> _Worker:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, job, worker_id), name=worker_id)
+    num_threads = max(1, len(os.sched_getaffinity(0)) // num_workers)
+    process = context.Process(
+        target=_work, args=(theirs, job, worker_id, num_threads), name=worker_id
+    )
     with _interrupts_blocked():
         process.start()
     theirs.close()
-    return _Worker(process=process, connection=ours)
+    return _Worker(process=process, connection=ours, playing={})
 
 
 @contextmanager
@@ -120,20 +135,26 @@ def _interrupts_blocked() -> Generator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _work(connection: "Connection[Any, Any]", job: Job, worker_id: str) -> None:
+def _work(connection: "Connection[Any, Any]", job: Job, worker_id: str, num_threads: int) -> None:
     os.dup2(2, 1)  # a library that prints must not write into our parent's results
-    with suppress(BrokenPipeError, ConnectionResetError):
+    os.environ.setdefault("OMP_NUM_THREADS", str(num_threads))  # read when torch is imported
+    gone = suppress(BrokenPipeError, ConnectionResetError)
+    with gone:
         try:
-            with StepRecorder(
-                job.store, run_id=job.run_id, iteration=job.iteration, worker_id=worker_id
-            ) as recorder:
-                for outcomes in play_each(job, _received(connection), recorder):
-                    connection.send(outcomes)
+            with (
+                closing(Environments()) as environments,
+                StepRecorder(
+                    job.store, run_id=job.run_id, iteration=job.iteration, worker_id=worker_id
+                ) as recorder,
+            ):
+                for outcomes in play_each(job, _received(connection), recorder, environments):
+                    with gone:  # what is still open is played to its end all the same
+                        connection.send(outcomes)
         except GraphcreditError as error:
             connection.send(error)
 
 
 def _received(connection: "Connection[Any, Any]") -> Iterator[Rollout]:
     with suppress(EOFError, ConnectionResetError):
-        while True:
-            yield connection.recv()
+        while (rollout := connection.recv()) is not None:
+            yield rollout

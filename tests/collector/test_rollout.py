@@ -141,7 +141,8 @@ def test_what_a_worker_cannot_do_is_raised_here(tmp_path: Path, games_dir: Path)
     [
         ({"group_size": 0}, "group_size must be 1 or more: got 0"),
         ({"max_steps": -1}, "max_steps must be 1 or more: got -1"),
-        ({"num_workers": 0}, "num_workers must be 1 or more: got 0"),
+        ({"num_workers": -1}, "num_workers must be 0 or more: got -1"),
+        ({"concurrency": 0}, "concurrency must be 1 or more: got 0"),
         ({"policy": "best"}, "vllm:PATH and tutor:PATH: got 'best'"),
         ({"tasks": [TASKS[0], TASKS[0]]}, "textworld-coin-l105-s1 is there 2 times"),
         ({"tasks": [Task(environment="chess", spec="e4")]}, "environments are textworld"),

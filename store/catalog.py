@@ -1,6 +1,7 @@
 """The catalog: the store's views, for any DuckDB."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -44,7 +45,15 @@ def connect(store: Store, *, run_id: str | None = None, iteration: int | None = 
     return connection
 
 
-def run_trusted_query(store: Store, sql: str, *, max_rows: int | None = None) -> QueryResult:
+def run_trusted_query(
+    store: Store,
+    sql: str,
+    parameters: Sequence[object] = (),
+    *,
+    max_rows: int | None = None,
+    run_id: str | None = None,
+    iteration: int | None = None,
+) -> QueryResult:
     """Run any SQL with the store's views at hand, in this process and without limits.
 
     Only for SQL whose author may do whatever the caller may: it can read and write every file.
@@ -52,17 +61,23 @@ def run_trusted_query(store: Store, sql: str, *, max_rows: int | None = None) ->
     Args:
         store: The store.
         sql: One or more statements; the rows of the last one are returned.
+        parameters: What the `?` in a single statement stand for.
         max_rows: Rows to return at most; None for all.
+        run_id: The views hold only this run; files of others are not opened.
+        iteration: The same for an iteration.
 
     Raises:
         QueryRefusedError: DuckDB refused the SQL.
         SchemaError: A file cannot be read.
     """
     started = time.perf_counter()
-    with connect(store) as connection:
+    with connect(store, run_id=run_id, iteration=iteration) as connection:
         try:
             # A statement without rows, such as CREATE, gives None, whatever the stubs say.
-            relation = cast("duckdb.DuckDBPyRelation | None", connection.sql(sql))
+            relation = cast(
+                "duckdb.DuckDBPyRelation | None",
+                connection.sql(sql, params=list(parameters) or None),
+            )
             table = pa.table({}) if relation is None else relation.to_arrow_table()
         except duckdb.Error as error:
             raise QueryRefusedError(f"DuckDB refused the query: {error}") from error

@@ -1,0 +1,41 @@
+"""How the viewer's server is started: on loopback, offline, without telemetry."""
+
+from collections.abc import Mapping
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""Addresses that no other machine can reach."""
+
+STORE_VARIABLE = "GRAPHCREDIT_STORE"
+"""Environment variable that tells `app.py` which store to show."""
+
+
+def server_flags(*, address: str, port: int) -> list[str]:
+    """Return the flags of `streamlit run`.
+
+    Flags, because a configuration file of the user would win against one of ours.
+
+    Args:
+        address: Where to listen.
+        port: The TCP port.
+    """
+    options: Mapping[str, object] = {
+        "server.address": address,
+        "server.port": port,
+        "server.headless": True,
+        "server.showEmailPrompt": False,
+        "server.fileWatcherType": "none",
+        "server.enableStaticServing": False,
+        "server.enableAgentApi": False,
+        "browser.gatherUsageStats": False,
+        # Without it Streamlit asks a server on the internet for this machine's address.
+        "browser.serverAddress": "localhost" if address in LOOPBACK else address,
+        "client.toolbarMode": "minimal",
+        # Links that would send an error's text to search engines.
+        "client.showErrorLinks": False,
+        "client.showErrorDetails": "type",
+        # Bare expressions and docstrings are no output.
+        "runner.magicEnabled": False,
+    }
+    if address in LOOPBACK:
+        options = {**options, "server.allowedHosts": ",".join(("127.0.0.1", "localhost"))}
+    return [f"--{name}={str(value).lower()}" for name, value in options.items()]

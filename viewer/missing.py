@@ -1,0 +1,81 @@
+"""What is missing from a store, and the command that makes it; what is broken, and its error."""
+
+import shlex
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from graphcredit.store.errors import GraphcreditError
+from graphcredit.store.layout import Store
+from graphcredit.viewer.text import show_code
+
+
+def no_steps(store: Store) -> None:
+    """Say that the store is empty."""
+    st.info("This store has no steps yet. Play games, or import a log; then reload this page.")
+    _command(store, "collect", "--env textworld:coin --policy oracle:0.3 --tasks 8")
+
+
+def no_credit(store: Store, run_id: str, iteration: int) -> None:
+    """Say that an iteration has no credit."""
+    st.info("This iteration has no credit yet, so there are no graphs and no advantages.")
+    _command(
+        store, "credit", f"--estimator graphgpo --run {shlex.quote(run_id)} --iteration {iteration}"
+    )
+
+
+def no_second_estimator(store: Store, run_id: str, iteration: int) -> None:
+    """Say that there is nothing to compare an estimator with."""
+    st.info("This iteration has the credit of one estimator; a second one is needed to compare.")
+    _command(
+        store, "credit", f"--estimator gigpo --run {shlex.quote(run_id)} --iteration {iteration}"
+    )
+
+
+def no_training() -> None:
+    """Say that nothing was trained on a run."""
+    st.caption("No training metrics: `graphcredit train` and `graphcredit loop` write them.")
+
+
+def no_tokens() -> None:
+    """Say that steps have no tokens."""
+    st.caption(
+        "No tokens were logged with these steps: policies that are language models log "
+        "`response_ids` and `response_logprobs`."
+    )
+
+
+def no_er_graph() -> None:
+    """Say that the store has no entity-relation graph."""
+    st.info(
+        "This store has no entity-relation graph. Search tasks have one: `er_graph/` with its "
+        "`entities.parquet` and `relations.parquet`."
+    )
+
+
+def not_selected(what: str) -> None:
+    """Say that the page needs something to be selected.
+
+    Args:
+        what: "a task", for example; never text from a log.
+    """
+    st.info(f"Select {what} first.")
+
+
+@contextmanager
+def guarded(what: str) -> Generator[None]:
+    """Show an error that is raised on purpose in place of what it broke; the page goes on.
+
+    Args:
+        what: What cannot be shown, for example "The table of tasks"; never text from a log.
+    """
+    try:
+        yield
+    except GraphcreditError as error:
+        st.error(f"{what} cannot be shown:")
+        show_code(str(error))
+
+
+def _command(store: Store, name: str, options: str) -> None:
+    show_code(f"graphcredit {name} {shlex.quote(str(store.root))} {options}")

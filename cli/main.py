@@ -10,9 +10,11 @@ from graphcredit.cli.collect import collect
 from graphcredit.cli.credit import credit
 from graphcredit.cli.demo import demo
 from graphcredit.cli.export import export
+from graphcredit.cli.loop import loop
 from graphcredit.cli.plain import plain_text
 from graphcredit.cli.sql import sql
 from graphcredit.cli.train import train
+from graphcredit.cli.warmup import warmup
 from graphcredit.store.errors import GraphcreditError
 
 app = typer.Typer(
@@ -36,8 +38,10 @@ app.command("collect")(collect)
 app.command("credit")(credit)
 app.command("demo")(demo)
 app.command("export")(export)
+app.command("loop")(loop)
 app.command("sql")(sql)
 app.command("train")(train)
+app.command("warmup")(warmup)
 
 
 def main() -> None:

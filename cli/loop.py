@@ -1,0 +1,96 @@
+"""`graphcredit loop`: collect, assign credit, train, and again."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar
+
+
+def loop(
+    config: Annotated[Path, typer.Argument(help="A TOML file; docs/loop.md has its options.")],
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="NAME=VALUE or TABLE.NAME=VALUE, over the file's; repeatable."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the lines as JSON.")] = False,
+) -> None:
+    """Improve a policy: play, assign credit, train, and again with the better policy.
+
+    A loop that was killed goes on where it was: give the same command again. Example:
+
+        graphcredit loop examples/textworld-loop.toml --set collect.seed=1 --set out=loop-1
+    """
+    from graphcredit.cli.loop_config import read_loop_config
+    from graphcredit.cli.loop_stages import run_loop
+
+    effective = read_loop_config(config, setting or ())
+    with interruptible("the same command goes on"), progress_bar() as bar:
+        task = bar.add_task("loop", total=None)
+
+        def show(what: str, done: float, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        lines = run_loop(effective, on_progress=show)
+        if as_json:
+            for line in lines:
+                sys.stdout.write(json.dumps(line) + "\n")
+                sys.stdout.flush()
+        else:
+            _show(lines)
+
+
+def _show(lines: Iterator[Mapping[str, Any]]) -> None:
+    out.print(" ".join(f"{column.title:>{column.width}}" for column in _COLUMNS), **PLAIN)
+    for line in lines:
+        cells = [f"{column.show(line):>{column.width}}" for column in _COLUMNS]
+        out.print(" ".join([*cells, *_evaluations(line)]), **PLAIN)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Column:
+    title: str
+    width: int
+    show: Callable[[Mapping[str, Any]], str]
+
+
+def _metric(title: str, name: str, form: str, width: int = 7) -> _Column:
+    def show(line: Mapping[str, Any]) -> str:
+        value = line.get(name)
+        return "" if value is None else format(value, form)
+
+    return _Column(title=title, width=max(width, len(title)), show=show)
+
+
+def _seconds(line: Mapping[str, Any]) -> str:
+    stages = ("evaluate", "collect", "credit", "train")
+    return "+".join(f"{line.get(f'{stage}_seconds', 0):.1f}" for stage in stages)
+
+
+_COLUMNS = (
+    _metric("iteration", "iteration", "d"),
+    _metric("env steps", "env_steps", ",d", 10),
+    _metric("success", "success_rate", ".3f"),
+    _metric("return", "mean_return", ".3f"),
+    _metric("length", "mean_length", ".2f"),
+    _metric("valid", "valid_share", ".3f"),
+    _metric("entropy", "entropy", ".3f"),
+    _metric("kl", "kl", ".4f"),
+    _metric("norm", "grad_norm", ".3f"),
+    _Column(title="evaluate+collect+credit+train s", width=31, show=_seconds),
+)
+
+
+def _evaluations(line: Mapping[str, Any]) -> list[str]:
+    """Return what a line has of an evaluation, if there was one."""
+    ending = "_success_rate"
+    found = {name: value for name, value in line.items() if name.endswith(f"{ending}")}
+    return [
+        f" {name.removesuffix(ending).replace('_', ' ')} {value:.3f}"
+        for name, value in found.items()
+    ]

@@ -1,0 +1,229 @@
+"""The stages of a loop, in their order; each does only what is left to do.
+
+Iteration n plays policy n and makes policy n + 1. Its stages call what the commands call, with the
+same arguments, so they may as well be typed by hand. A stage that was killed is called again and
+goes on by itself; the line of an iteration is written last, and an iteration that has a line is
+passed over.
+"""
+
+import json
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphcredit.cli.loop_config import LoopConfig
+from graphcredit.cli.loop_plan import Loop, link, open_loop
+from graphcredit.cli.loop_summary import Summary, summarise
+from graphcredit.store.atomic import atomic_path, remove_directory
+from graphcredit.store.errors import NothingToTrainError, RecorderError
+
+if TYPE_CHECKING:
+    from graphcredit.collector.memo import Environments
+
+Line = dict[str, Any]
+"""What an iteration came to; names that end in `_seconds` are how long its stages took."""
+
+OnProgress = Callable[[str, float, int], None]
+"""Told what is being done, how much of it is done, and of how much."""
+
+_SHOWN = ("entropy", "kl", "grad_norm")
+"""Metrics of a training's last optimizer step that a line has."""
+
+_NOT_MODEL = ("checkpoints", "logprobs")
+"""What is let go once the next policy is there; it is several times the size of a model."""
+
+
+def run_loop(
+    config: LoopConfig, *, on_progress: OnProgress = lambda what, done, total: None
+) -> Generator[Line]:
+    """Run a loop, or go on with one that was interrupted; yield the line of each iteration.
+
+    Lines that are there already are yielded first.
+
+    Args:
+        config: What to do.
+        on_progress: Told how far each stage is.
+
+    Raises:
+        InputError: What is there is of another loop, or a stage refuses what it is given.
+        RecorderError: A worker died.
+        TrainingError: A gradient was not finite.
+        MissingDependencyError: A library that is needed is not installed.
+    """
+    from graphcredit.collector.memo import Environments
+
+    loop = open_loop(config)
+    path = config.out / "loop.jsonl"
+    lines = _read_lines(path, loop.num_updates)
+    yield from lines
+    num_lines = loop.num_updates + loop.is_evaluated(loop.num_updates)
+    with closing(Environments()) as environments:
+        stages = _Stages(loop=loop, environments=environments, on_progress=on_progress)
+        for number in range(len(lines), num_lines):
+            lines.append(_iterate(stages, number, lines[-1]["env_steps"] if lines else 0))
+            with atomic_path(path) as temporary:
+                text = "".join(json.dumps(line) + "\n" for line in lines)
+                temporary.write_text(text, encoding="utf-8")
+            yield lines[-1]
+
+
+def _read_lines(path: Path, num_updates: int) -> list[Line]:
+    """Return the lines there are; that of a last policy does not count if it is to be trained."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    lines = [json.loads(line) for line in text.splitlines()]
+    return [line for line in lines if "train_seconds" in line or line["iteration"] >= num_updates]
+
+
+def _iterate(stages: "_Stages", number: int, num_before: int) -> Line:
+    """Return the line of an iteration, or of the last policy, from which nothing is learnt."""
+    loop = stages.loop
+    line: Line = {"iteration": number, "env_steps": num_before}
+    if loop.is_evaluated(number):
+        with _timed(line, "evaluate"):
+            line |= stages.evaluate(number)
+    if number == loop.num_updates:
+        return line
+    with _timed(line, "collect"):
+        summary = stages.collect(number)
+    with _timed(line, "credit"):
+        stages.assign_credit(number)
+    with _timed(line, "train"):
+        result = stages.train(number)
+        stages.let_go(number)
+    line["env_steps"] += summary.num_env_steps
+    return {
+        **line,
+        "success_rate": summary.success_rate,
+        "mean_return": summary.mean_return,
+        "mean_length": summary.mean_length,
+        "valid_share": summary.valid_share,
+        "num_updates": result.get("num_updates", 0),
+        **{name: result.get("last", {}).get(name) for name in _SHOWN},
+    }
+
+
+@contextmanager
+def _timed(line: Line, stage: str) -> Generator[None]:
+    started = time.perf_counter()
+    yield
+    line[f"{stage}_seconds"] = round(time.perf_counter() - started, 3)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Stages:
+    """What is done in an iteration."""
+
+    loop: Loop
+    environments: "Environments"
+    """What was seen in them is known to later iterations too, if this process plays."""
+    on_progress: OnProgress
+
+    def collect(self, iteration: int) -> Summary:
+        """Play what is learnt from."""
+        config, collect = self.loop.config, self.loop.config.collect
+        self._play(
+            "collect",
+            iteration,
+            run_id=config.run,
+            tasks=self.loop.tasks_of(iteration),
+            group_size=collect.group_size,
+            temperature=collect.temperature,
+            seed=collect.seed,
+            allocation=collect.allocation,
+            num_resamples=collect.resample_degenerate,
+            record_oracle=collect.oracle,
+        )
+        return summarise(self.loop.store, config.run, iteration)
+
+    def evaluate(self, number: int) -> Line:
+        """Play without learning; return success rates by how and what was played."""
+        loop, evaluate = self.loop, self.loop.config.evaluate
+        assert evaluate is not None
+        parts = {"held_out": loop.held_out}
+        if evaluate.on_training_games:
+            parts["training"] = loop.tasks
+        tasks = [task for members in parts.values() for task in members]
+        line: Line = {}
+        for kind, temperature, count in (
+            ("greedy", 0.0, int(evaluate.greedy)),
+            ("sampled", 1.0, evaluate.samples),
+        ):
+            if not count or not tasks:
+                continue
+            run_id = f"{loop.config.run}-{kind}"
+            self._play(
+                f"evaluate, {kind}",
+                number,
+                run_id=run_id,
+                tasks=tasks,
+                group_size=count,
+                temperature=temperature,
+                seed=evaluate.seed,
+            )
+            for part, members in parts.items():
+                if members:
+                    found = summarise(loop.store, run_id, number, [t.task_id for t in members])
+                    line[f"{kind}_{part}_success_rate"] = found.success_rate
+        return line
+
+    def _play(self, what: str, iteration: int, **options: Any) -> None:
+        from graphcredit.collector.rollout import collect
+
+        chosen = self.loop.config.collect
+        report = collect(
+            self.loop.store,
+            iteration=iteration,
+            policy=self.loop.policy(iteration),
+            max_steps=chosen.max_steps,
+            template=chosen.template,
+            max_new_tokens=chosen.max_new_tokens,
+            concurrency=chosen.concurrency,
+            num_workers=chosen.workers,
+            environments=self.environments,
+            cache_dir=Path(chosen.games_dir) if chosen.games_dir else None,
+            on_progress=lambda done, total: self.on_progress(what, done, total),
+            **options,
+        )
+        if report.casualties:
+            raise RecorderError(
+                f"{'; '.join(report.casualties)}. What the others played is kept: the same command "
+                "plays what is missing and goes on"
+            )
+
+    def assign_credit(self, iteration: int) -> None:
+        """Assign credit, again if need be: that takes little time, and gives the same bytes."""
+        from graphcredit.credit.stage import assign_credit
+
+        assign_credit(
+            self.loop.store,
+            self.loop.credit_settings(),
+            run_id=self.loop.config.run,
+            iteration=iteration,
+            on_progress=lambda done, total: self.on_progress("credit", done, total),
+        )
+
+    def train(self, iteration: int) -> Mapping[str, Any]:
+        """Make the next policy and return what came of it; without any signal it is this one."""
+        from graphcredit.trainer.train import train
+
+        after = self.loop.policy_dir(iteration + 1)
+        if after.is_symlink():
+            return {}
+        try:
+            result = train(
+                self.loop.train_config(iteration),
+                on_progress=lambda what, done, total, _: self.on_progress(what, done, total),
+            )
+        except NothingToTrainError:
+            link(after, self.loop.policy_dir(iteration).name)
+            return {}
+        return result or {}
+
+    def let_go(self, iteration: int) -> None:
+        """Remove what only the training of the next policy needed."""
+        before, after = (self.loop.policy_dir(n).resolve() for n in (iteration, iteration + 1))
+        for name in _NOT_MODEL if before != after else ():
+            remove_directory(before / name)

@@ -1,0 +1,78 @@
+"""What an iteration's trajectories came to, read from the store."""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from graphcredit.store import Store, read_steps
+from graphcredit.store.errors import InputError
+
+_COLUMNS = (
+    "task_id",
+    "trajectory_id",
+    "step_index",
+    "reward",
+    "is_action_valid",
+    "success",
+    "extra",
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """The complete trajectories of some tasks in one iteration of a run."""
+
+    num_env_steps: int
+    """Steps that the environment took; what branches of a tree share was taken once."""
+    success_rate: float
+    """Share of trajectories that accomplished their task."""
+    mean_return: float
+    """Reward of a trajectory."""
+    mean_length: float
+    """Steps of a trajectory."""
+    valid_share: float
+    """Share of steps whose action was valid."""
+
+
+def summarise(
+    store: Store, run_id: str, iteration: int, task_ids: Collection[str] | None = None
+) -> Summary:
+    """Return what the complete trajectories came to.
+
+    Those that a dead worker left without an end are not counted: they were played again.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: The iteration.
+        task_ids: Only these tasks.
+
+    Raises:
+        InputError: There is no complete trajectory.
+    """
+    import polars as pl
+
+    tables = read_steps(store, columns=_COLUMNS, run_id=run_id, iteration=iteration)
+    steps = pl.concat([pl.DataFrame(table) for table in tables])
+    if task_ids is not None:
+        steps = steps.filter(pl.col("task_id").is_in(list(task_ids)))
+    steps = steps.filter(pl.col("success").is_not_null().any().over("trajectory_id"))
+    successes = steps["success"].drop_nulls().to_list()
+    if not successes:
+        raise InputError(
+            f"{store.root} must have complete trajectories of run {run_id!r}, iteration "
+            f"{iteration}: found none"
+        )
+    extras = steps.filter(pl.col("step_index") == 0)["extra"].drop_nulls().to_list()
+    return Summary(
+        num_env_steps=len(steps) - sum(map(_num_shared, extras)),
+        success_rate=sum(successes) / len(successes),
+        mean_return=sum(steps["reward"].to_list()) / len(successes),
+        mean_length=len(steps) / len(successes),
+        valid_share=sum(steps["is_action_valid"].to_list()) / len(steps),
+    )
+
+
+def _num_shared(extra: str) -> int:
+    """Return how many steps of a trajectory are those of another, from its first step's extra."""
+    return json.loads(extra).get("shared_steps", 0)

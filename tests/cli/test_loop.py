@@ -1,0 +1,205 @@
+"""The loop: its stages in order, each iteration once, and what it refuses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from graphcredit.cli.loop_config import loop_config, read_loop_config
+from graphcredit.cli.main import app
+from graphcredit.store import open_store, read_steps
+from graphcredit.store.errors import OptionError
+from tests.cli.loop_worlds import corridor_loop, register_corridors, run, save_talker
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("loops")
+    save_talker(root / "start")
+    return root
+
+
+def _weights(root: Path, out: str, number: int) -> bytes:
+    path = root / out / "policies" / f"policy-{number:06d}" / "model" / "model.safetensors"
+    return path.read_bytes()
+
+
+def _steps(root: Path, out: str, run_id: str, iteration: int) -> pl.DataFrame:
+    store = open_store(root / out / "store")
+    columns = ["task_id", "trajectory_id", "policy_version", "temperature"]
+    tables = read_steps(store, columns=columns, run_id=run_id, iteration=iteration)
+    return pl.concat([pl.DataFrame(table) for table in tables])
+
+
+def test_each_policy_plays_and_is_trained_into_the_next(root: Path):
+    lines = run(corridor_loop(root, "plain"))
+    assert [line["iteration"] for line in lines] == [0, 1, 2]
+    store = open_store(root / "plain" / "store")
+    assert store.runs() == ["r0", "r0-greedy", "r0-sampled"]
+    assert store.iterations("r0") == [0, 1]
+    num_steps = [len(_steps(root, "plain", "r0", number)) for number in (0, 1)]
+    assert [line["env_steps"] for line in lines] == [num_steps[0], sum(num_steps), sum(num_steps)]
+    for number in (0, 1):
+        played = _steps(root, "plain", "r0", number)
+        assert played["policy_version"].unique().to_list() == [f"policy-{number:06d}"]
+        assert played["trajectory_id"].n_unique() == 8
+        assert lines[number]["num_updates"] == -(-num_steps[number] // 8)
+    assert len({_weights(root, "plain", number) for number in (0, 1, 2)}) == 3
+    greedy, sampled = (_steps(root, "plain", f"r0-{kind}", 2) for kind in ("greedy", "sampled"))
+    assert (greedy["trajectory_id"].n_unique(), sampled["trajectory_id"].n_unique()) == (3, 6)
+    assert greedy["temperature"].unique().to_list() == [0.0]
+    assert greedy["policy_version"].unique().to_list() == ["policy-000002"]
+    rates = {
+        f"{k}_{p}_success_rate" for k in ("greedy", "sampled") for p in ("held_out", "training")
+    }
+    assert rates < lines[2].keys()
+    assert "success_rate" not in lines[2]
+    result = json.loads((root / "plain/policies/policy-000002/result.json").read_text())
+    assert lines[1]["grad_norm"] == result["last"]["grad_norm"]
+    config = (root / "plain/policies/policy-000002/config.toml").read_text()
+    assert f'continue_from = "{root / "plain/policies/policy-000001"}"' in config
+    assert f'reference = "{root / "plain/policies/policy-000000/model"}"' in config
+
+
+def test_a_loop_that_is_done_says_so_again_and_a_longer_one_goes_on(root: Path):
+    once = run(corridor_loop(root, "longer", iterations=1))
+    assert run(corridor_loop(root, "longer", iterations=1)) == once
+    twice = run(corridor_loop(root, "longer"))
+    whole = run(corridor_loop(root, "whole"))
+    assert [_untimed(line) for line in twice] == [_untimed(line) for line in whole]
+    assert _weights(root, "longer", 2) == _weights(root, "whole", 2)
+    text = (root / "longer" / "loop.jsonl").read_text(encoding="utf-8")
+    assert [json.loads(line) for line in text.splitlines()] == twice
+
+
+def _untimed(line: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in line.items() if not name.endswith("_seconds")}
+
+
+def test_only_the_newest_policy_keeps_what_the_next_training_needs(root: Path):
+    run(corridor_loop(root, "let-go", evaluate=None))
+    first, last = (root / "let-go/policies" / f"policy-00000{n}" for n in (1, 2))
+    assert not (first / "checkpoints").exists()
+    assert not (first / "logprobs").exists()
+    assert (last / "checkpoints").exists()
+
+
+def test_a_group_at_a_time_is_an_iteration_each(root: Path):
+    lines = run(corridor_loop(root, "groups", update_every="group", evaluate={"every": 2}))
+    assert [line["iteration"] for line in lines] == [0, 1, 2, 3, 4]
+    tasks = [_steps(root, "groups", "r0", n)["task_id"].unique().to_list() for n in range(4)]
+    assert tasks == [["corridor-r2-s0"], ["corridor-r3-s1"]] * 2
+    # Every second pass over two tasks is every fourth iteration.
+    evaluated = [line["iteration"] for line in lines if "evaluate_seconds" in line]
+    assert evaluated == [0, 4]
+
+
+def test_where_nothing_can_be_learnt_the_policy_stays_and_the_optimizer_goes_on(root: Path):
+    # Four rooms are too far for two steps: every return is 0. Two are not.
+    games = {"games": "4", "max_steps": 2}
+    config = corridor_loop(
+        root, "none", collect=games, train={"kl_coefficient": 0.0}, evaluate=None
+    )
+    lines = run(config)
+    assert [(line["success_rate"], line["num_updates"]) for line in lines] == [(0.0, 0)] * 2
+    assert lines[0]["entropy"] is None
+    assert [_weights(root, "none", number) for number in (1, 2)] == [_weights(root, "none", 0)] * 2
+    assert run(config) == lines
+    versions = _steps(root, "none", "r0", 1)["policy_version"].unique().to_list()
+    assert versions == ["policy-000001"]
+    mixed = corridor_loop(
+        root,
+        "mixed",
+        update_every="group",
+        collect={"games": "2,4", "max_steps": 2, "group_size": 12},
+        train={"kl_coefficient": 0.0},
+        evaluate=None,
+    )
+    assert [line["num_updates"] > 0 for line in run(mixed)] == [True, False, True, False]
+    third = (root / "mixed/policies/policy-000003/config.toml").read_text()
+    assert "continue_from" in third
+
+
+def test_a_loop_that_is_asked_for_something_else_is_refused(root: Path):
+    run(corridor_loop(root, "mine", iterations=1, evaluate=None))
+    other = corridor_loop(root, "mine", collect={"group_size": 3}, train={"learning_rate": 0.1})
+    with pytest.raises(OptionError, match=r"collect.group_size is 3, was 4; train.learning_rate"):
+        run(other)
+    free = corridor_loop(
+        root,
+        "mine",
+        iterations=1,
+        evaluate=None,
+        collect={"concurrency": 2},
+        train={"device": "auto"},
+    )
+    assert len(run(free)) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"collect": {"temprature": 1.0}}, "collect has no option 'temprature'; its options: env,"),
+        ({"train": {"lr": 1.0}}, "train has no option 'lr'"),
+        ({"train": {"out": "x"}}, "leave 'out' to the loop"),
+        ({"credit": {"estimators": ["best"]}}, "no estimator is called 'best'"),
+        ({"iterations": 0}, "loop.iterations must be at least 1"),
+        ({"update_every": "step"}, "loop.update_every must be 'iteration' or 'group'"),
+        ({"evaluate": {"seed": 0}}, "corridor-r2-s0 is in .collect. and in .evaluate."),
+        ({"model": "nowhere"}, "nowhere has no config.json"),
+        ({"collect": {"env": "chess"}}, "environments are textworld"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_anything_is_written(
+    root: Path, changes: dict[str, Any], message: str
+):
+    with pytest.raises(OptionError, match=message):
+        run(corridor_loop(root, "wrong", **changes))
+    assert not (root / "wrong").exists()
+
+
+def test_an_option_that_is_needed_is_named():
+    with pytest.raises(OptionError, match="loop must be told 'iterations'"):
+        loop_config({"out": "o", "model": "m"})
+
+
+def test_the_command_prints_a_line_for_each_iteration(root: Path):
+    register_corridors()
+    config = corridor_loop(root, "unused").as_json()
+    file = root / "loop.toml"
+    file.write_text(_toml(config), encoding="utf-8")
+    settings = ["--set", f"out={root / 'typed'}", "--set", "iterations=1"]
+    shown = CliRunner().invoke(app, ["loop", str(file), *settings, "--set", "evaluate.tasks=0"])
+    assert shown.exit_code == 0, shown.output
+    header, first, last = shown.stdout.splitlines()
+    assert header.split()[:4] == ["iteration", "env", "steps", "success"]
+    assert first.split()[0] == "0"
+    assert "greedy training" in last
+    again = CliRunner().invoke(
+        app, ["loop", str(file), *settings, "--set", "evaluate.tasks=0", "--json"]
+    )
+    assert again.stdout == (root / "typed" / "loop.jsonl").read_text(encoding="utf-8")
+
+
+def _toml(values: dict[str, Any]) -> str:
+    plain = {k: v for k, v in values.items() if not isinstance(v, dict)}
+    tables = {k: v for k, v in values.items() if isinstance(v, dict)}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in plain.items()]
+    for table, options in tables.items():
+        lines.append(f"[{table}]")
+        lines += [f"{k} = {json.dumps(v)}" for k, v in options.items() if v is not None]
+    return "\n".join(lines) + "\n"
+
+
+def test_settings_win_over_the_file_and_text_needs_no_quotes(tmp_path: Path):
+    file = tmp_path / "loop.toml"
+    file.write_text('out = "a"\nmodel = "m"\niterations = 3\n[collect]\ntasks = 8\n')
+    settings = ("out=b", "collect.seed=2", "credit.estimators=['grpo']", "train.learning_rate=1e-3")
+    config = read_loop_config(file, settings)
+    assert (config.out, config.iterations, config.collect.tasks) == (Path("b"), 3, 8)
+    assert (config.collect.seed, config.credit.estimators) == (2, ("grpo",))
+    assert config.train == {"learning_rate": 1e-3}
+    assert loop_config(json.loads(json.dumps(config.as_json()))) == config

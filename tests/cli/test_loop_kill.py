@@ -1,0 +1,62 @@
+"""A loop that is killed in any stage ends where one that was not ends."""
+
+import json
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.loop_worlds import corridor_loop, run, run_and_kill, save_talker
+
+KILLED = -9
+
+MOMENTS = [
+    ("evaluate, greedy", 2),
+    ("evaluate, sampled", 4),
+    ("collect", 3),
+    ("credit", 1),
+    ("log-probabilities", 1),
+    ("train", 2),
+    ("train", 4),
+    ("collect", 3),  # of the second iteration, as the first is done by then
+    ("train", 1),
+    ("evaluate, sampled", 1),  # of the last policy
+]
+"""Where a start is killed: which stage, and how often it has told of its progress by then. Each
+start goes on where the one before it was killed."""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("loops")
+    save_talker(root / "start")
+    return root
+
+
+def _lines(root: Path, out: str) -> list[dict[str, Any]]:
+    lines = (root / out / "loop.jsonl").read_text(encoding="utf-8").splitlines()
+    return [
+        {name: value for name, value in json.loads(line).items() if not name.endswith("_seconds")}
+        for line in lines
+    ]
+
+
+def test_a_loop_killed_in_every_stage_ends_with_the_bytes_of_one_that_was_not(root: Path):
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["tests.cli.loop_worlds", "graphcredit.trainer.train"])
+    run(corridor_loop(root, "whole"))
+    killed = corridor_loop(root, "killed")
+    for what, count in MOMENTS:
+        process = context.Process(target=run_and_kill, args=(killed, what, count))
+        process.start()
+        process.join()
+        assert process.exitcode == KILLED, (what, count)
+    run(killed)
+    assert _lines(root, "killed") == _lines(root, "whole")
+    for number in (1, 2):
+        models = [
+            root / out / f"policies/policy-{number:06d}/model/model.safetensors"
+            for out in ("killed", "whole")
+        ]
+        assert models[0].read_bytes() == models[1].read_bytes()

@@ -1,16 +1,9 @@
-"""The viewer's entry, which `graphcredit view` gives to `streamlit run`; one run per click."""
+"""The viewer: the page of the URL, under a menu of all pages."""
 
-import sys
-from pathlib import Path
+import streamlit as st
 
-# `streamlit run` puts the folder of this file on the path, where our `html.py` would be found
-# before Python's own.
-sys.path[:] = [entry for entry in sys.path if entry != str(Path(__file__).parent)]
-
-import streamlit as st  # noqa: E402
-
-from graphcredit.viewer import missing, selection  # noqa: E402
-from graphcredit.viewer.sitemap import PAGES, page  # noqa: E402
+from graphcredit.viewer import missing, selection
+from graphcredit.viewer.sitemap import PAGES, page
 
 
 def main() -> None:
@@ -20,6 +13,3 @@ def main() -> None:
     selection.restore()
     with missing.guarded("This page"):
         shown.run()
-
-
-main()

@@ -34,7 +34,7 @@ def shown_text(app: AppTest) -> str:
 
 
 def _app_file() -> Path:
-    spec = importlib.util.find_spec("graphcredit.viewer.app")
+    spec = importlib.util.find_spec("graphcredit.viewer.entry.script")
     assert spec is not None
     assert spec.origin is not None
     return Path(spec.origin)

@@ -1,0 +1,1 @@
+"""The script that `streamlit run` is given, in a folder of its own."""

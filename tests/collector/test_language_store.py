@@ -1,0 +1,119 @@
+"""Whole collections by a language model: what a trainer finds in the store."""
+
+import os
+import signal
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from graphcredit.collector.environments.table import ENVIRONMENTS
+from graphcredit.collector.memo import Environments
+from graphcredit.collector.rollout import CollectReport, collect
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import open_store, read_steps
+from graphcredit.store.checks import check_store
+from graphcredit.trainer.agreement import measure_agreement
+from graphcredit.trainer.batches import BatchReader
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine import open_engine
+from graphcredit.trainer.filters import Filters
+from graphcredit.trainer.index import read_index
+from tests.collector.talkers import CHAT_TEMPLATE, save_talker
+
+torch.set_num_threads(1)
+
+TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=2, seed=0)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return save_talker(
+        tmp_path_factory.mktemp("models") / "policy-000001", chat_template=CHAT_TEMPLATE
+    )
+
+
+def _collect(store: Path, model: str, **options: Any) -> CollectReport:
+    settings = {"template": "tiny", "group_size": 3, "max_steps": 4, "max_new_tokens": 5}
+    here = {"num_workers": 0, **settings, **options}
+    return collect(store, tasks=TASKS, policy=f"hf:{model}", **here)
+
+
+def _played(store: Path) -> dict[tuple[str, int], tuple[str, list[int]]]:
+    """Return action and tokens of each step of the trajectories that ended."""
+    columns = ["trajectory_id", "step_index", "action", "response_ids", "success"]
+    rows = [row for t in read_steps(open_store(store), columns=columns) for row in t.to_pylist()]
+    ended = {row["trajectory_id"] for row in rows if row["success"] is not None}
+    return {
+        (row["trajectory_id"].partition(".")[0], row["step_index"]): (
+            row["action"],
+            row["response_ids"],
+        )
+        for row in rows
+        if row["trajectory_id"] in ended
+    }
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_the_trainer_recomputes_the_logged_logprobs(tmp_path: Path, model: str, temperature: float):
+    _collect(tmp_path / "store", model, temperature=temperature)
+    store = open_store(tmp_path / "store")
+    assign_credit(store, CreditSettings(estimators=configure(["grpo"])))
+    assert check_store(store).violations == ()
+    filters = Filters(max_tokens=2048, policy_version="policy-000001")
+    index, _ = read_index(store, "r0", 0, column="grpo_advantage", filters=filters)
+    config = TrainConfig(model=model, store=store.root, out=tmp_path / "out", device="cpu")
+    steps = np.arange(len(index.length))
+    found = measure_agreement(
+        open_engine(model, config), BatchReader(index), index, steps, max_tokens=2048
+    )
+    assert found.num_steps == 2 * 3 * 4
+    assert found.largest < 1e-4
+
+
+def test_the_number_of_trajectories_at_a_time_does_not_change_what_is_played(
+    tmp_path: Path, model: str
+):
+    environments = Environments()
+    for name, options in {
+        "one": {"concurrency": 1, "environments": environments},
+        "four": {"concurrency": 4, "environments": environments},
+        "all": {},
+        "workers": {"num_workers": 2, "concurrency": 2},
+    }.items():
+        report = _collect(tmp_path / name, model, **options)
+        assert (report.num_trajectories, report.num_steps) == (6, 24)
+    one = _played(tmp_path / "one")
+    assert len(one) == 24
+    assert one == _played(tmp_path / "four")
+    assert one == _played(tmp_path / "all")
+    assert one == _played(tmp_path / "workers")
+    _collect(tmp_path / "other", model, seed=1)
+    assert one != _played(tmp_path / "other")
+
+
+def _collect_until_killed(store: Path, model: str) -> None:
+    def kill(done: int, total: int) -> None:
+        if done == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    _collect(store, model, concurrency=4, on_progress=kill)
+
+
+def test_a_killed_collection_goes_on_and_plays_the_same(tmp_path: Path, model: str):
+    store = tmp_path / "store"
+    process = get_context("spawn").Process(target=_collect_until_killed, args=(store, model))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    report = _collect(store, model)
+    assert report.num_recovered_steps > 0
+    assert (report.num_already_complete, report.num_trajectories) == (2, 4)
+    assert check_store(open_store(store)).errors == ()
+    _collect(tmp_path / "uninterrupted", model)
+    assert _played(store) == _played(tmp_path / "uninterrupted")

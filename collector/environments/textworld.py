@@ -21,6 +21,8 @@ from graphcredit.collector.environments.textworld_cache import game_file, genera
 from graphcredit.collector.environments.textworld_games import parse_game
 from graphcredit.collector.environments.textworld_plan import without_detours
 
+_PLAIN = re.compile(r"[a-zA-Z][a-zA-Z0-9' -]{0,99}")
+_DIRECTIONS = frozenset({"north", "south", "east", "west"})
 _LOOK = re.compile(r"look|inventory|examine .*")
 _STATUS_LINE = re.compile(r"\n>[^\n]*-=[^\n]*=-\d+/\d+\s*\Z")
 
@@ -55,6 +57,7 @@ class TextWorldEnvironment:
             moves=True,
             won=True,
             lost=True,
+            verbs=True,
             policy_commands=with_oracle,
         )
         self._game = textworld.start(str(path), infos)
@@ -62,24 +65,39 @@ class TextWorldEnvironment:
         self._with_looking = with_looking
         self._moves = 0
         self._score = 0
-        self._admissible: tuple[str, ...] = ()
+        self._verbs: frozenset[str] = frozenset()
+        self._here: Observation | None = None
 
     def reset(self) -> Observation:
         """Start the game from its beginning."""
-        return self._observe(self._game.reset(), is_first=True)
+        state: Any = self._game.reset()
+        self._verbs = _DIRECTIONS.union(state.verbs)
+        self._here = self._observe(state, is_first=True)
+        return self._here
 
     def step(self, action: str) -> Transition:
         """Give the game a command.
 
         The action counts as valid if it was admissible or if the game made a move of it: TextWorld
-        accepts more wordings than it lists.
+        accepts more wordings than it lists. What is not plain words that begin with a verb of the
+        game is refused unheard: the interpreter has orders of its own, which write files or end it.
         """
-        was_admissible = action in self._admissible
+        here = self._here or self.reset()
+        was_admissible = action in (here.admissible_actions or ())
+        if not was_admissible and not self._is_plain(action):
+            return Transition(
+                observation=here,
+                reward=0.0,
+                cost=1.0,
+                is_action_valid=False,
+                terminated=False,
+                success=False,
+            )
         moves, score = self._moves, self._score
         state: Any = self._game.step(action)[0]
-        observation = self._observe(state, is_first=False)
+        self._here = self._observe(state, is_first=False)
         return Transition(
-            observation=observation,
+            observation=self._here,
             reward=float(self._score - score),
             cost=1.0,
             is_action_valid=was_admissible or self._moves > moves,
@@ -91,10 +109,15 @@ class TextWorldEnvironment:
         """Stop the interpreter."""
         self._game.close()
 
+    def _is_plain(self, action: str) -> bool:
+        words = action.lower().split()
+        # "then" begins another command.
+        return bool(_PLAIN.fullmatch(action)) and words[0] in self._verbs and "then" not in words
+
     def _observe(self, state: Any, *, is_first: bool) -> Observation:
         self._moves = state.moves
         self._score = state.score
-        self._admissible = tuple(
+        admissible = tuple(
             command
             for command in state.admissible_commands
             if self._with_looking or not _LOOK.fullmatch(command)
@@ -105,7 +128,7 @@ class TextWorldEnvironment:
         return Observation(
             state=_normalise(f"{state.description}\n{state.inventory}"),
             text=f"Task: {task}\n{said}",
-            admissible_actions=self._admissible,
+            admissible_actions=admissible,
             oracle_actions=plan,
             oracle_distance=None if plan is None else float(len(plan)),
             task=task,

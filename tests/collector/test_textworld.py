@@ -97,6 +97,32 @@ def test_a_refused_action_is_not_valid_and_changes_nothing(games_dir: Path):
             assert refused.observation.oracle_actions == start.oracle_actions
 
 
+ORDERS = ["\\d", "\\help", "%s", "quit", "save", "script", "undo", "restart", "", " "]
+ORDERS += ["look\nsave", "go north. save", "look Then quit", "x" * 500, "look " * 30, "look \x00"]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_an_order_to_the_interpreter_never_reaches_it(
+    order: str, games_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    with _open(TREE, games_dir.resolve()) as environment:
+        start = environment.reset()
+        refused = environment.step(order)
+        assert refused == Transition(
+            observation=start,
+            reward=0.0,
+            cost=1.0,
+            is_action_valid=False,
+            terminated=False,
+            success=False,
+        )
+        done = environment.step(start.oracle_actions[0])
+    assert done.is_action_valid
+    assert done.observation.oracle_distance == start.oracle_distance - 1
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_running_into_a_wall_is_not_valid(games_dir: Path):
     with _open(TREE, games_dir) as environment:
         start = environment.reset()

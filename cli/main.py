@@ -14,6 +14,7 @@ from graphcredit.cli.loop import loop
 from graphcredit.cli.plain import plain_text
 from graphcredit.cli.sql import sql
 from graphcredit.cli.train import train
+from graphcredit.cli.view import view
 from graphcredit.cli.warmup import warmup
 from graphcredit.store.errors import GraphcreditError
 
@@ -41,6 +42,7 @@ app.command("export")(export)
 app.command("loop")(loop)
 app.command("sql")(sql)
 app.command("train")(train)
+app.command("view")(view)
 app.command("warmup")(warmup)
 
 

@@ -1,12 +1,21 @@
 """How the viewer's server is started: on loopback, offline, without telemetry."""
 
-from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses that no other machine can reach."""
 
 STORE_VARIABLE = "GRAPHCREDIT_STORE"
-"""Environment variable that tells `app.py` which store to show."""
+"""Environment variable that tells the viewer which store to show."""
+
+
+def script() -> Path:
+    """Return the script that `streamlit run` is given."""
+    spec = find_spec("graphcredit.viewer.entry.script")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin)
 
 
 def server_flags(*, address: str, port: int) -> list[str]:
@@ -18,7 +27,7 @@ def server_flags(*, address: str, port: int) -> list[str]:
         address: Where to listen.
         port: The TCP port.
     """
-    options: Mapping[str, object] = {
+    options: dict[str, object] = {
         "server.address": address,
         "server.port": port,
         "server.headless": True,
@@ -32,10 +41,10 @@ def server_flags(*, address: str, port: int) -> list[str]:
         "client.toolbarMode": "minimal",
         # Links that would send an error's text to search engines.
         "client.showErrorLinks": False,
-        "client.showErrorDetails": "type",
         # Bare expressions and docstrings are no output.
         "runner.magicEnabled": False,
     }
     if address in LOOPBACK:
-        options = {**options, "server.allowedHosts": ",".join(("127.0.0.1", "localhost"))}
+        # A page of another site that resolves its name to this machine is turned away.
+        options["server.allowedHosts"] = "127.0.0.1,localhost,::1"
     return [f"--{name}={str(value).lower()}" for name, value in options.items()]

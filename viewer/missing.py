@@ -14,7 +14,7 @@ from graphcredit.viewer.text import show_code
 def no_steps(store: Store) -> None:
     """Say that the store is empty."""
     st.info("This store has no steps yet. Play games, or import a log; then reload this page.")
-    _command(store, "collect", "--env textworld:coin --policy oracle:0.3 --tasks 8")
+    _command(store, "collect", "--env textworld --policy oracle:0.3 --tasks 16")
 
 
 def no_credit(store: Store, run_id: str, iteration: int) -> None:

@@ -2,16 +2,13 @@
 
 # pyright: reportPrivateUsage=false
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from graphcredit.store import Store
 from graphcredit.viewer import sitemap
-from graphcredit.viewer.config import STORE_VARIABLE
+from graphcredit.viewer.config import STORE_VARIABLE, script
 
 
 def open_page(
@@ -19,7 +16,7 @@ def open_page(
 ) -> AppTest:
     """Return the app after its first run at `/<name>?<params>`."""
     monkeypatch.setenv(STORE_VARIABLE, str(store.root))
-    app = AppTest.from_file(_app_file(), default_timeout=30)
+    app = AppTest.from_file(script(), default_timeout=30)
     # AppTest can only name pages that are files; ours are functions.
     app._page_hash = calc_hash(sitemap.PAGES[name].name)
     for key, value in params.items():
@@ -31,10 +28,3 @@ def shown_text(app: AppTest) -> str:
     """Return everything that Streamlit would read as Markdown on the page."""
     kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.header, app.subheader)
     return "\n".join(str(element.value) for kind in kinds for element in kind)
-
-
-def _app_file() -> Path:
-    spec = importlib.util.find_spec("graphcredit.viewer.entry.script")
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin)

@@ -1,0 +1,252 @@
+"""The stages of a warm-up, each done once: what is done is in OUT/warmup.json.
+
+OUT/
+  warmup.json   the options, and the figures of each stage that is done
+  store/        runs `text`, `clone` and `warm`: random play that words are learnt from, random play
+                that is imitated, the model's own play
+  letters/      a model without words: its tokenizer has a token per byte
+  init/         the model before it has learnt anything, and its tokenizer
+  model/        the model
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from graphcredit.store import Store, create_store, read_steps
+from graphcredit.store.atomic import atomic_path
+from graphcredit.store.errors import EngineError, OptionError
+
+OnProgress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and of how much."""
+
+_TEXT_EPISODES = 10
+"""Plays of each task that words are learnt from, at most: they see most of what can be said."""
+
+_OWN_EPISODES = 8
+"""Plays of each task by the model itself."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Warmup:
+    """What to make."""
+
+    directory: Path
+    """OUT."""
+    environment: str
+    """Name of the environment."""
+    games: str | None
+    """What of it, as `list_tasks` reads it."""
+    num_tasks: int
+    """Tasks, at most."""
+    num_episodes: int
+    """Random plays of each task."""
+    max_steps: int
+    """Steps after which a play is truncated."""
+    num_tokens: int
+    """Tokens of the tokenizer, at most."""
+    num_updates: int
+    """Optimizer steps of the cloning."""
+    template: str
+    """Name or path of the template of the model's prompts."""
+    seed: int
+    """Decides the games, all plays, the weights, and the order of learning."""
+    num_workers: int
+    """Processes that play; decides nothing else."""
+    games_dir: Path | None
+    """Where games are kept; decides nothing else."""
+
+    def options(self) -> dict[str, Any]:
+        """Return what decides the result, as JSON has it."""
+        from graphcredit.collector.prompts import load_template
+
+        return {
+            "environment": self.environment,
+            "games": self.games,
+            "num_tasks": self.num_tasks,
+            "num_episodes": self.num_episodes,
+            "max_steps": self.max_steps,
+            "num_tokens": self.num_tokens,
+            "num_updates": self.num_updates,
+            "template": load_template(self.template).fingerprint,
+            "seed": self.seed,
+        }
+
+
+def run_warmup(plan: Warmup, *, on_progress: OnProgress) -> dict[str, dict[str, Any]]:
+    """Do what is not done yet of a warm-up.
+
+    Args:
+        plan: What to make.
+        on_progress: Told of every play and update.
+
+    Returns:
+        The figures of each stage, `seconds` among them.
+
+    Raises:
+        OptionError: The directory is of a warm-up with other options, or an option is out of range.
+        EngineError: A process that played died.
+    """
+    path = plan.directory / "warmup.json"
+    done = _read(path, plan.options())
+    _write(path, plan.options(), done)
+    for name, stage in _STAGES.items():
+        if name not in done:
+            started = time.perf_counter()
+            figures = stage(plan, on_progress)
+            done[name] = {**figures, "seconds": time.perf_counter() - started}
+            _write(path, plan.options(), done)
+    return done
+
+
+def _letters(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
+    """Make a tokenizer that can say anything, so that what is said can be recorded."""
+    from graphcredit.collector.policies.tokenizer import NUM_LETTERS
+
+    return _make_model(plan, "letters", (), NUM_LETTERS)
+
+
+def _text(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
+    """Play at random, for the words."""
+    number = min(plan.num_episodes, _TEXT_EPISODES)
+    return _play(plan, "text", "tutor:letters", number, on_progress)
+
+
+def _init(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
+    """Learn the words, and make a model that has them."""
+    from graphcredit.collector.policies.tokenizer import recorded_texts
+
+    texts = recorded_texts(_store(plan), "text", plan.directory / "letters")
+    return _make_model(plan, "init", texts, plan.num_tokens)
+
+
+def _clone(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
+    """Play at random, in the model's tokens."""
+    return _play(plan, "clone", "tutor:init", plan.num_episodes, on_progress)
+
+
+def _model(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
+    """Teach the model to play like that."""
+    from graphcredit.trainer.cloning import CloneConfig, clone
+
+    config = CloneConfig(
+        store=_store(plan).root,
+        run="clone",
+        model=plan.directory / "init",
+        out=plan.directory / "model",
+        steps=plan.num_updates,
+        seed=plan.seed,
+    )
+    return clone(
+        config,
+        on_progress=lambda done, total, loss: on_progress(f"clone, loss {loss:.3f}", done, total),
+    )
+
+
+def _warm(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
+    """Let the model play."""
+    longest = _read(plan.directory / "warmup.json", plan.options())["model"]["longest_response"]
+    return _play(plan, "warm", "hf:model", _OWN_EPISODES, on_progress, max_new_tokens=longest)
+
+
+_STAGES: dict[str, Callable[[Warmup, OnProgress], dict[str, Any]]] = {
+    "letters": _letters,
+    "text": _text,
+    "init": _init,
+    "clone": _clone,
+    "model": _model,
+    "warm": _warm,
+}
+
+
+def _store(plan: Warmup) -> Store:
+    return create_store(plan.directory / "store")
+
+
+def _make_model(plan: Warmup, name: str, texts: Iterable[str], num_tokens: int) -> dict[str, Any]:
+    from graphcredit.collector.policies.tokenizer import train_tokenizer
+    from graphcredit.trainer.random_model import save_random_model
+
+    with TemporaryDirectory(dir=plan.directory) as folder:
+        tokenizer = Path(folder) / "tokenizer"
+        found = train_tokenizer(tokenizer, texts, num_tokens=num_tokens)
+        num_weights = save_random_model(plan.directory / name, tokenizer, seed=plan.seed)
+    return {"num_tokens": found, "num_weights": num_weights}
+
+
+def _play(
+    plan: Warmup,
+    run_id: str,
+    policy: str,
+    num_episodes: int,
+    on_progress: OnProgress,
+    **options: Any,
+) -> dict[str, Any]:
+    """Play every task, and return what the whole run is like."""
+    from graphcredit.collector.environments.table import environment_kind
+    from graphcredit.collector.rollout import collect
+
+    kind, _, model = policy.partition(":")
+    report = collect(
+        _store(plan),
+        tasks=environment_kind(plan.environment).list_tasks(
+            plan.games, num_tasks=plan.num_tasks, seed=plan.seed
+        ),
+        policy=f"{kind}:{plan.directory / model}",
+        template=plan.template,
+        group_size=num_episodes,
+        max_steps=plan.max_steps,
+        seed=plan.seed,
+        num_workers=plan.num_workers,
+        run_id=run_id,
+        cache_dir=plan.games_dir,
+        on_progress=lambda done, total: on_progress(f"play: {run_id}", done, total),
+        **options,
+    )
+    if report.casualties:
+        raise EngineError(
+            f"every play must end, but {'; '.join(report.casualties)}. "
+            "The same command plays what is missing"
+        )
+    return _figures(_store(plan), run_id)
+
+
+def _figures(store: Store, run_id: str) -> dict[str, Any]:
+    num_steps = num_valid = num_trajectories = num_success = 0
+    for table in read_steps(store, columns=["success", "is_action_valid"], run_id=run_id):
+        ended = table["success"].drop_null().to_pylist()
+        num_steps += table.num_rows
+        num_valid += sum(table["is_action_valid"].to_pylist())
+        num_trajectories += len(ended)
+        num_success += sum(ended)
+    return {
+        "num_trajectories": num_trajectories,
+        "num_steps": num_steps,
+        "success_rate": num_success / num_trajectories,
+        "valid_share": num_valid / num_steps,
+    }
+
+
+def _read(path: Path, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the figures of the stages that are done."""
+    if not path.exists():
+        return {}
+    found = json.loads(path.read_text(encoding="utf-8"))
+    changed = [name for name in options if found["options"].get(name) != options[name]]
+    if changed:
+        name = changed[0]
+        raise OptionError(
+            f"{path} is of a warm-up with other options ({name} was {found['options'].get(name)!r},"
+            f" is {options[name]!r}): give the same ones to go on with it, or another directory"
+        )
+    return found["stages"]
+
+
+def _write(path: Path, options: Mapping[str, Any], stages: Mapping[str, Any]) -> None:
+    with atomic_path(path) as temporary:
+        text = json.dumps({"options": options, "stages": stages}, indent=2)
+        temporary.write_text(f"{text}\n", encoding="utf-8")

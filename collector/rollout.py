@@ -124,8 +124,8 @@ def collect(
         max_new_tokens: Where an answer of a language model is cut off.
         concurrency: Trajectories that a process plays at a time; by default as many as suit the
             policy. It decides nothing but the speed.
-        environments: Where this process plays, if `num_workers` is 0: what was seen in them is
-            known to the next call too. By default new ones.
+        environments: Where this process plays, with `num_workers` 0: what was seen in them is known
+            to the next call too. By default new ones.
         record_oracle: Whether to record the true remaining plan length, at half the speed.
         cache_dir: Where generated games are kept; `default_cache_dir()` by default.
         on_progress: Called with the numbers of trajectories complete and asked for.
@@ -139,6 +139,8 @@ def collect(
     _check_at_least(1, group_size=group_size, max_steps=max_steps)
     _check_at_least(0, num_resamples=num_resamples, num_workers=num_workers)
     _check_at_least(1, concurrency=1 if concurrency is None else concurrency)
+    if environments is not None and num_workers:
+        raise OptionError(f"num_workers must be 0 to play in given environments: got {num_workers}")
     if allocation not in (None, "spo3"):
         raise OptionError(f"allocation must be spo3, or not given: got {allocation!r}")
     _check_tasks(tasks)

@@ -10,6 +10,7 @@ import pytest
 
 from graphcredit.collector.environment import Task
 from graphcredit.collector.environments.table import ENVIRONMENTS
+from graphcredit.collector.memo import Environments
 from graphcredit.collector.rollout import CollectReport, collect, default_cache_dir
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import MissingDependencyError, OptionError, StoreFormatError
@@ -143,6 +144,7 @@ def test_what_a_worker_cannot_do_is_raised_here(tmp_path: Path, games_dir: Path)
         ({"max_steps": -1}, "max_steps must be 1 or more: got -1"),
         ({"num_workers": -1}, "num_workers must be 0 or more: got -1"),
         ({"concurrency": 0}, "concurrency must be 1 or more: got 0"),
+        ({"environments": Environments()}, "num_workers must be 0 to play in given environments"),
         ({"policy": "best"}, "vllm:PATH and tutor:PATH: got 'best'"),
         ({"tasks": [TASKS[0], TASKS[0]]}, "textworld-coin-l105-s1 is there 2 times"),
         ({"tasks": [Task(environment="chess", spec="e4")]}, "environments are textworld"),

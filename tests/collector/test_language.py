@@ -20,7 +20,8 @@ from graphcredit.collector.policies.table import LanguageOptions, Policy, parse_
 from graphcredit.collector.policies.tokenise import encode_prompt, load_tokenizer
 from graphcredit.collector.policies.transformers import draw
 from graphcredit.collector.schedule import Rollout, Settings
-from graphcredit.store import create_store, read_steps
+from graphcredit.store import create_store, open_store, read_steps
+from graphcredit.store.checks import check_store
 from graphcredit.store.errors import InputError, MissingDependencyError, OptionError
 from tests.collector.corridor import Corridor
 from tests.collector.talkers import CHAT_TEMPLATE, save_talker
@@ -136,6 +137,16 @@ def test_a_malformed_answer_is_an_invalid_action_of_which_the_environment_is_not
     assert [step["next_state"] for step in steps] == ["room 0", "room 1", "room 1"]
     assert [(step["reward"], step["cost"]) for step in steps] == [(0.0, 1.0)] * 3
     assert (steps[-1]["truncated"], steps[-1]["success"]) == (True, False)
+
+
+def test_silence_is_malformed_too_and_a_store_with_it_is_sound(
+    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
+):
+    _with_engine(monkeypatch, _Reciter("", "east", "east"))
+    steps = _play(tmp_path / "store", parse_policy(f"hf:{model}", PLAIN))
+    assert [step["action"] for step in steps] == ["", "east", "east"]
+    assert [step["is_action_valid"] for step in steps] == [False, True, True]
+    assert check_store(open_store(tmp_path / "store")).violations == ()
 
 
 def test_a_model_stays_loaded_until_another_is_needed_or_its_files_change(

@@ -27,7 +27,9 @@ def warmup(
         str, typer.Option(help="The model's prompts: tiny, or a TOML file.")
     ] = "tiny",
     seed: Annotated[int, typer.Option(help="Decides games, plays and weights.", min=0)] = 0,
-    workers: Annotated[int, typer.Option(help="Processes that play.", min=1)] = 2,
+    workers: Annotated[
+        int, typer.Option(help="Processes that play; 0 plays in this one.", min=0)
+    ] = 2,
     games_dir: Annotated[
         Path | None, typer.Option(help="Where games are kept; the user's cache if not given.")
     ] = None,

@@ -56,7 +56,7 @@ class Warmup:
     seed: int
     """Decides the games, all plays, the weights, and the order of learning."""
     num_workers: int
-    """Processes that play; decides nothing else."""
+    """Processes that play, or 0 for this one; decides nothing else."""
     games_dir: Path | None
     """Where games are kept; decides nothing else."""
 

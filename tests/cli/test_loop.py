@@ -1,6 +1,7 @@
 """The loop: its stages in order, each iteration once, and what it refuses."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,22 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from graphcredit.cli.loop_config import loop_config, read_loop_config
+from graphcredit.cli.loop_config import (
+    CollectTable,
+    CreditTable,
+    EvaluateTable,
+    LoopConfig,
+    loop_config,
+    read_loop_config,
+)
+from graphcredit.cli.loop_plan import Loop
 from graphcredit.cli.main import app
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import OptionError
+from graphcredit.store.options import help_of
 from tests.cli.loop_worlds import corridor_loop, register_corridors, run, save_talker
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -203,3 +215,21 @@ def test_settings_win_over_the_file_and_text_needs_no_quotes(tmp_path: Path):
     assert (config.collect.seed, config.credit.estimators) == (2, ("grpo",))
     assert config.train == {"learning_rate": 1e-3}
     assert loop_config(json.loads(json.dumps(config.as_json()))) == config
+
+
+def test_the_document_of_the_loop_has_every_option_as_it_explains_itself():
+    text = (ROOT / "docs" / "loop.md").read_text(encoding="utf-8")
+    rows = [
+        (name, explained)
+        for table in (LoopConfig, CollectTable, CreditTable, EvaluateTable)
+        for name, explained in help_of(table).items()
+        if name not in ("collect", "credit", "train", "evaluate")
+    ]
+    assert re.findall(r"^\| `(\w+)` \| [^|]* \| (.*) \|$", text, re.MULTILINE) == rows
+
+
+def test_the_example_is_a_configuration_whose_stages_accept_it():
+    config = read_loop_config(ROOT / "examples" / "textworld-loop.toml")
+    loop = Loop(config=config, tasks=(), held_out=())
+    assert loop.train_config(0).advantage == "graphgpo"
+    assert list(loop.credit_settings().estimators) == ["graphgpo"]

@@ -11,7 +11,8 @@ from graphcredit.store.layout import Store, open_store
 from graphcredit.viewer.config import STORE_VARIABLE
 
 _T = TypeVar("_T")
-_Stamp = tuple[tuple[str, int, int], ...]
+Stamp = tuple[tuple[str, int, int], ...]
+"""Name, size and time of files."""
 
 
 def viewed_store() -> Store:
@@ -19,13 +20,13 @@ def viewed_store() -> Store:
     return open_store(os.environ[STORE_VARIABLE])
 
 
-def ask(query: Callable[..., _T], *, run_id: str, iteration: int, **arguments: Any) -> _T:
-    """Return what a query answers about an iteration.
+def ask(query: Callable[..., _T], *, run_id: str, iteration: int | None, **arguments: Any) -> _T:
+    """Return what a query answers about an iteration or a run.
 
     Args:
         query: A function of `viewer/queries`: `query(store, run_id=…, iteration=…, …)`.
         run_id: The run.
-        iteration: The iteration.
+        iteration: The iteration; None for all, if the query allows it.
         arguments: More arguments of the query, all of them hashable.
 
     Raises:
@@ -37,25 +38,25 @@ def ask(query: Callable[..., _T], *, run_id: str, iteration: int, **arguments: A
     return _answer(query, name, asked, stamp(store, run_id, iteration))
 
 
-def stamp(store: Store, run_id: str, iteration: int) -> _Stamp:
-    """Return name, size and time of each file of an iteration; a changed store has another."""
+def stamp(store: Store, run_id: str, iteration: int | None) -> Stamp:
+    """Return name, size and time of each file of an iteration, or of all; changes change it."""
     return tuple(sorted(_stats(store, run_id, iteration)))
 
 
 @st.cache_data(max_entries=500, max_size="512MB", show_spinner="Reading the store …")
-def _answer(_query: Callable[..., Any], name: str, asked: tuple[Any, ...], files: _Stamp) -> Any:
+def _answer(_query: Callable[..., Any], name: str, asked: tuple[Any, ...], files: Stamp) -> Any:
     _, run_id, iteration, arguments = asked
     return _query(viewed_store(), run_id=run_id, iteration=iteration, **dict(arguments))
 
 
-def _stats(store: Store, run_id: str, iteration: int) -> Iterator[tuple[str, int, int]]:
+def _stats(store: Store, run_id: str, iteration: int | None) -> Iterator[tuple[str, int, int]]:
     for shard in store.shards(run_id, iteration):
         yield from _stat(shard.path)
         yield from _stat(shard.credit_path)
-    graph = store.graph_dir(run_id, iteration)
-    training = store.training_path(run_id, iteration, "any").parent
-    for path in (*graph.glob("*.parquet"), *training.glob("*.parquet")):
-        yield from _stat(path)
+    folder = "*" if iteration is None else f"iteration={iteration:06d}"
+    for table in ("graph", "training"):
+        for path in store.root.glob(f"{table}/run_id={run_id}/{folder}/*.parquet"):
+            yield from _stat(path)
     yield from _stat(store.history_path(run_id))
 
 

@@ -1,8 +1,164 @@
-"""The Runs page: how each iteration went."""
+"""The Runs page: how each iteration of each run went, how training went, what the audit says."""
 
+from collections.abc import Callable, Sequence
+
+import altair as alt
+import pyarrow as pa
 import streamlit as st
+
+from graphcredit.store.errors import GraphcreditError
+from graphcredit.store.layout import Store
+from graphcredit.viewer import missing, selection
+from graphcredit.viewer.cache import ask, viewed_store
+from graphcredit.viewer.findings import show_findings
+from graphcredit.viewer.queries.iterations import iteration_facts, training_facts
+from graphcredit.viewer.text import show_table
+
+_Query = Callable[..., pa.Table]
+
+_COLUMNS = {
+    "run": st.column_config.TextColumn("run", pinned=True),
+    "iteration": st.column_config.NumberColumn("iteration", pinned=True),
+    "success_rate": st.column_config.ProgressColumn(
+        "success", min_value=0.0, max_value=1.0, format="percent", help="Of complete trajectories."
+    ),
+    "mean_return": st.column_config.NumberColumn("return", format="%.3f", help="Mean."),
+    "mean_length": st.column_config.NumberColumn("length", format="%.1f", help="Mean, in steps."),
+    "invalid_share": st.column_config.NumberColumn(
+        "invalid", format="percent", help="Steps whose action could not be parsed or was refused."
+    ),
+    "degenerate_share": st.column_config.NumberColumn(
+        "degenerate",
+        format="percent",
+        help="Groups all of whose trajectories have the same return: nothing to learn from.",
+    ),
+    "action_entropy": st.column_config.NumberColumn(
+        "entropy",
+        format="%.3f",
+        help="Entropy of the actions taken in a state, in nats, averaged over states by visits. "
+        "Counted from few samples it is too low; compare iterations of equal group size. "
+        "It needs credit, which knows the states.",
+    ),
+    "num_groups": st.column_config.NumberColumn("groups"),
+    "num_trajectories": st.column_config.NumberColumn("complete", help="Complete trajectories."),
+    "num_incomplete": st.column_config.NumberColumn(
+        "incomplete", help="Trajectories that lack steps or an end: they get no credit."
+    ),
+    "num_steps": st.column_config.NumberColumn("steps"),
+}
+"""The table's columns, in order."""
+
+_CURVES = (
+    "success_rate",
+    "mean_return",
+    "mean_length",
+    "invalid_share",
+    "degenerate_share",
+    "action_entropy",
+)
+_METRICS = ("loss", "entropy", "kl", "grad_norm", "clipped_high", "mismatch_mean")
+"""Metrics of training that are shown before the user chooses."""
 
 
 def show() -> None:
     """Show the page."""
     st.header("Runs")
+    store = viewed_store()
+    runs = store.runs()
+    if not runs:
+        missing.no_steps(store)
+        return
+    facts = _per_run(store, runs, iteration_facts, "Some iterations")
+    if facts is not None:
+        st.caption("Select a row to see its tasks; a click on a column's name sorts.")
+        _table(facts)
+        _curves(facts, _CURVES)
+    _training(store, runs)
+    _audit(store)
+
+
+def _per_run(store: Store, runs: Sequence[str], query: _Query, what: str) -> pa.Table | None:
+    """Return what a query says of all runs, with a column `run`; None where nothing can be read.
+
+    A run that has a damaged file is asked iteration by iteration, so that the others are shown.
+    """
+    parts: list[pa.Table] = []
+    for run in runs:
+        try:
+            found = [ask(query, run_id=run, iteration=None)]
+        except GraphcreditError:
+            found = []
+            for iteration in store.iterations(run):
+                with missing.guarded(what):
+                    found.append(ask(query, run_id=run, iteration=iteration))
+        parts += [part.add_column(0, "run", pa.repeat(run, part.num_rows)) for part in found]
+    return pa.concat_tables(parts) if parts else None
+
+
+def _table(facts: pa.Table) -> None:
+    chosen = show_table(
+        facts,
+        column_config=_COLUMNS,
+        column_order=list(_COLUMNS),
+        key="runs_table",
+        on_select="rerun",
+        selection_mode="single-row",
+        alt="Iterations",
+    )
+    for row in chosen["selection"]["rows"]:
+        picked = facts.slice(row, 1).to_pylist()[0]
+        selection.open_page("tasks", run=picked["run"], iteration=picked["iteration"])
+
+
+def _curves(facts: pa.Table, names: Sequence[str]) -> None:
+    """Draw each column over the iterations, a line per run."""
+    if len(set(facts["iteration"].to_pylist())) < 2:
+        return
+    with st.container(horizontal=True):
+        for name in names:
+            line = alt.Chart(facts.select(["run", "iteration", name]).to_pandas()).mark_line(
+                point=True
+            )
+            title = name.replace("_", " ")
+            _chart(line, title, name)
+
+
+def _chart(line: alt.Chart, title: str, value: str) -> None:
+    st.altair_chart(
+        line.encode(
+            x=alt.X("iteration:Q", axis=alt.Axis(tickMinStep=1, format="d")),
+            y=alt.Y(f"{value}:Q", title=None, scale=alt.Scale(zero=False)),
+            color=alt.Color("run:N", legend=alt.Legend(orient="bottom", title=None)),
+            tooltip=["run:N", "iteration:Q", f"{value}:Q"],
+        ).properties(title=title, height=170, width=300),
+        width="content",
+    )
+
+
+def _training(store: Store, runs: Sequence[str]) -> None:
+    st.subheader("Training")
+    metrics = _per_run(store, runs, training_facts, "Some metrics of training")
+    if metrics is None or not metrics.num_rows:
+        missing.no_training()
+        return
+    names = list(dict.fromkeys(metrics["metric"].to_pylist()))
+    chosen = st.multiselect(
+        "Metrics, as means over the updates of an iteration",
+        names,
+        default=[name for name in _METRICS if name in names],
+    )
+    frame = metrics.to_pandas()
+    frame["run"] = frame["run"] + " · " + frame["training"]
+    with st.container(horizontal=True):
+        for name in chosen:
+            rows = frame[frame["metric"] == name]
+            _chart(alt.Chart(rows).mark_line(point=True), name.replace("_", " "), "value")
+
+
+def _audit(store: Store) -> None:
+    st.subheader("Audit")
+    with st.container(horizontal=True):
+        run = selection.choose_run(store)
+        iteration = None if run is None else selection.choose_iteration(store, run)
+    if run is not None and iteration is not None:
+        show_findings(store, run, iteration)

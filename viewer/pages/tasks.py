@@ -1,8 +1,142 @@
-"""The Tasks page: the groups of an iteration."""
+"""The Tasks page: the groups of an iteration, and which of them are worth a look."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+import pyarrow as pa
+import pyarrow.compute as pc
 import streamlit as st
+
+from graphcredit.viewer import missing, selection
+from graphcredit.viewer.cache import ask, viewed_store
+from graphcredit.viewer.queries.estimators import estimators
+from graphcredit.viewer.queries.tasks import NUM_BINS, task_facts
+from graphcredit.viewer.text import show_table
+
+_MAX_ROWS = 2000
+"""More would take a browser seconds; filters and orders reach the others."""
+
+_COLUMNS = {
+    "task_id": st.column_config.TextColumn("task", pinned=True),
+    "success_rate": st.column_config.ProgressColumn(
+        "success", min_value=0.0, max_value=1.0, format="percent", help="Of complete trajectories."
+    ),
+    "advantage_spread": st.column_config.NumberColumn(
+        "spread",
+        format="%.3f",
+        help="Standard deviation of the estimator's advantages over the group's steps: "
+        "0 teaches nothing.",
+    ),
+    "advantages": st.column_config.BarChartColumn(
+        "advantages",
+        help=f"Steps by advantage, in {NUM_BINS} equal parts: blame left, 0 in the middle, credit "
+        "right. All tasks have the same scale.",
+    ),
+    "returns": st.column_config.BarChartColumn("returns", help="One bar per trajectory."),
+    "disagreement": st.column_config.NumberColumn(
+        "disagree",
+        format="percent",
+        help="Steps to which one estimator gives credit and another one blame.",
+    ),
+    "num_trajectories": st.column_config.NumberColumn("complete", help="Complete trajectories."),
+    "num_incomplete": st.column_config.NumberColumn(
+        "incomplete", help="Trajectories that lack steps or an end: they get no credit."
+    ),
+    "num_states": st.column_config.NumberColumn("states", help="Without the goal."),
+    "num_merges": st.column_config.NumberColumn(
+        "merges", help="Texts that were merged into the state of another text."
+    ),
+    "singleton_share": st.column_config.NumberColumn(
+        "singletons",
+        format="percent",
+        help="Steps whose state no other step of the group starts from: nothing to compare with.",
+    ),
+    "mean_return": st.column_config.NumberColumn("return", format="%.3f", help="Mean."),
+    "mean_length": st.column_config.NumberColumn("length", format="%.1f", help="Mean, in steps."),
+    "invalid_share": st.column_config.NumberColumn(
+        "invalid", format="percent", help="Steps whose action could not be parsed or was refused."
+    ),
+    "num_steps": st.column_config.NumberColumn("steps"),
+}
+"""The table's columns, in order."""
+
+_ORDERS = {
+    "widest spread": ("advantage_spread", "descending"),
+    "most disagreement": ("disagreement", "descending"),
+    "most singletons": ("singleton_share", "descending"),
+    "lowest success": ("success_rate", "ascending"),
+    "most steps": ("num_steps", "descending"),
+    "name": ("task_id", "ascending"),
+}
+"""What the first rows can be: column and direction."""
+
+_KINDS = {
+    "all": None,
+    "mixed outcomes": pc.and_(
+        pc.greater(pc.field("success_rate"), 0), pc.less(pc.field("success_rate"), 1)
+    ),
+    "never solved": pc.equal(pc.field("success_rate"), 0),
+    "always solved": pc.equal(pc.field("success_rate"), 1),
+    "degenerate": pc.field("is_degenerate"),
+}
+"""Which groups are shown: title to condition."""
 
 
 def show() -> None:
     """Show the page."""
     st.header("Tasks")
+    store = viewed_store()
+    with st.container(horizontal=True):
+        run = selection.choose_run(store)
+        if run is None:
+            missing.no_steps(store)
+            return
+        iteration = selection.choose_iteration(store, run)
+        if iteration is None:
+            missing.no_steps(store)
+            return
+        names = ask(estimators, run_id=run, iteration=iteration)
+        estimator = selection.choose_estimator(names)
+    if estimator is None:
+        missing.no_credit(store, run, iteration)
+    facts = ask(
+        task_facts, run_id=run, iteration=iteration, estimator=estimator, others=tuple(names)
+    )
+    _table(_wanted(facts))
+
+
+def _wanted(facts: pa.Table) -> pa.Table:
+    """Return the rows that the user asks for, in the order asked for."""
+    with st.container(horizontal=True):
+        text = st.text_input("Find in names", key="find", bind="query-params")
+        kind = st.selectbox("Show", list(_KINDS), key="kind", bind="query-params")
+        order = st.selectbox("First", list(_ORDERS), key="first", bind="query-params")
+    condition = _KINDS[kind]
+    rows = facts if condition is None else facts.filter(condition)
+    if text:
+        rows = rows.filter(pc.match_substring(rows["task_id"], text, ignore_case=True))
+    column, direction = _ORDERS[order]
+    keys = [(column, direction, "at_end"), ("task_id", "ascending", "at_end")]
+    return rows.sort_by(keys)
+
+
+def _table(rows: pa.Table) -> None:
+    st.caption(
+        f"{rows.num_rows:,} tasks"
+        + (f", the first {_MAX_ROWS:,} of them shown" if rows.num_rows > _MAX_ROWS else "")
+        + ". Select a row to see its graph; a click on a column's name sorts."
+    )
+    shown = rows.slice(0, _MAX_ROWS)
+    # Columns that nothing has a value for would only be wide.
+    has_values = [name for name in _COLUMNS if shown[name].null_count < shown.num_rows]
+    chosen = show_table(
+        shown,
+        column_config=_COLUMNS,
+        column_order=has_values,
+        key="tasks_table",
+        on_select="rerun",
+        selection_mode="single-row",
+        alt="Tasks",
+    )
+    for row in chosen["selection"]["rows"]:
+        selection.open_page("graph", task=shown["task_id"][row].as_py())

@@ -51,8 +51,9 @@ def _gaps_of_each(paths: list[str], temperature: float) -> list[float]:
     sampling = Sampling(temperature=temperature, max_new_tokens=12)
     engine = _engine(paths[0])
     gaps: list[float] = []
-    for path in paths:
-        engine.load(path) if path != paths[0] else None
+    for number, path in enumerate(paths):
+        if number:
+            engine.load(path)
         gaps.append(_largest_gap(path, engine.generate(REQUESTS, sampling), temperature))
     return gaps
 

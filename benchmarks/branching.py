@@ -1,0 +1,129 @@
+"""Counts the states that adaptive rollouts find, against uniform ones: the 3SPO paper's Table 3.
+
+    python -m benchmarks.branching [--policy oracle:0.7] [--decisions 3000] [--rollouts 400]
+
+Both play the same tasks with the same policy, iteration by iteration. The policy does not learn, so
+what differs is where it is asked. The adaptive run gets credit of `spo3` after each iteration and
+plays trees by it. A decision is a step that was sampled, not one that a trajectory shares with an
+earlier one. A state is new when no earlier step of the run was there.
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+from benchmarks.machine import describe
+from graphcredit.collector.environment import Task
+from graphcredit.collector.environments.table import environment_kind
+from graphcredit.collector.rollout import collect
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store, create_store, read_steps
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """What a run had done when one of its trajectories ended."""
+
+    rollouts: int
+    successes: int
+    steps: int
+    decisions: int
+    states: int
+
+
+def main() -> None:
+    """Print, for uniform and adaptive rollouts, a row for each of the two budgets."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--env", default="search")
+    parser.add_argument("--games", default="2hop,3hop")
+    parser.add_argument("--tasks", type=int, default=8)
+    parser.add_argument("--policy", default="oracle:0.7")
+    parser.add_argument("--group-size", type=int, default=8)
+    parser.add_argument("--max-steps", type=int, default=15)
+    parser.add_argument("--decisions", type=int, default=3000)
+    parser.add_argument("--rollouts", type=int, default=400)
+    arguments = parser.parse_args()
+    kind = environment_kind(arguments.env)
+    tasks = kind.list_tasks(arguments.games, num_tasks=arguments.tasks, seed=0)
+    print(describe())
+    print(
+        f"{'budget':>16} {'play':>9} {'rollouts':>9} {'success':>8} {'steps':>7} {'decisions':>10} "
+        f"{'states':>7} {'/rollout':>9} {'/100 decisions':>15}"
+    )
+    for play, allocation in (("uniform", None), ("adaptive", "spo3")):
+        by_decisions, by_rollouts = None, None
+        for now in explore(tasks, allocation, arguments):
+            by_decisions = by_decisions or (now if now.decisions >= arguments.decisions else None)
+            by_rollouts = by_rollouts or (now if now.rollouts == arguments.rollouts else None)
+            if by_decisions and by_rollouts:
+                _show(f"{arguments.decisions:,} decisions", play, by_decisions)
+                _show(f"{arguments.rollouts:,} rollouts", play, by_rollouts)
+                break
+
+
+def _show(budget: str, play: str, found: Progress) -> None:
+    print(
+        f"{budget:>16} {play:>9} {found.rollouts:>9,} {found.successes / found.rollouts:>8.2f} "
+        f"{found.steps:>7,} {found.decisions:>10,} {found.states:>7,} "
+        f"{found.states / found.rollouts:>9.2f} {100 * found.states / found.decisions:>15.2f}",
+        flush=True,
+    )
+
+
+def explore(
+    tasks: Sequence[Task], allocation: str | None, arguments: argparse.Namespace
+) -> Iterator[Progress]:
+    """Play iteration after iteration; yield after each trajectory."""
+    rollouts = successes = steps = decisions = iteration = 0
+    states: set[tuple[str, str]] = set()
+    with tempfile.TemporaryDirectory() as folder:
+        store = create_store(Path(folder) / "store")
+        while True:
+            collect(
+                store,
+                tasks=tasks,
+                policy=arguments.policy,
+                group_size=arguments.group_size,
+                max_steps=arguments.max_steps,
+                iteration=iteration,
+                num_workers=0,
+                allocation=allocation,
+            )
+            assign_credit(store, CreditSettings(estimators=configure(["spo3"])))
+            for path in _trajectories(store, iteration):
+                rollouts += 1
+                successes += path["success"][-1]
+                steps += len(path)
+                decisions += len(path) - json.loads(path["extra"][0]).get("shared_steps", 0)
+                states |= set(path.select("task_id", "state").iter_rows())
+                states |= set(path.select("task_id", "next_state").iter_rows())
+                yield Progress(
+                    rollouts=rollouts,
+                    successes=successes,
+                    steps=steps,
+                    decisions=decisions,
+                    states=len(states),
+                )
+            iteration += 1
+
+
+def _trajectories(store: Store, iteration: int) -> list[pl.DataFrame]:
+    """Return the steps of each trajectory, in the order in which they ended."""
+    columns = ["trajectory_id", "step_index", "task_id", "state", "next_state"]
+    columns += ["success", "logged_at", "extra"]
+    tables = read_steps(store, columns=columns, iteration=iteration)
+    steps = pl.DataFrame(pl.from_arrow(pa.concat_tables(tables)))
+    paths = steps.sort("step_index").partition_by("trajectory_id")
+    return sorted(paths, key=lambda path: path["logged_at"][-1])
+
+
+if __name__ == "__main__":
+    main()

@@ -55,6 +55,11 @@ class Plan:
     index: StepIndex
     updates: tuple[Ints, ...]
     """The steps of each optimizer step, ascending, epoch after epoch."""
+    bins: tuple[tuple[Ints, ...], ...]
+    """For each optimizer step, which of its steps are in each micro-batch, as positions in
+    `updates`: the same for any number of ranks."""
+    epochs: int
+    """How often each step is used."""
     max_tokens: int
     """Cap of a micro-batch."""
     aggregation: Aggregation
@@ -74,54 +79,62 @@ class Plan:
             update: Number of the optimizer step.
             world_size: Number of ranks.
         """
-        steps = self.updates[update]
-        weight = step_weights(self.index, steps, self.aggregation, self.response_length)
-        lengths, sequence = self._sequences(steps)
-        bins = pack(lengths, self.max_tokens)
-        members = _members(bins, sequence)
-        ranks = spread([cost(lengths[items]) for items in bins], world_size)
+        steps, bins = self.updates[update], self.bins[update]
+        weight = step_weights(
+            self.index,
+            steps,
+            self.aggregation,
+            num_updates=len(self.updates) // self.epochs,
+            response_length=self.response_length,
+        )
+        ranks = spread(self._costs(update), world_size)
         shortest = self.index.length[steps].argmin()
         dummy = MicroBatch(steps=steps[[shortest]], weight=np.zeros(1))
         return [
             [
-                *(MicroBatch(steps=steps[members[n]], weight=weight[members[n]]) for n in numbers),
+                *(MicroBatch(steps=steps[bins[n]], weight=weight[bins[n]]) for n in numbers),
                 *[dummy] * (len(max(ranks, key=len)) - len(numbers)),
             ]
             for numbers in ranks
         ]
 
-    def _sequences(self, steps: Ints) -> tuple[Ints, Ints]:
-        """Return the lengths of the distinct sequences of some steps, and which each step has."""
-        _, first, sequence = np.unique(
-            self.index.sequence[steps], return_index=True, return_inverse=True
-        )
-        return self.index.length[steps[first]], sequence
-
     def statistics(self, update: int, world_size: int) -> PlanStatistics:
         """Return how well an optimizer step is packed."""
-        ranks = self.micro_batches(update, world_size)
-        real = [[m for m in rank if not m.is_dummy] for rank in ranks]
-        costs = np.array([sum(cost(self._sequences(m.steps)[0]) for m in rank) for rank in real])
-        count = sum(map(len, real))
-        num_tokens = int(self._sequences(self.updates[update])[0].sum())
+        costs = self._costs(update)
+        ranks = spread(costs, world_size)
+        loads = np.array([sum(costs[number] for number in numbers) for numbers in ranks])
+        num_tokens = int(_distinct(self.index, self.updates[update])[0].sum())
         return PlanStatistics(
-            num_micro_batches=count,
-            num_dummies=sum(map(len, ranks)) - count,
+            num_micro_batches=len(costs),
+            num_dummies=world_size * len(max(ranks, key=len)) - len(costs),
             num_tokens=num_tokens,
-            fill=num_tokens / (count * self.max_tokens),
-            imbalance=float(costs.max() / costs.mean() - 1),
+            fill=num_tokens / (len(costs) * self.max_tokens),
+            imbalance=float(loads.max() / loads.mean() - 1),
         )
 
+    def _costs(self, update: int) -> list[float]:
+        """Return what each micro-batch of an optimizer step costs."""
+        steps = self.updates[update]
+        return [cost(_distinct(self.index, steps[items])[0]) for items in self.bins[update]]
 
-def _members(bins: list[Ints], sequence: Ints) -> list[Ints]:
-    """Return the positions of the steps in each bin, ascending, from the sequences in it."""
-    bin_of_sequence = np.empty(sum(map(len, bins)), np.int64)
+
+def _pack(index: StepIndex, steps: Ints, max_tokens: int) -> tuple[Ints, ...]:
+    """Return which of some steps are in each micro-batch, ascending."""
+    lengths, sequence = _distinct(index, steps)
+    bins = pack(lengths, max_tokens)
+    bin_of_sequence = np.empty(len(lengths), np.int64)
     for number, items in enumerate(bins):
         bin_of_sequence[items] = number
     bin_of_step = bin_of_sequence[sequence]
     order = np.argsort(bin_of_step, kind="stable")
     counts = np.bincount(bin_of_step, minlength=len(bins))
-    return np.split(order, np.cumsum(counts)[:-1])
+    return tuple(np.split(order, np.cumsum(counts)[:-1]))
+
+
+def _distinct(index: StepIndex, steps: Ints) -> tuple[Ints, Ints]:
+    """Return the lengths of the distinct sequences of some steps, and which each step has."""
+    _, first, sequence = np.unique(index.sequence[steps], return_index=True, return_inverse=True)
+    return index.length[steps[first]], sequence
 
 
 def make_plan(
@@ -155,6 +168,8 @@ def make_plan(
     return Plan(
         index=index,
         updates=updates,
+        bins=tuple(_pack(index, steps, max_tokens) for steps in updates),
+        epochs=epochs,
         max_tokens=max_tokens,
         aggregation=aggregation,
         response_length=response_length,

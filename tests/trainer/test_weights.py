@@ -7,13 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphcredit.trainer.arrays import Floats, Ints
+from graphcredit.trainer.index import StepIndex
+from graphcredit.trainer.plan import make_plan
 from graphcredit.trainer.weights import Aggregation, step_weights
 from tests.trainer.indexes import index_of
 
 
 def _weights(aggregation: Aggregation, **columns: list[int]) -> list[float]:
     index = index_of([1, 2, 1, 4], **columns)
-    return step_weights(index, np.arange(4), aggregation, 10).tolist()
+    return _of_batch(index, np.arange(4), aggregation).tolist()
+
+
+def _of_batch(
+    index: StepIndex, steps: Ints, aggregation: Aggregation, num_updates: int = 1
+) -> Floats:
+    return step_weights(index, steps, aggregation, num_updates=num_updates, response_length=10)
 
 
 def test_each_token_counts_the_same_in_the_token_mean():
@@ -48,10 +57,21 @@ def test_masked_tokens_do_not_count():
     assert _weights("seq-mean", masked=[0, 0, 0, 3])[3] == pytest.approx(1 / 4)
 
 
-def test_only_what_is_in_the_batch_counts():
+def test_means_over_tokens_and_steps_are_those_of_the_batch():
+    index, batch = index_of([1, 2, 1, 4]), np.array([1, 3])
+    assert _of_batch(index, batch, "token-mean", 2).tolist() == pytest.approx([1 / 6] * 2)
+    assert _of_batch(index, batch, "seq-mean", 2).tolist() == pytest.approx([1 / 4, 1 / 8])
+
+
+def test_a_trajectory_in_several_batches_has_the_weight_of_its_whole_epoch():
+    # Two batches; trajectory 0 has 1 + 2 tokens, trajectory 1 has 1 + 4: 2 / (2 · 3), 2 / (2 · 5).
     index = index_of([1, 2, 1, 4], trajectory=[0, 0, 1, 1])
-    weights = step_weights(index, np.array([1, 3]), "trajectory-mean", 10)
-    assert weights.tolist() == pytest.approx([1 / 4, 1 / 8])
+    first = _of_batch(index, np.array([0, 1]), "trajectory-mean", 2)
+    second = _of_batch(index, np.array([2, 3]), "trajectory-mean", 2)
+    assert first.tolist() == pytest.approx([1 / 3, 1 / 3])
+    assert second.tolist() == pytest.approx([1 / 5, 1 / 5])
+    lone = _of_batch(index, np.array([1, 3]), "trajectory-mean", 2)
+    assert lone.tolist() == pytest.approx([1 / 3, 1 / 5])
 
 
 @given(
@@ -60,13 +80,47 @@ def test_only_what_is_in_the_batch_counts():
     ),
     aggregation=st.sampled_from(get_args(Aggregation)),
 )
-def test_the_sum_over_all_tokens_is_known(
+def test_the_sum_over_all_tokens_of_an_only_batch_is_known(
     steps: list[tuple[int, int, int]], aggregation: Aggregation
 ):
     responses, trajectory, group = (list(column) for column in zip(*steps, strict=True))
     index = index_of(responses, trajectory=trajectory, group=group)
-    weights = step_weights(index, np.arange(len(steps)), aggregation, 7)
+    weights = _of_batch(index, np.arange(len(steps)), aggregation)
     total = sum(responses)
-    expected = {"seq-sum": total / len(steps), "dr-grpo": total / len(steps) / 7}
+    expected = {"seq-sum": total / len(steps), "dr-grpo": total / len(steps) / 10}
     assert (weights > 0).all()
     assert weights @ index.num_scored == pytest.approx(expected.get(aggregation, 1.0))
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.integers(1, 50), st.integers(0, 5), st.integers(0, 2)), min_size=1, max_size=40
+    ),
+    batch_size=st.integers(1, 45),
+    aggregation=st.sampled_from(["trajectory-mean", "group-mean"]),
+    epochs=st.integers(1, 2),
+)
+def test_over_an_epoch_of_any_batches_each_owner_has_the_same_weight(
+    steps: list[tuple[int, int, int]], batch_size: int, aggregation: Aggregation, epochs: int
+):
+    responses, trajectory, group = (list(column) for column in zip(*steps, strict=True))
+    index = index_of(responses, trajectory=trajectory, group=group)
+    plan = make_plan(
+        index,
+        seed=0,
+        epochs=epochs,
+        batch_size=batch_size,
+        max_tokens=51,
+        aggregation=aggregation,
+        response_length=10,
+    )
+    num_updates = len(plan.updates) // epochs
+    for epoch in range(epochs):
+        weight = np.zeros(len(index))
+        for update in range(epoch * num_updates, (epoch + 1) * num_updates):
+            for micro in plan.micro_batches(update, 1)[0]:
+                weight[micro.steps] += micro.weight
+        owner = index.trajectory if aggregation == "trajectory-mean" else index.group
+        owners, code = np.unique(owner, return_inverse=True)
+        totals = np.bincount(code, weight * index.num_scored)
+        assert totals == pytest.approx(np.full(len(owners), num_updates / len(owners)))

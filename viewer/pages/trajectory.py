@@ -1,0 +1,305 @@
+"""The Trajectory page: what the agent saw, thought and did at each step, and what credit it got."""
+
+import pyarrow as pa
+import streamlit as st
+
+from graphcredit.viewer import missing, step_charts, step_facts
+from graphcredit.viewer.cache import ask, viewed_store
+from graphcredit.viewer.queries import trajectory as queries
+from graphcredit.viewer.selection import (
+    choose,
+    choose_estimator,
+    choose_iteration,
+    choose_run,
+    current,
+    link,
+    select,
+)
+from graphcredit.viewer.text import show_code, show_table
+from graphcredit.viewer.trajectory_html import trajectory_page
+
+
+def show() -> None:
+    """Show the page."""
+    found = _choose()
+    if found is None:
+        return
+    table, estimator = found
+    step = _step(table)
+    _headline(table, estimator)
+    if estimator is None:
+        run, iteration = current().run, current().iteration
+        assert run is not None
+        assert iteration is not None
+        missing.no_credit(viewed_store(), run, iteration)
+    else:
+        _course(table, estimator, step)
+    _buttons(table, estimator, step)
+    text, credit = st.columns([3, 2], gap="medium")
+    with text:
+        _what_happened(table, step)
+    with credit:
+        _numbers(table, estimator, step)
+    if estimator is not None:
+        _elsewhere(table, estimator, step)
+    _tokens(table, step)
+    _all_steps(table)
+
+
+def _choose() -> tuple[pa.Table, str | None] | None:
+    """Offer what leads to a trajectory; return its steps and whose advantages decide."""
+    boxes = st.columns([1, 1, 2, 2, 1])
+    with boxes[0]:
+        run = choose_run(viewed_store())
+    if run is None:
+        missing.no_steps(viewed_store())
+        return None
+    with boxes[1]:
+        iteration = choose_iteration(viewed_store(), run)
+    if iteration is None:
+        missing.no_steps(viewed_store())
+        return None
+    where = {"run_id": run, "iteration": iteration}
+    with boxes[2]:
+        task = choose("task", "Task", ask(queries.task_ids, **where))
+    if task is None:
+        missing.no_steps(viewed_store())
+        return None
+    with boxes[3]:
+        trajectory = _choose_trajectory(ask(queries.trajectories, **where, task_id=task))
+    table = ask(queries.steps, **where, trajectory_id=trajectory)
+    with boxes[4]:
+        return table, choose_estimator(step_facts.estimators(table))
+
+
+def _choose_trajectory(found: pa.Table) -> str | None:
+    rows = {row["trajectory_id"]: row for row in found.to_pylist()}
+
+    def title(trajectory_id: str) -> str:
+        row = rows[trajectory_id]
+        ending = step_facts.outcome(row["success"])
+        return f"{ending}, return {row['return']:g}, {row['num_steps']} steps: {trajectory_id}"
+
+    return choose("trajectory", "Trajectory", list(rows), show=title)
+
+
+def _step(table: pa.Table) -> int:
+    """Return the row of the step of the URL."""
+    wanted = current().step or 0
+    if wanted >= table.num_rows:
+        st.warning(f"The trajectory has {table.num_rows} steps: the last one is shown.")
+        wanted = table.num_rows - 1
+        select(step=wanted)
+    return wanted
+
+
+def _headline(table: pa.Table, estimator: str | None) -> None:
+    ending = step_facts.outcome(table["success"][-1].as_py())
+    rewards = sum(table["reward"].to_pylist())
+    words = f"The trajectory **{ending}** after {table.num_rows} steps with return {rewards:g}."
+    rate = table["group_success_rate"][0].as_py()
+    if rate is not None:
+        size = table["group_size"][0].as_py()
+        words += f" Of its group of {size}, {rate * size:.0f} succeeded."
+    places = st.columns([4, 1, 1], vertical_alignment="center")
+    places[0].markdown(words)
+    with places[1]:
+        link("graph", "Its state graph")
+    run, iteration = current().run, current().iteration
+    places[2].download_button(
+        "As HTML",
+        data=lambda: trajectory_page(
+            table, title=f"{run}, iteration {iteration}", estimator=estimator
+        ),
+        file_name="trajectory.html",
+        mime="text/html",
+        on_click="ignore",
+        help="One file that needs no server and no network.",
+    )
+
+
+def _course(table: pa.Table, estimator: str, step: int) -> None:
+    # A new chart for each step: its own memory of the last click would swallow a second one there.
+    key = f"course_{step}"
+    st.altair_chart(
+        step_charts.course(
+            table,
+            column=f"{estimator}_advantage",
+            selected=step,
+            limit=step_facts.largest(table, [estimator]),
+        ),
+        key=key,
+        on_select=lambda: _select_clicked(key),
+        selection_mode="click",
+    )
+    if table["oracle_distance"].null_count < table.num_rows:
+        st.altair_chart(step_charts.distances(table, selected=step))
+
+
+def _select_clicked(key: str) -> None:
+    clicked = st.session_state[key]["selection"]["click"]
+    if clicked:
+        select(step=int(clicked[0]["step"]))
+
+
+def _buttons(table: pa.Table, estimator: str | None, step: int) -> None:
+    last = table.num_rows - 1
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _go("Previous", max(step - 1, 0), disabled=step == 0, shortcut="K")
+        _go("Next", min(step + 1, last), disabled=step == last, shortcut="J")
+        st.markdown(f"**Step {step}** of 0 … {last}", width="content")
+        extremes = step_facts.extreme_steps(table, estimator) if estimator else None
+        for name, index in zip(("Most credit", "Most blame"), extremes or (), strict=False):
+            value = table[f"{estimator}_advantage"][index].as_py()
+            _go(f"{name}: step {index} ({value:+.2f})", index, disabled=step == index)
+
+
+def _go(title: str, step: int, *, disabled: bool, shortcut: str | None = None) -> None:
+    st.button(
+        title,
+        on_click=lambda: select(step=step),
+        disabled=disabled,
+        shortcut=shortcut,
+        key=f"go_{title.partition(':')[0]}",
+    )
+
+
+def _what_happened(table: pa.Table, step: int) -> None:
+    row = table.slice(step, 1).to_pylist()[0]
+    st.caption("Did" if row["is_action_valid"] else "Did, and the environment refused it")
+    show_code(row["action"])
+    if row["thought"]:
+        st.caption("Thought")
+        show_code(row["thought"])
+    st.caption("Saw")
+    show_code(row["observation"] or row["state"], height=260)
+    if row["observation"]:
+        with st.expander("The state that this observation stands for"):
+            show_code(row["state"])
+    if row["admissible_actions"]:
+        with st.expander(f"{len(row['admissible_actions'])} admissible actions"):
+            show_code("\n".join(row["admissible_actions"]))
+    with st.expander("Came to"):
+        show_code(row["next_state"])
+
+
+def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
+    row = table.slice(step, 1).to_pylist()[0]
+    facts = [f"reward {row['reward']:g}", f"cost {row['cost']:g}"]
+    if row["oracle_distance"] is not None and row["next_oracle_distance"] is not None:
+        facts.append(f"true distance {row['oracle_distance']:g} → {row['next_oracle_distance']:g}")
+    if row["goal_distance"] is not None:
+        after = row["next_goal_distance"]
+        facts.append(
+            f"seen distance {row['goal_distance']:g} → {'none' if after is None else f'{after:g}'}"
+        )
+    st.caption(" · ".join(facts))
+    if estimator is None:
+        return
+    found = step_facts.estimators(table)
+    names = [estimator, *(name for name in found if name != estimator)]
+    bars = step_facts.bars(table, step, names)
+    if not bars:
+        st.caption("This step has no credit: its trajectory is incomplete.")
+        return
+    st.altair_chart(step_charts.credit(bars, limit=step_facts.largest(table, names)))
+
+
+def _elsewhere(table: pa.Table, estimator: str, step: int) -> None:
+    state_id = table["state_id"][step].as_py()
+    if state_id is None:
+        return
+    st.subheader("The same state elsewhere in this group")
+    chosen = current()
+    assert chosen.run is not None
+    assert chosen.iteration is not None
+    found = ask(
+        queries.steps_here,
+        run_id=chosen.run,
+        iteration=chosen.iteration,
+        task_id=chosen.task,
+        state_id=state_id,
+        estimator=estimator,
+    )
+    if found.num_rows == 1:
+        st.caption("No other step of the group starts from this state.")
+        return
+    _show_steps_here(found, estimator, table["trajectory_id"][step].as_py(), step)
+
+
+def _show_steps_here(found: pa.Table, estimator: str, trajectory_id: str, step: int) -> None:
+    rows = found.to_pylist()
+    here = [row["trajectory_id"] == trajectory_id and row["step_index"] == step for row in rows]
+    shown = pa.table(
+        {
+            "here": ["▶" if is_here else "" for is_here in here],
+            "action": found["action"],
+            f"{estimator} advantage": found["advantage"],
+            "outcome": [step_facts.outcome(row["success"]) for row in rows],
+            "return": found["return"],
+            "valid": found["is_action_valid"],
+            "trajectory": found["trajectory_id"],
+            "step": found["step_index"],
+        }
+    )
+    st.caption("Ranked by advantage. Click a row to go to its step.")
+    key = f"elsewhere_{trajectory_id}_{step}"
+    number = st.column_config.NumberColumn(format="%+.3f")
+    show_table(
+        shown,
+        column_config={f"{estimator} advantage": number},
+        height=min(38 + 35 * len(rows), 320),
+        on_select=lambda: _go_to_row(key, rows),
+        selection_mode="single-row",
+        key=key,
+    )
+
+
+def _go_to_row(key: str, rows: list[dict[str, object]]) -> None:
+    chosen = st.session_state[key]["selection"]["rows"]
+    if chosen:
+        row = rows[chosen[0]]
+        select(trajectory=row["trajectory_id"], step=row["step_index"])
+
+
+def _tokens(table: pa.Table, step: int) -> None:
+    ids = table["response_ids"][step].as_py()
+    if not ids:
+        missing.no_tokens()
+        return
+    prompt = len(table["prompt_ids"][step].as_py() or ())
+    st.subheader("Tokens")
+    words = f"{len(ids)} tokens were sampled after a prompt of {prompt}"
+    temperature = table["temperature"][step].as_py()
+    words += "." if temperature is None else f", at temperature {temperature:g}."
+    if len(ids) > step_charts.MAX_TOKENS:
+        words += f" The first {step_charts.MAX_TOKENS} are drawn."
+    st.caption(words)
+    st.altair_chart(step_charts.tokens(ids, table["response_logprobs"][step].as_py()))
+
+
+def _all_steps(table: pa.Table) -> None:
+    names = step_facts.estimators(table)
+    columns = {
+        "step": table["step_index"],
+        "action": table["action"],
+        "valid": table["is_action_valid"],
+        "reward": table["reward"],
+        **{f"{name} advantage": table[f"{name}_advantage"] for name in names},
+    }
+    number = st.column_config.NumberColumn(format="%+.3f")
+    with st.expander("All steps"):
+        key = "all_steps"
+        show_table(
+            pa.table(columns),
+            column_config={f"{name} advantage": number for name in names},
+            on_select=lambda: _select_row(key),
+            selection_mode="single-row",
+            key=key,
+        )
+
+
+def _select_row(key: str) -> None:
+    chosen = st.session_state[key]["selection"]["rows"]
+    if chosen:
+        select(step=chosen[0])

@@ -1,0 +1,78 @@
+"""What the Trajectory page asks: the trajectories of a task, their steps, and who was here too."""
+
+import pyarrow as pa
+
+from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.layout import Store
+from graphcredit.viewer.queries.estimators import column
+
+MAX_STEPS_HERE = 500
+"""Steps from one state that are listed at most, those with the most credit first."""
+
+
+def task_ids(store: Store, *, run_id: str, iteration: int) -> list[str]:
+    """Return the tasks of an iteration, sorted."""
+    sql = "SELECT DISTINCT task_id FROM steps ORDER BY task_id"
+    found = run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
+    return found["task_id"].to_pylist()
+
+
+def trajectories(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa.Table:
+    """Return the trajectories of a task, failed ones first.
+
+    Returns:
+        `trajectory_id, num_steps, return, success`; success is null where no last step says so.
+    """
+    sql = """
+        SELECT
+            trajectory_id, count(*)::INTEGER AS num_steps,
+            sum(reward ORDER BY step_index) AS "return", bool_or(success) AS success
+        FROM steps WHERE task_id = ?
+        GROUP BY trajectory_id ORDER BY success NULLS LAST, trajectory_id
+    """
+    asked = run_trusted_query(store, sql, [task_id], run_id=run_id, iteration=iteration)
+    return asked.table
+
+
+def steps(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> pa.Table:
+    """Return the steps of a trajectory in order, with every column of steps and of credit."""
+    # Each side is narrowed before they are joined: neither is read whole.
+    sql = """
+        SELECT own.*, given.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
+        FROM (FROM steps WHERE trajectory_id = $1) AS own
+        LEFT JOIN (FROM credit WHERE trajectory_id = $1) AS given USING (step_index)
+        ORDER BY step_index
+    """
+    asked = run_trusted_query(store, sql, [trajectory_id], run_id=run_id, iteration=iteration)
+    return asked.table
+
+
+def steps_here(
+    store: Store, *, run_id: str, iteration: int, task_id: str, state_id: int, estimator: str
+) -> pa.Table:
+    """Return all steps of a group that start from one state, the most credit first.
+
+    Returns:
+        `action, advantage, success, is_action_valid, trajectory_id, step_index, num_steps, return`;
+        the last two and success are those of the trajectory. At most `MAX_STEPS_HERE` rows.
+    """
+    sql = f"""
+        WITH own AS (
+            SELECT
+                trajectory_id, step_index, action, is_action_valid,
+                bool_or(success) OVER whole AS success,
+                count(*) OVER whole AS num_steps,
+                sum(reward) OVER whole AS "return"
+            FROM steps WHERE task_id = $1
+            WINDOW whole AS (PARTITION BY trajectory_id)
+        )
+        SELECT
+            action, {column(estimator, "advantage")} AS advantage, success, is_action_valid,
+            trajectory_id, step_index, num_steps::INTEGER AS num_steps, "return"
+        FROM own JOIN credit USING (trajectory_id, step_index)
+        WHERE state_id = $2
+        ORDER BY advantage DESC NULLS LAST, trajectory_id, step_index
+        LIMIT {MAX_STEPS_HERE}
+    """
+    asked = run_trusted_query(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)
+    return asked.table

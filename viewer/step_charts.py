@@ -1,0 +1,173 @@
+"""Charts of a trajectory: its course, the credit of a step, the tokens of a step.
+
+Vega draws text as text, so a log's words are safe in them.
+"""
+
+from collections.abc import Sequence
+
+import altair as alt
+import pyarrow as pa
+
+from graphcredit.viewer.colours import diverging
+from graphcredit.viewer.step_facts import Bar, value_of
+from graphcredit.viewer.text import one_line
+
+TOKENS_A_ROW = 24
+MAX_TOKENS = 1200
+"""Tokens of one response that are drawn."""
+
+_LIKELY, _UNLIKELY = "#d9e6f4", "#c04f15"
+_FLOOR = -5.0
+"""Log-probability at which the colours of tokens end."""
+
+_STEP = alt.X(
+    "step:O",
+    title=None,
+    axis=alt.Axis(labelAngle=0, labelOverlap=True),
+    scale=alt.Scale(type="band", paddingInner=0.1, paddingOuter=0.05),
+)
+_AXIS = alt.Axis(minExtent=48, maxExtent=48)
+
+
+def course(table: pa.Table, *, column: str, selected: int, limit: float) -> alt.LayerChart:
+    """Return the advantages of a trajectory's steps, one bar a step; a click selects `step`.
+
+    Args:
+        table: The steps.
+        column: Which advantage.
+        selected: Index of the step that is shown.
+        limit: Where the axis ends, on both sides of zero.
+    """
+    rows = [
+        {
+            "step": index,
+            "value": value_of(table, column, index),
+            "colour": diverging(value_of(table, column, index) or 0.0, limit),
+            "tint": 0.14 if index == selected else 0.0,
+            "action": one_line(action),
+            "reward": reward,
+        }
+        for index, action, reward in zip(
+            table["step_index"].to_pylist(),
+            table["action"].to_pylist(),
+            table["reward"].to_pylist(),
+            strict=True,
+        )
+    ]
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=_STEP,
+        tooltip=[
+            alt.Tooltip("step:O"),
+            alt.Tooltip("action:N"),
+            alt.Tooltip("value:Q", title="advantage", format="+.3f"),
+            alt.Tooltip("reward:Q"),
+        ],
+    )
+    # The full height of a step is what one clicks: a bar near zero is too small a target.
+    target = base.mark_rect(color="#7f8792", cursor="pointer").encode(
+        opacity=alt.Opacity("tint:Q", scale=None)
+    )
+    click = alt.selection_point(name="click", fields=["step"])
+    bar = base.mark_bar(cursor="pointer").encode(
+        y=alt.Y("value:Q", title="advantage", axis=_AXIS, scale=_around_zero(limit)),
+        color=alt.Color("colour:N", scale=None),
+    )
+    zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color="#7f8792").encode(y=alt.datum(0.0))
+    return alt.layer(target.add_params(click), bar, zero).properties(height=140)
+
+
+def distances(table: pa.Table, *, selected: int) -> alt.LayerChart:
+    """Return the true distance to the goal before each step of a trajectory."""
+    pairs = zip(table["step_index"].to_pylist(), table["oracle_distance"].to_pylist(), strict=True)
+    rows = [{"step": index, "distance": distance} for index, distance in pairs]
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=_STEP,
+        y=alt.Y("distance:Q", title="to goal", axis=_AXIS, scale=alt.Scale(zero=True)),
+        tooltip=[alt.Tooltip("step:O"), alt.Tooltip("distance:Q", title="true distance")],
+    )
+    here = alt.datum.step == selected
+    line = base.mark_line(color="#7f8792", interpolate="linear")
+    points = base.mark_point(filled=True, opacity=1, color="#7f8792").encode(
+        size=alt.condition(here, alt.value(110), alt.value(30))
+    )
+    return alt.layer(line, points).properties(height=90)
+
+
+def credit(bars: Sequence[Bar], *, limit: float) -> alt.LayerChart:
+    """Return the numbers of a step as bars around zero, advantages thicker than their parts.
+
+    Args:
+        bars: The numbers, from top to bottom.
+        limit: Where the axis ends, on both sides of zero: one for all steps, so that they compare.
+    """
+    rows = [
+        {
+            "name": bar.name,
+            "value": bar.value,
+            "colour": diverging(bar.value, limit),
+            "thick": 16 if bar.is_total else 8,
+            "text": f"{bar.value:+.3f}",
+        }
+        for bar in bars
+    ]
+    order = [bar.name for bar in bars]
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        y=alt.Y("name:N", sort=order, title=None, axis=alt.Axis(labelLimit=220, minExtent=130))
+    )
+    # Room for the numbers at both ends.
+    x = alt.X("value:Q", title=None, scale=_around_zero(1.35 * limit))
+    bar = base.mark_bar().encode(
+        x=x, color=alt.Color("colour:N", scale=None), size=alt.Size("thick:Q", scale=None)
+    )
+    number = base.encode(x=x, text="text:N")
+    below = number.transform_filter(alt.datum.value < 0).mark_text(
+        fontSize=11, color="#7f8792", align="right", dx=-4
+    )
+    above = number.transform_filter(alt.datum.value >= 0).mark_text(
+        fontSize=11, color="#7f8792", align="left", dx=4
+    )
+    zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color="#7f8792").encode(x=alt.datum(0.0))
+    return alt.layer(bar, below, above, zero).properties(height=alt.Step(20))
+
+
+def tokens(ids: Sequence[int], logprobs: Sequence[float] | None) -> alt.LayerChart:
+    """Return the ids of a response as lines of a text, the unlikely ones darker.
+
+    Args:
+        ids: The tokens; the first `MAX_TOKENS` are drawn.
+        logprobs: Their log-probabilities, where they were logged.
+    """
+    drawn = ids[:MAX_TOKENS]
+    known = [None] * len(drawn) if logprobs is None else logprobs
+    rows = [
+        {
+            "place": index % TOKENS_A_ROW,
+            "line": index // TOKENS_A_ROW,
+            "position": index,
+            "token": str(token),
+            "logprob": logprob,
+        }
+        for index, (token, logprob) in enumerate(zip(drawn, known, strict=False))
+    ]
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("place:O", axis=None),
+        y=alt.Y("line:O", axis=None),
+        tooltip=[
+            alt.Tooltip("position:Q"),
+            alt.Tooltip("token:N", title="token id"),
+            alt.Tooltip("logprob:Q", title="log-probability", format=".3f"),
+        ],
+    )
+    scale = alt.Scale(domain=[_FLOOR, 0.0], range=[_UNLIKELY, _LIKELY], clamp=True)
+    legend = None if logprobs is None else alt.Legend(title="log-probability")
+    colour = alt.Color("logprob:Q", scale=scale, legend=legend)
+    cell = base.mark_rect(stroke="white", strokeWidth=1).encode(
+        color=colour if logprobs is not None else alt.value(_LIKELY)
+    )
+    text = base.mark_text(fontSize=9, color="#1d2229").encode(text="token:N")
+    return alt.layer(cell, text).properties(height=alt.Step(18))
+
+
+def _around_zero(limit: float) -> alt.Scale:
+    end = limit if limit > 0 else 1.0
+    return alt.Scale(domain=[-end, end], nice=False)

@@ -1,0 +1,81 @@
+"""A trajectory's steps as the page and the exported file show them: which parts, which words."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from graphcredit.store.schema import ESTIMATOR_PARTS, split_estimator_column
+
+PART_NAMES: dict[str, str] = {
+    "advantage": "",
+    "episode_advantage": " · episode",
+    "step_advantage": " · step",
+}
+"""Part to what it adds to the estimator's name; the advantage itself is what the trainer uses."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bar:
+    """One number of one step, drawn around zero."""
+
+    name: str
+    """Estimator and part."""
+    value: float
+    is_total: bool
+    """Whether the trainer uses it; the others are its parts."""
+
+
+def estimators(table: pa.Table) -> list[str]:
+    """Return the estimators that gave some row of a table an advantage, sorted."""
+    found = (
+        split for name in table.column_names if (split := split_estimator_column(name)) is not None
+    )
+    return sorted(
+        estimator
+        for estimator, part in found
+        if part == "advantage" and (c := table[f"{estimator}_{part}"]).null_count < len(c)
+    )
+
+
+def bars(table: pa.Table, step: int, names: list[str]) -> list[Bar]:
+    """Return the numbers of a step, each estimator's advantage before its parts.
+
+    Args:
+        table: The steps of a trajectory, with their credit.
+        step: Row of the table.
+        names: Estimators, in the order in which to show them.
+    """
+    found: list[Bar] = []
+    for estimator in names:
+        for part, suffix in PART_NAMES.items():
+            value = value_of(table, f"{estimator}_{part}", step)
+            if value is not None:
+                bar = Bar(name=estimator + suffix, value=value, is_total=part == "advantage")
+                found.append(bar)
+    return found
+
+
+def value_of(table: pa.Table, name: str, step: int) -> float | None:
+    """Return a cell; None where it is null or the table has no such column."""
+    return table[name][step].as_py() if name in table.column_names else None
+
+
+def largest(table: pa.Table, names: list[str]) -> float:
+    """Return the largest size of any advantage of some estimators, parts included; 0 without."""
+    columns = [f"{name}_{part}" for name in names for part in ESTIMATOR_PARTS if part in PART_NAMES]
+    values = (v for c in columns if c in table.column_names for v in table[c].to_pylist())
+    return max((abs(value) for value in values if value is not None), default=0.0)
+
+
+def extreme_steps(table: pa.Table, estimator: str) -> tuple[int, int] | None:
+    """Return the steps with the most and the least advantage; None where none has any."""
+    values = table[f"{estimator}_advantage"].to_pylist()
+    known = [index for index, value in enumerate(values) if value is not None]
+    if not known:
+        return None
+    return max(known, key=values.__getitem__), min(known, key=values.__getitem__)
+
+
+def outcome(success: bool | None) -> str:
+    """Return the word for how a trajectory ended."""
+    return {True: "succeeded", False: "failed", None: "unfinished"}[success]

@@ -16,15 +16,37 @@ def open_page(
 ) -> AppTest:
     """Return the app after its first run at `/<name>?<params>`."""
     monkeypatch.setenv(STORE_VARIABLE, str(store.root))
-    app = AppTest.from_file(script(), default_timeout=30)
+    return go(AppTest.from_file(script(), default_timeout=30), name, **params)
+
+
+def go(app: AppTest, name: str, **params: object) -> AppTest:
+    """Open a page in the same session: with no parameters it is a click in the menu."""
     # AppTest can only name pages that are files; ours are functions.
     app._page_hash = calc_hash(sitemap.PAGES[name].name)
+    app.query_params.clear()
     for key, value in params.items():
         app.query_params[key] = str(value)
     return app.run()
 
 
-def shown_text(app: AppTest) -> str:
-    """Return everything that Streamlit would read as Markdown on the page."""
-    kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.header, app.subheader)
-    return "\n".join(str(element.value) for kind in kinds for element in kind)
+def page_of(app: AppTest) -> str:
+    """Return the name of the page that the last run ended on."""
+    names = {calc_hash(name): name for name in sitemap.PAGES}
+    return names[app._finished_page_script_hash]
+
+
+def click_row(app: AppTest, key: str, row: int) -> AppTest:
+    """Select a row of the table of that key."""
+    app.session_state[key] = {"selection": {"rows": [row], "columns": [], "cells": []}}
+    return app.run()
+
+
+def markdown_of(app: AppTest) -> str:
+    """Return everything on the page that Streamlit reads as Markdown."""
+    shown = (app.markdown, app.caption, app.info, app.warning, app.error, app.success)
+    texts = [element.value for kind in shown for element in kind]
+    titles = [element.value for kind in (app.header, app.subheader) for element in kind]
+    widgets = (app.button, app.selectbox, app.multiselect, app.text_input, app.expander)
+    labels = [element.label for kind in widgets for element in kind]
+    links = [link.proto.label for link in app.get("page_link")]
+    return "\n".join(map(str, (*texts, *titles, *labels, *links)))

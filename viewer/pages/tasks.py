@@ -70,13 +70,12 @@ _ORDERS = {
 }
 """What the first rows can be: column and direction."""
 
+_SUCCESS = pc.field("success_rate")
 _KINDS = {
     "all": None,
-    "mixed outcomes": pc.and_(
-        pc.greater(pc.field("success_rate"), 0), pc.less(pc.field("success_rate"), 1)
-    ),
-    "never solved": pc.equal(pc.field("success_rate"), 0),
-    "always solved": pc.equal(pc.field("success_rate"), 1),
+    "mixed outcomes": (_SUCCESS > 0) & (_SUCCESS < 1),
+    "never solved": _SUCCESS == 0,
+    "always solved": _SUCCESS == 1,
     "degenerate": pc.field("is_degenerate"),
 }
 """Which groups are shown: title to condition."""

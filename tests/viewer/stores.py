@@ -1,0 +1,48 @@
+"""Stores to look at."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store
+from tests.worlds import trajectory, worked_example, write_store
+
+HOSTILE = (
+    "<script>alert(1)</script> ![x](https://example.org/x.png) [l](https://example.org) "
+    ":material/home: $x^2$ \x1b[2J\x1b[31mred\u202egnp.exe" + "A" * 3000
+)
+"""Text that a page must neither obey nor fetch."""
+
+
+def credited(
+    root: Path,
+    *shards: Iterable[dict[str, Any]],
+    names: tuple[str, ...] = ("graphgpo",),
+    run_id: str = "r0",
+    iteration: int = 0,
+) -> Store:
+    """Write a store, or more of one, and assign credit to the iteration."""
+    store = write_store(root, *shards, run_id=run_id, iteration=iteration)
+    settings = CreditSettings(estimators=configure(names, ()))
+    assign_credit(store, settings, run_id=run_id, iteration=iteration)
+    return store
+
+
+def two_tasks() -> list[dict[str, Any]]:
+    """Return the worked example, and a task of two equal failures."""
+    lost = [row for name in ("p", "q") for row in trajectory(name, "A a B a A", task_id="t1")]
+    return [*worked_example(), *lost]
+
+
+def hostile() -> list[dict[str, Any]]:
+    """Return the worked example with text in every place that tries to be more than text."""
+    rows = worked_example(task_id=HOSTILE)
+    return [
+        {**row, "trajectory_id": row["trajectory_id"] + HOSTILE}
+        | {name: row[name] + HOSTILE for name in ("state", "next_state", "action")}
+        | {"thought": HOSTILE, "observation": HOSTILE}
+        for row in rows
+    ]

@@ -1,0 +1,100 @@
+"""The Runs page."""
+
+from pathlib import Path
+
+import pytest
+
+from graphcredit.store import create_store
+from graphcredit.viewer.queries.iterations import iteration_facts
+from tests.viewer.browser import click_row, go, markdown_of, open_page, page_of
+from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
+from tests.worlds import trajectory, worked_example, write_store
+
+
+def test_the_table_has_every_iteration_of_every_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for iteration in (0, 1):
+        store = credited(tmp_path / "s", two_tasks(), iteration=iteration)
+    write_store(tmp_path / "s", worked_example(), run_id="r1")
+    app = open_page(monkeypatch, store, "runs")
+    shown = app.dataframe[0].value
+    assert not app.exception
+    assert list(zip(shown["run"], shown["iteration"], strict=True)) == [
+        ("r0", 0),
+        ("r0", 1),
+        ("r1", 0),
+    ]
+    expected = [*iteration_facts(store, run_id="r0").to_pylist()]
+    expected += iteration_facts(store, run_id="r1").to_pylist()
+    for name in ("success_rate", "mean_return", "invalid_share", "degenerate_share"):
+        assert list(shown[name]) == pytest.approx([row[name] for row in expected]), name
+    assert len(app.get("vega_lite_chart") or app.get("arrow_vega_lite_chart")) == 6
+
+
+def test_a_row_leads_to_its_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for iteration in (0, 1):
+        store = credited(tmp_path / "s", two_tasks(), iteration=iteration)
+    app = click_row(open_page(monkeypatch, store, "runs"), "runs_table", 0)
+    assert page_of(app) == "tasks"
+    assert app.query_params["iteration"] == "0"
+
+
+def test_an_empty_store_says_how_to_fill_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, create_store(tmp_path / "s"), "runs")
+    assert not app.exception
+    assert "no steps yet" in app.info[0].value
+    assert app.code[0].value.startswith("graphcredit collect ")
+    assert not app.dataframe
+
+
+def test_a_damaged_iteration_is_named_and_the_others_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for iteration in (0, 1):
+        store = write_store(tmp_path / "s", two_tasks(), iteration=iteration)
+    store.shards("r0", 1)[0].path.write_bytes(b"PAR1 no PAR1")
+    app = open_page(monkeypatch, store, "runs")
+    assert not app.exception
+    assert list(app.dataframe[0].value["iteration"]) == [0]
+    assert "w0-000000.parquet" in app.code[0].value
+    assert "iteration=000001" in app.code[0].value
+
+
+def test_a_store_that_grows_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    store = write_store(tmp_path / "s", worked_example())
+    app = open_page(monkeypatch, store, "runs")
+    assert list(app.dataframe[0].value["num_trajectories"]) == [3]
+    begun = trajectory("u", "A a B", task_id="t1", success=None)
+    write_store(tmp_path / "s", worked_example(), begun)
+    (store.steps_dir("r0", 0) / "w2-000000.parquet.tmp").write_bytes(b"PAR1")
+    app.run()
+    assert not app.exception
+    shown = app.dataframe[0].value
+    assert list(shown["num_trajectories"]) == [3]
+    assert list(shown["num_incomplete"]) == [1]
+
+
+def test_the_audit_is_done_on_request_and_links_the_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    rows = hostile()
+    copied = [{**row, "trajectory_id": f"copy{row['trajectory_id']}"} for row in rows]
+    app = open_page(monkeypatch, credited(tmp_path / "s", [*rows, *copied]), "runs")
+    assert not app.expander
+    app.button[0].click().run()
+    assert not app.exception
+    assert [box.label for box in app.expander] == ["🟦 info: equal short trajectories"]
+    assert any("␛[2J" in line.value for line in app.text)
+    links = app.get("page_link")
+    assert links
+    assert all("run=r0&iteration=0&task=" in link.proto.query_string for link in links)
+    assert HOSTILE[:30] not in markdown_of(app)
+
+
+def test_a_menu_click_keeps_what_was_selected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for iteration in (0, 1):
+        store = credited(tmp_path / "s", two_tasks(), iteration=iteration)
+    app = open_page(monkeypatch, store, "tasks", run="r0", iteration=0)
+    go(app, "runs")
+    assert (app.query_params["run"], app.query_params["iteration"]) == ("r0", "0")

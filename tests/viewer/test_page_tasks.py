@@ -1,0 +1,101 @@
+"""The Tasks page."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from graphcredit.store import create_store
+from graphcredit.viewer.queries.tasks import task_facts
+from tests.viewer.browser import click_row, markdown_of, open_page, page_of
+from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
+from tests.worlds import worked_example, write_store
+
+
+def _column(app: AppTest, name: str) -> list[Any]:
+    return list(app.dataframe[0].value[name])
+
+
+def test_the_table_is_what_the_query_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    names = ("graphgpo", "grpo")
+    store = credited(tmp_path / "s", two_tasks(), names=names)
+    app = open_page(monkeypatch, store, "tasks", estimator="grpo")
+    assert not app.exception
+    facts = task_facts(store, run_id="r0", iteration=0, estimator="grpo", others=names)
+    assert _column(app, "task_id") == ["t0", "t1"]
+    for name in ("success_rate", "num_states", "num_merges", "singleton_share", "disagreement"):
+        assert _column(app, name) == facts[name].to_pylist(), name
+    assert app.query_params == {"run": "r0", "iteration": "0", "estimator": "grpo"}
+
+
+def test_tasks_are_filtered_found_and_ordered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, credited(tmp_path / "s", two_tasks()), "tasks")
+    app.selectbox(key="kind").select("never solved").run()
+    assert _column(app, "task_id") == ["t1"]
+    app.selectbox(key="kind").select("mixed outcomes").run()
+    assert _column(app, "task_id") == ["t0"]
+    app.selectbox(key="kind").select("all").run()
+    app.selectbox(key="first").select("lowest success").run()
+    assert _column(app, "task_id") == ["t1", "t0"]
+    app.text_input(key="find").input("T0").run()
+    assert _column(app, "task_id") == ["t0"]
+
+
+def test_a_row_leads_to_its_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, credited(tmp_path / "s", two_tasks()), "tasks")
+    click_row(app, "tasks_table", 1)
+    assert page_of(app) == "graph"
+    assert app.query_params["task"] == "t1"
+    assert app.query_params["estimator"] == "graphgpo"
+
+
+def test_the_last_iteration_with_credit_is_shown_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = credited(tmp_path / "s", two_tasks())
+    write_store(tmp_path / "s", worked_example(), iteration=1)
+    app = open_page(monkeypatch, store, "tasks")
+    assert app.query_params["iteration"] == "0"
+    app.selectbox(key="choose_iteration").select(1).run()
+    assert app.query_params["iteration"] == "1"
+    assert "no credit yet" in app.info[0].value
+    assert "--iteration 1" in app.code[0].value
+    assert _column(app, "task_id") == ["t0"]
+
+
+def test_an_address_of_something_that_is_gone_shows_something_else_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = credited(tmp_path / "s", two_tasks())
+    app = open_page(monkeypatch, store, "tasks", run="<b>gone</b>", iteration="x")
+    assert not app.exception
+    assert "The run of the address is not here" in app.warning[0].value
+    assert (app.query_params["run"], app.query_params["iteration"]) == ("r0", "0")
+
+
+def test_an_empty_store_says_how_to_fill_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, create_store(tmp_path / "s"), "tasks")
+    assert not app.exception
+    assert app.code[0].value.startswith("graphcredit collect ")
+
+
+def test_a_damaged_iteration_shows_the_error_as_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = write_store(tmp_path / "s", two_tasks(), two_tasks())
+    store.shards()[1].path.write_bytes(b"PAR1 no PAR1")
+    app = open_page(monkeypatch, store, "tasks")
+    assert not app.exception
+    assert "w1-000000.parquet" in app.code[0].value
+
+
+def test_a_hostile_log_is_shown_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, credited(tmp_path / "s", hostile()), "tasks")
+    assert not app.exception
+    (name,) = _column(app, "task_id")
+    assert name.startswith("<script>alert(1)</script> ![x](https://example.org/x.png)")
+    assert "␛[2J" in name
+    assert "\x1b" not in name
+    assert "script" not in markdown_of(app)
+    assert HOSTILE not in markdown_of(app)

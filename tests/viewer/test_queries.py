@@ -1,0 +1,123 @@
+"""The facts of iterations and groups, against numbers worked out by hand and SQL over the views."""
+
+from math import log
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.errors import SchemaError
+from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
+from graphcredit.viewer.queries.estimators import column, estimators
+from graphcredit.viewer.queries.iterations import iteration_facts, training_facts
+from graphcredit.viewer.queries.tasks import task_facts
+from tests.viewer.stores import credited, two_tasks
+from tests.worlds import trajectory, write_store
+
+ONE = {"run_id": "r0", "iteration": 0}
+
+
+def test_the_facts_of_an_iteration(tmp_path: Path):
+    store = credited(tmp_path / "s", two_tasks())
+    (facts,) = iteration_facts(store, run_id="r0").to_pylist()
+    # Returns 10, 0, -0.1 and 0, 0; lengths 4, 2, 2 and 2, 2; one invalid step in 12.
+    assert facts["num_groups"] == 2
+    assert (facts["num_trajectories"], facts["num_incomplete"]) == (5, 0)
+    assert facts["success_rate"] == pytest.approx(1 / 5)
+    assert facts["mean_return"] == pytest.approx(9.9 / 5)
+    assert facts["mean_length"] == pytest.approx(12 / 5)
+    assert facts["invalid_share"] == pytest.approx(1 / 12)
+    assert facts["degenerate_share"] == pytest.approx(1 / 2)
+    # In A of t0: a and c twice, q once; in C: d and e; elsewhere there is no choice.
+    at_a = -(0.4 * log(0.4) * 2 + 0.2 * log(0.2))
+    assert facts["action_entropy"] == pytest.approx((5 * at_a + 2 * log(2)) / 12)
+
+
+def test_without_credit_there_is_no_entropy(tmp_path: Path):
+    (facts,) = iteration_facts(write_store(tmp_path / "s", two_tasks()), run_id="r0").to_pylist()
+    assert facts["action_entropy"] is None
+    assert facts["num_trajectories"] == 5
+
+
+def test_an_iteration_in_which_nothing_ended_has_no_rates(tmp_path: Path):
+    store = write_store(tmp_path / "s", trajectory("x", "A a B b C", success=None))
+    (facts,) = iteration_facts(store, run_id="r0").to_pylist()
+    assert (facts["num_trajectories"], facts["num_incomplete"], facts["num_steps"]) == (0, 1, 2)
+    assert facts["success_rate"] is None
+    assert facts["degenerate_share"] is None
+
+
+def test_the_groups_are_those_of_the_view(tmp_path: Path):
+    open_end = trajectory("u", "A a B", task_id="t1", success=None)
+    store = credited(tmp_path / "s", [*two_tasks(), *open_end])
+    shown = "task_id, num_trajectories, num_incomplete, success_rate, mean_return, is_degenerate"
+    view = run_trusted_query(store, f"SELECT {shown} FROM groups ORDER BY task_id").table
+    facts = task_facts(store, **ONE, estimator="graphgpo", others=("graphgpo",))
+    names = shown.split(", ")
+    assert facts.select(names).sort_by("task_id").to_pylist() == view.to_pylist()
+
+
+def test_the_credit_facts_of_the_groups(tmp_path: Path):
+    store = credited(tmp_path / "s", two_tasks(), names=("graphgpo", "grpo"))
+    facts = task_facts(store, **ONE, estimator="grpo", others=("graphgpo", "grpo"))
+    t0, t1 = facts.to_pylist()
+    assert (t0["task_id"], t1["task_id"]) == ("t0", "t1")  # the widest spread first
+    assert (t0["num_states"], t0["num_merges"]) == (4, 0)
+    assert t0["singleton_share"] == pytest.approx(1 / 8)  # only B is left once
+    assert t0["returns"] == pytest.approx([10, 0, -0.1])
+    # x's four steps have the greatest advantage, those of y and z about -1/2 of it.
+    assert t0["advantages"] == [0, 0, 4, 0, 0, 0, 0, 0, 4]
+    assert (t1["advantage_spread"], t1["singleton_share"]) == (0, 0)
+    assert t1["advantages"] == [0, 0, 0, 0, 4, 0, 0, 0, 0]
+    steps = run_trusted_query(
+        store, "SELECT task_id, grpo_advantage AS a, graphgpo_advantage AS b FROM enriched"
+    ).table.to_pylist()
+    for group in (t0, t1):
+        rows = [row for row in steps if row["task_id"] == group["task_id"]]
+        opposed = sum(row["a"] * row["b"] < 0 for row in rows)
+        assert group["disagreement"] == pytest.approx(opposed / len(rows))
+    assert t0["disagreement"] > 0
+
+
+def test_one_estimator_has_nobody_to_disagree_with(tmp_path: Path):
+    store = credited(tmp_path / "s", two_tasks())
+    facts = task_facts(store, **ONE, estimator="graphgpo", others=("graphgpo",))
+    assert facts["disagreement"].to_pylist() == [None, None]
+
+
+def test_groups_without_credit_have_the_facts_of_their_steps(tmp_path: Path):
+    store = write_store(tmp_path / "s", two_tasks())
+    facts = task_facts(store, **ONE, estimator=None)
+    assert facts["success_rate"].to_pylist() == pytest.approx([1 / 3, 0])
+    for name in ("num_states", "num_merges", "advantage_spread", "advantages"):
+        assert facts[name].null_count == 2, name
+
+
+def test_estimators_are_those_with_advantages(tmp_path: Path):
+    store = credited(tmp_path / "s", two_tasks(), names=("grpo", "rewardflow"))
+    assert estimators(store, **ONE) == ["grpo", "rewardflow"]
+    assert estimators(write_store(tmp_path / "new", two_tasks()), **ONE) == []
+    assert column('a"b', "advantage") == '"a""b_advantage"'
+
+
+def test_training_is_averaged_over_the_updates_of_an_iteration(tmp_path: Path):
+    store = write_store(tmp_path / "s", two_tasks())
+    path = store.training_path("r0", 0, "first")
+    path.parent.mkdir(parents=True)
+    rows = [
+        {"training": "out", "update": number, "epoch": 0, "loss": loss}
+        for number, loss in enumerate((1.0, 3.0))
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, arrow_schema(TRAINING_COLUMNS)), path)
+    assert training_facts(store, run_id="r0").to_pylist() == [
+        {"iteration": 0, "training": "out", "metric": "loss", "value": 2.0}
+    ]
+
+
+def test_a_damaged_shard_is_an_error_that_names_it(tmp_path: Path):
+    store = write_store(tmp_path / "s", two_tasks(), two_tasks())
+    store.shards()[1].path.write_bytes(b"PAR1 no PAR1")
+    with pytest.raises(SchemaError, match=r"w1-000000\.parquet"):
+        iteration_facts(store, run_id="r0")

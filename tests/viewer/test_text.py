@@ -1,0 +1,55 @@
+"""Text of a log: what a screen would hide or obey is seen, what Markdown would read is not read."""
+
+import re
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphcredit.viewer.text import label, one_line, visible, visible_cells
+from tests.viewer.stores import HOSTILE
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("plain\n\ttext", "plain\n\ttext"),
+        ("\x1b[31mred\x07", "␛[31mred␇"),
+        ("gnp\u202eexe", "gnp⟨U+202E⟩exe"),
+        ("a\u200bb\u2028c\x9bd\x7f", "a⟨U+200B⟩b⟨U+2028⟩c⟨U+009B⟩d␡"),
+        ("carriage\rreturn", "carriage␍return"),
+        ("half \ud800 pair", "half \ufffd pair"),
+        ("naïve 日本 👩\u200d🚀", "naïve 日本 👩\u200d🚀"),
+    ],
+)
+def test_control_characters_become_pictures(text: str, seen: str):
+    assert visible(text) == seen
+
+
+@given(st.text())
+def test_visible_text_stays_as_it_is(text: str):
+    assert visible(visible(text)) == visible(text)
+
+
+@given(st.text(), st.integers(1, 50))
+def test_one_line_is_one_short_line(text: str, length: int):
+    line = one_line(text, length)
+    assert len(line) <= length
+    assert line.splitlines() in ([line], [])
+
+
+@given(st.text(st.characters(codec="ascii")))
+def test_no_punctuation_of_a_label_means_anything(text: str):
+    unescaped = re.sub(r"\\.", "", label(text))
+    assert not re.search(r"[!-/:-@\[-`{-~]", unescaped)
+
+
+def test_a_label_is_never_empty_and_never_long():
+    assert label(" \n") == "\\-"
+    assert len(label(HOSTILE, 40).replace("\\", "")) == 40
+
+
+def test_cells_become_visible_and_nulls_and_numbers_stay():
+    table = pa.table({"name": ["\x1b[2J", None], "number": [1, 2]})
+    assert visible_cells(table).to_pydict() == {"name": ["␛[2J", None], "number": [1, 2]}

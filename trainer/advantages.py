@@ -73,7 +73,7 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
 
     Raises:
         SchemaError: The credit shard cannot be read.
-        InputError: An advantage is infinite.
+        InputError: An advantage is infinite or NaN; only null means that there is none.
     """
     path = shard.credit_path
     advantage = Column(name=column, type=pa.float64(), nullable=True, meaning="")
@@ -82,8 +82,9 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
         present = [c.name for c in wanted if c.name in file.schema_arrow.names]
         table = conform(file.read(columns=present), wanted, where=str(path))
     values = pc.fill_null(table[column], float("nan")).to_numpy()
-    if np.isinf(values).any():
-        row = int(np.isinf(values).argmax())
+    is_faulty = ~np.isfinite(values) & table[column].is_valid().to_numpy()
+    if is_faulty.any():
+        row = int(is_faulty.argmax())
         raise InputError(
             f"an advantage must be finite, or null where there is none: found {values[row]} in "
             f"{column} of {path}, row {row}. Run `graphcredit credit` again"

@@ -4,7 +4,7 @@
 # (pyarrow.compute makes its functions when it is imported)
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,6 +110,31 @@ def version_number(version: str | None) -> int:
     """Return the number at the end of a policy version, which orders versions; -1 without one."""
     found = re.search(r"[0-9]+$", version or "")
     return int(found.group()) if found else UNKNOWN
+
+
+def newest_version(paths: Iterable[Path]) -> str | None:
+    """Return the newest policy version of a log.
+
+    None if that says nothing: the log has only one, or they differ in more than the number at
+    their end, so that their order is not known.
+
+    Args:
+        paths: Its step shards.
+
+    Raises:
+        SchemaError: One cannot be read.
+    """
+    versions = {version for path in paths for version in _distinct_versions(path)}
+    numbered = sorted(version for version in versions if version_number(version) != UNKNOWN)
+    is_ordered = len({version.rstrip("0123456789") for version in numbered}) == 1
+    has_several = len(set(map(version_number, numbered))) > 1
+    return max(numbered, key=version_number) if is_ordered and has_several else None
+
+
+def _distinct_versions(path: Path) -> set[str]:
+    with open_parquet(path) as file:
+        tables = [_read(file, n, ["policy_version"], path) for n in range(file.num_row_groups)]
+    return {v for table in tables for v in table["policy_version"].unique().to_pylist() if v}
 
 
 def _read(file: pq.ParquetFile, row_group: int, names: Sequence[str], path: Path) -> pa.Table:

@@ -55,17 +55,18 @@ def refuse_newer(columns: StepColumns, staleness: Ints, policy_version: str) -> 
         )
 
 
-def refuse_uncorrected(staleness: Ints) -> None:
+def refuse_uncorrected(staleness: Ints, policy_version: str) -> None:
     """Raise if kept steps are older than the loss allows for without a correction.
 
     Args:
         staleness: [n] version gap of each kept step.
+        policy_version: Of the model; at least that, where it is the newest of the log.
     """
     if staleness.max(initial=0) > 1:
         raise InputError(
-            "without a correction, steps must be at most 1 version older than the model: "
-            f"{int((staleness > 1).sum())} of {len(staleness)} steps are up to {staleness.max()} "
-            "older. Choose a --correction, or leave them out with --max-staleness 1"
+            "without a correction, steps must be at most 1 version older than the model, "
+            f"{policy_version!r}: {int((staleness > 1).sum())} of {len(staleness)} steps are up to "
+            f"{staleness.max()} older. Choose a --correction, or leave them out with --max-staleness 1"
         )
 
 

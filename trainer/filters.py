@@ -31,7 +31,8 @@ class Filters:
     max_tokens: int
     """A step with more tokens is over-long."""
     policy_version: str | None = None
-    """Version of the model; None leaves staleness unknown."""
+    """Version of the model; None takes the newest of the log for it, where that has several, and
+    leaves staleness unknown where it has one."""
     max_staleness: int = 4
     """A step sampled by weights older than this many versions is stale."""
     is_corrected: bool = True

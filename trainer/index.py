@@ -6,7 +6,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
 from graphcredit.trainer.advantages import check_credit
 from graphcredit.trainer.arrays import Floats, Ints
+from graphcredit.trainer.columns import newest_version
 from graphcredit.trainer.faults import refuse_nothing_left, refuse_uncorrected
 from graphcredit.trainer.filters import KEPT, REASONS, Filters
 from graphcredit.trainer.scan import Part, scan
@@ -85,7 +86,9 @@ class IndexReport:
     """How many times fewer tokens there would be if the steps of a row group shared their
     beginnings; from a sample of each row group."""
     largest_token_id: int
-    """Of any step of the iteration."""
+    """Of any kept step."""
+    largest_token_id_at: str
+    """File and row of a step that has it."""
     advantage_mean: float
     """Over kept steps, as read."""
     advantage_std: float
@@ -126,13 +129,17 @@ def read_index(
             f"none. Runs: {', '.join(store.runs()) or 'none'}; see `graphcredit check STORE`"
         )
     check_credit(shards, column)
+    is_assumed = filters.policy_version is None
+    if is_assumed:
+        filters = replace(filters, policy_version=newest_version(s.path for s in shards))
     parts = list(scan(shards, column, filters))
     outcomes = sum((part.outcomes for part in parts), np.zeros(KEPT + 1, np.int64))
     refuse_nothing_left(outcomes)
     index = _index(shards, column, parts, filters)
-    if not filters.is_corrected:
-        refuse_uncorrected(index.staleness)
-    return index, _report(index, parts, outcomes, filters)
+    if not filters.is_corrected and filters.policy_version is not None:
+        refuse_uncorrected(index.staleness, filters.policy_version)
+    notices = (*_version_notices(index, parts, filters, is_assumed), *_notices(parts))
+    return index, _report(index, parts, outcomes, notices)
 
 
 def _index(
@@ -192,10 +199,11 @@ def _manifest(shards: Sequence[Shard], column: str, parts: Sequence[Part]) -> st
 
 
 def _report(
-    index: StepIndex, parts: Sequence[Part], outcomes: Ints, filters: Filters
+    index: StepIndex, parts: Sequence[Part], outcomes: Ints, notices: tuple[str, ...]
 ) -> IndexReport:
     advantage = np.concatenate([part.advantage for part in parts])
     gaps, counts = np.unique(index.staleness, return_counts=True)
+    largest = max(parts, key=lambda part: part.largest_token_id)
     return IndexReport(
         num_steps=int(outcomes.sum()),
         num_kept=len(index),
@@ -203,22 +211,36 @@ def _report(
         num_masked_tokens=int((index.response_length - index.num_scored).sum()),
         num_tokens=int(index.length.sum()),
         dedup_ratio=float(np.divide(*np.sum([part.sampled_prefixes for part in parts], axis=0))),
-        largest_token_id=max(part.largest_token_id for part in parts),
+        largest_token_id=largest.largest_token_id,
+        largest_token_id_at=largest.largest_token_id_at,
         advantage_mean=float(advantage.mean()),
         advantage_std=float(advantage.std()),
         advantage_zero_share=float((advantage == 0).mean()),
         staleness=dict(zip(gaps.tolist(), counts.tolist(), strict=True)),
-        notices=tuple(_notices(parts, filters)),
+        notices=notices,
     )
 
 
-def _notices(parts: Sequence[Part], filters: Filters) -> Iterator[str]:
-    num_unknown = sum(part.num_without_version for part in parts)
-    if filters.policy_version is not None and num_unknown:
+def _version_notices(
+    index: StepIndex, parts: Sequence[Part], filters: Filters, is_assumed: bool
+) -> Iterator[str]:
+    if filters.policy_version is None:
+        return
+    if is_assumed:
+        yield (
+            f"the model is taken to be {filters.policy_version!r}, the newest version in the log: "
+            f"steps are up to {index.staleness.max(initial=0)} versions older (those more than "
+            f"{filters.max_staleness} older are left out), and all the more if it is not. "
+            "Say which it is with --policy-version"
+        )
+    if num_unknown := sum(part.num_without_version for part in parts):
         yield (
             f"{num_unknown:,} steps have no number in policy_version: how old they are is unknown, "
             "and they are kept"
         )
+
+
+def _notices(parts: Sequence[Part]) -> Iterator[str]:
     if num_without := sum(part.num_without_temperature for part in parts):
         yield f"{num_without:,} steps have no temperature: it is taken to be 1"
     if num_truncated := sum(part.num_truncated for part in parts):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphcredit.store.layout import Shard
 from graphcredit.trainer.advantages import CreditRows, read_credit
-from graphcredit.trainer.arrays import Floats, Ints
+from graphcredit.trainer.arrays import Bools, Floats, Ints
 from graphcredit.trainer.columns import UNKNOWN, StepColumns, read_columns
 from graphcredit.trainer.faults import is_truncated, refuse_faults, refuse_newer
 from graphcredit.trainer.filters import KEPT, Filters
@@ -42,7 +42,9 @@ class Part:
     sampled_prefixes: tuple[int, int]
     """Tokens of some kept steps, and what is left of them if they share their beginnings."""
     largest_token_id: int
-    """Of all rows; -1 if there is none."""
+    """Of the kept steps; -1 if there are none."""
+    largest_token_id_at: str
+    """File and row of the step that has it."""
     num_without_version: int
     """Kept steps whose version gap is unknown."""
     num_without_temperature: int
@@ -57,7 +59,7 @@ def scan(shards: Sequence[Shard], column: str, filters: Filters) -> Iterator[Par
     """Yield a part for each row group of some shards whose credit was checked.
 
     Raises:
-        InputError: The credit is of other steps, an advantage is infinite, or a step has a fault.
+        InputError: The credit is of other steps, an advantage is no number, or a step has a fault.
         SchemaError: A shard cannot be read.
     """
     for number, shard in enumerate(shards):
@@ -75,6 +77,7 @@ def _part(shard: int, columns: StepColumns, credit: CreditRows, filters: Filters
     num_scored = tokens.logprob.count(np.isfinite(tokens.logprob.values))
     outcome = filters.outcome(columns, credit, num_scored, staleness)
     kept = np.flatnonzero(outcome == KEPT)
+    largest_token_id, where = _largest_token_id(columns, outcome == KEPT)
     return Part(
         shard=np.full(len(kept), shard),
         row=columns.first_row + kept,
@@ -89,14 +92,24 @@ def _part(shard: int, columns: StepColumns, credit: CreditRows, filters: Filters
         step_index=columns.keys["step_index"].to_numpy()[kept],
         outcomes=np.bincount(outcome, minlength=KEPT + 1),
         sampled_prefixes=sample_prefixes(tokens.prompt, tokens.response, kept),
-        largest_token_id=max(
-            int(ids.values.max(initial=-1)) for ids in (tokens.prompt, tokens.response)
-        ),
+        largest_token_id=largest_token_id,
+        largest_token_id_at=where,
         num_without_version=int((staleness[kept] == UNKNOWN).sum()),
         num_without_temperature=int(columns.lacks_temperature[kept].sum()),
         num_truncated=int(is_truncated(columns)[kept].sum()),
         credit=hashlib.sha256(credit.advantage.tobytes()).digest(),
     )
+
+
+def _largest_token_id(columns: StepColumns, is_kept: Bools) -> tuple[int, str]:
+    """Return the largest token id of the kept steps, and where it is."""
+    found = (-1, "")
+    for ids in (columns.tokens.prompt, columns.tokens.response):
+        kept = np.where(np.repeat(is_kept, ids.lengths), ids.values, -1)
+        if kept.max(initial=-1) > found[0]:
+            position = int(kept.argmax())
+            found = int(kept[position]), columns.where(ids.row_of(position))
+    return found
 
 
 def _encoded(texts: pa.ChunkedArray, rows: Ints) -> pa.DictionaryArray:

@@ -158,6 +158,18 @@ def test_stale_steps_are_refused_only_where_nothing_corrects_for_them(tmp_path: 
     assert _index(store, policy_version="run-3") == 3
     assert _index(store, policy_version="run-3", max_staleness=1, is_corrected=False) == 2
     _refused(store, "1 of 3 steps", "up to 2 older", policy_version="run-3", is_corrected=False)
+    _refused(store, "model, 'run-3'", "1 of 3 steps", "up to 2 older", is_corrected=False)
+    assert _index(store) == 3
+
+
+@pytest.mark.parametrize(
+    "versions", [("final", "final", "final"), ("run-1", "run-1", None), ("a1", "b7", "b9")]
+)
+def test_versions_without_an_order_are_no_reason_to_refuse(
+    tmp_path: Path, versions: tuple[str | None, ...]
+):
+    steps = [turn([1], [2], policy_version=version) for version in versions]
+    store = token_store(tmp_path / "s", [episode("a", *steps)])
     assert _index(store, is_corrected=False) == 3
 
 
@@ -237,8 +249,8 @@ def test_credit_with_fewer_or_more_rows_is_refused(
     _refused(store, "a row for each row", "for 5")
 
 
-@pytest.mark.parametrize("value", [INFINITE, -INFINITE])
-def test_an_infinite_advantage_is_refused(tmp_path: Path, value: float):
+@pytest.mark.parametrize("value", [INFINITE, -INFINITE, float("nan")])
+def test_an_advantage_that_is_no_number_is_refused(tmp_path: Path, value: float):
     store = _store(tmp_path / "s", turn([1], [2], advantage=value))
     _refused(store, "finite", f"found {value}", "row 2", "graphgpo_advantage")
 

@@ -93,7 +93,6 @@ def test_each_step_that_is_left_out_is_counted_under_its_first_reason(tmp_path: 
         turn([1], [2], **now),
         turn([1], [2], **bare, **now),
         turn([1], [2], advantage=None, **now),
-        turn([1], [2], advantage=NAN, **now),
         turn([1], [], **now),
         turn([1], [2, 3], [NAN, -INFINITE], **now),
         turn([1], [2], policy_version="run-4"),
@@ -113,7 +112,7 @@ def test_each_step_that_is_left_out_is_counted_under_its_first_reason(tmp_path: 
     assert index.row.tolist() == [0]
     assert report.dropped == {
         "no_tokens": 1,
-        "no_credit": 3,
+        "no_credit": 2,
         "empty_response": 1,
         "no_finite_logprob": 1,
         "stale": 1,
@@ -121,7 +120,7 @@ def test_each_step_that_is_left_out_is_counted_under_its_first_reason(tmp_path: 
         "degenerate_group": 1,
         "zero_advantage": 1,
     }
-    assert report.num_steps == 11
+    assert report.num_steps == 10
 
 
 def test_a_step_of_just_the_token_cap_and_of_just_the_greatest_age_is_kept(tmp_path: Path):
@@ -159,6 +158,47 @@ def test_the_number_at_the_end_of_a_version_tells_its_age(
     assert index.staleness.tolist() == [staleness]
     assert report.staleness == {staleness: 1}
     assert [notice.split()[0] for notice in report.notices] == ["1"] * (staleness == -1)
+
+
+def test_without_a_version_the_model_is_taken_to_be_the_newest_of_the_log(tmp_path: Path):
+    steps = [turn([1], [2], policy_version=f"run-{n}") for n in (53, 52, 49, 48)]
+    others = [turn([1], [2], policy_version=version) for version in (None, "final")]
+    store = token_store(tmp_path / "s", [episode("a", *steps, *others)], row_group_rows=2)
+    index, report = index_of(store)
+    assert index.staleness.tolist() == [0, 1, 4, -1, -1]
+    assert _dropped(report) == {"stale": 1}
+    assert report.staleness == {-1: 2, 0: 1, 1: 1, 4: 1}
+    assumed, unknown = report.notices
+    assert "'run-53', the newest version in the log: steps are up to 4 versions older" in assumed
+    assert "--policy-version" in assumed
+    assert unknown.startswith("2 steps have no number")
+    _, report = index_of(store, policy_version="run-53")
+    assert [notice.split()[0] for notice in report.notices] == ["2"]
+
+
+@pytest.mark.parametrize("versions", [("run-7", "run-007"), ("a-1", "b-2"), ("x", "y"), ("7", "")])
+def test_versions_whose_order_is_not_known_leave_the_age_unknown(
+    tmp_path: Path, versions: tuple[str, ...]
+):
+    steps = [turn([1], [2], policy_version=version) for version in versions]
+    index, report = index_of(token_store(tmp_path / "s", [episode("a", *steps)]))
+    assert index.staleness.tolist() == [-1, -1]
+    assert report.notices == ()
+
+
+def test_the_largest_token_id_is_that_of_a_kept_step_and_has_a_place(tmp_path: Path):
+    steps = [
+        turn([5], [6]),
+        turn([900] * 99, [2] * 9),
+        turn([1, 2], [7, 8], advantage=None),
+        turn([1, 2], [3]),
+        turn([3, 60, 1], [61]),
+        turn([61], [4]),
+    ]
+    store = token_store(tmp_path / "s", [episode("a", *steps)], row_group_rows=3)
+    _, report = index_of(store)
+    assert report.largest_token_id == 61
+    assert report.largest_token_id_at == f"{store.shards()[0].path}, row 5"
 
 
 def test_advantages_are_whitened_before_they_are_clipped(tmp_path: Path):

@@ -66,7 +66,8 @@ def refuse_uncorrected(staleness: Ints, policy_version: str) -> None:
         raise InputError(
             "without a correction, steps must be at most 1 version older than the model, "
             f"{policy_version!r}: {int((staleness > 1).sum())} of {len(staleness)} steps are up to "
-            f"{staleness.max()} older. Choose a --correction, or leave them out with --max-staleness 1"
+            f"{staleness.max()} older. Choose a --correction, or leave them out with "
+            "--max-staleness 1"
         )
 
 

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar
+from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar, talk
+from graphcredit.cli.plain import plain_text
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import help_of
 from graphcredit.trainer.config import TrainConfig, read_config
@@ -54,7 +55,7 @@ def train(
         def show(what: str, done: float, total: int, metrics: Mapping[str, Any]) -> None:
             bar.update(task, completed=done, total=total, description=_caption(what, metrics))
 
-        result = run_training(effective, on_progress=show)
+        result = run_training(effective, on_progress=show, on_notice=_tell)
     if result is None:
         return
     if as_json:
@@ -84,14 +85,19 @@ def _caption(what: str, metrics: Mapping[str, Any]) -> str:
     return " ".join([what, *shown])
 
 
+def _tell(notice: str) -> None:
+    talk.print(f"note: {plain_text(notice)}", **PLAIN)
+
+
 def _show(result: Mapping[str, Any]) -> None:
     lines = [
         f"{result['num_updates']} optimizer steps on {result['num_kept']:,} of "
         f"{result['num_steps']:,} steps with {result['column']}: the policy is in {result['model']}"
     ]
     lines += [f"{count:>10,} steps left out: {why}" for why, count in result["dropped"].items()]
+    if result["num_masked_tokens"]:
+        lines.append(f"{result['num_masked_tokens']:>10,} tokens without a finite log-probability")
     lines += [f"{name:>24} {value:.4g}" for name, value in result["last"].items()]
-    lines += [f"note: {notice}" for notice in result["notices"]]
     for line in lines:
         out.print(line, **PLAIN)
 

@@ -1,6 +1,5 @@
 """Checkpoints: what training has changed, whole or not there, and recognised when damaged."""
 
-import hashlib
 import json
 import re
 import shutil
@@ -14,6 +13,7 @@ from torch import Tensor
 from graphcredit.store.atomic import TEMPORARY_SUFFIX, atomic_directory, remove_directory
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.engine import EngineState
+from graphcredit.trainer.identity import Identity, describe
 
 _DESCRIPTION = "checkpoint.json"
 _WEIGHTS = "model.safetensors"
@@ -27,10 +27,8 @@ class Progress:
 
     update: int
     """Optimizer steps that are done."""
-    plan_hash: str
-    """Of the plan whose steps they are."""
-    config_hash: str
-    """Of the options that change what is learnt."""
+    identity: Mapping[str, str]
+    """`Identity.as_json` of the training that it is of."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,27 +74,22 @@ def save_checkpoint(directory: Path, state: EngineState, progress: Progress, *, 
     return path
 
 
-def latest_checkpoint(
-    directory: Path, *, plan_hash: str, config_hash: str
-) -> tuple[Checkpoint | None, list[str]]:
+def latest_checkpoint(directory: Path, identity: Identity) -> tuple[Checkpoint | None, list[str]]:
     """Return the newest checkpoint that is undamaged, and a notice about each that is damaged.
 
     Args:
         directory: Where the checkpoints are; it need not exist.
-        plan_hash: Of the plan that is to be continued.
-        config_hash: Of the present options.
+        identity: Of the training that is to be continued.
 
     Returns:
         None where there is no checkpoint.
 
     Raises:
-        InputError: The newest undamaged one is of another plan or configuration.
+        InputError: The newest undamaged one is of another training.
     """
     found, notices = _newest(directory)
     if found is not None:
-        progress = found.progress
-        _refuse_another("plan", plan_hash, progress.plan_hash, found.path)
-        _refuse_another("configuration", config_hash, progress.config_hash, found.path)
+        identity.refuse_other(found.progress.identity, found.path)
     return found, notices
 
 
@@ -128,15 +121,6 @@ def _newest(directory: Path) -> tuple[Checkpoint | None, list[str]]:
     return None, notices
 
 
-def _refuse_another(what: str, expected: str, found: str, path: Path) -> None:
-    if found != expected:
-        raise InputError(
-            f"{path} must be of the {what} that is to be continued ({expected[:12]}), but is of "
-            f"another ({found[:12]}): data or options have changed. Restore them, or train into "
-            "another directory"
-        )
-
-
 def _numbered(directory: Path) -> dict[int, Path]:
     """Return the checkpoints by number, ascending."""
     paths = directory.iterdir() if directory.is_dir() else ()
@@ -148,19 +132,13 @@ def _write(path: Path, state: EngineState, progress: Progress) -> None:
     with atomic_directory(path) as temporary:
         _save_tensors(state.weights, temporary / _WEIGHTS)
         _save_tensors(state.optimizer, temporary / _OPTIMIZER)
-        files = {name: _describe(temporary / name) for name in (_WEIGHTS, _OPTIMIZER)}
+        files = {name: describe(temporary / name) for name in (_WEIGHTS, _OPTIMIZER)}
         text = json.dumps({**asdict(progress), "files": files}, indent=2) + "\n"
         (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
 
 
 def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
-
-
-def _describe(path: Path) -> dict[str, str | int]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"sha256": digest, "bytes": path.stat().st_size}
 
 
 def _verify(path: Path) -> tuple[Progress | None, str]:
@@ -170,7 +148,7 @@ def _verify(path: Path) -> tuple[Progress | None, str]:
         files = description.pop("files")
         progress = Progress(**description)
         for name in (_WEIGHTS, _OPTIMIZER):
-            if _describe(path / name) != files[name]:
+            if describe(path / name) != files[name]:
                 return None, f"{name} is not what was written (size or sha256)"
     except FileNotFoundError as error:
         return None, f"{Path(error.filename).name} is missing"

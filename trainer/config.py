@@ -163,6 +163,18 @@ class TrainConfig:
                 f"a reference ({self.reference}) is used only with kl_coefficient above 0: found 0"
             )
 
+    def resolved(self) -> "TrainConfig":
+        """Return the same configuration with whole paths, however they were spelt."""
+        name = self.reference
+        return replace(
+            self,
+            store=self.store.resolve(),
+            out=self.out.resolve(),
+            model=_whole(self.model),
+            reference=None if name is None else _whole(name),
+            continue_from=self.continue_from and self.continue_from.resolve(),
+        )
+
     @property
     def column(self) -> str:
         """The advantage column."""
@@ -247,6 +259,11 @@ def without_effect(config: TrainConfig) -> TrainConfig:
         tensorboard=False,
         tracker=None,
     )
+
+
+def _whole(name: str) -> str:
+    """Return the whole path of a directory; a name in the cache is left as it is."""
+    return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -185,7 +185,12 @@ class Engine(Process):
         self.load_optimizer(state.optimizer)
 
     def load_optimizer(self, state: Mapping[str, Tensor]) -> None:
-        """Take over AdamW's state alone, as in `EngineState.optimizer`; every process the same."""
+        """Take over AdamW's state alone, as in `EngineState.optimizer`; every process the same.
+
+        Raises:
+            InputError: It is of other parameters than the ones that are trained.
+        """
+        self._refuse_other_optimizer(state)
         values: dict[int, dict[str, Tensor]] = {}
         for number, (name, p) in enumerate(self._trained):
             keys = ("step", "exp_avg", "exp_avg_sq") if f"{name}.step" in state else ()
@@ -193,6 +198,18 @@ class Engine(Process):
             values[number] = {k: _like(p, v) if v.ndim else v.clone() for k, v in found.items()}
         groups = self._optimizer.state_dict()["param_groups"]
         self._optimizer.load_state_dict({"state": values, "param_groups": groups})
+
+    def _refuse_other_optimizer(self, state: Mapping[str, Tensor]) -> None:
+        shapes = {f"{name}.exp_avg": p.shape for name, p in self._trained} if state else {}
+        found = {key: value.shape for key, value in state.items() if key.endswith(".exp_avg")}
+        if differing := sorted(
+            key for key in shapes.keys() | found.keys() if shapes.get(key) != found.get(key)
+        ):
+            raise InputError(
+                "an optimizer's state must be of the parameters that are trained, but "
+                f"{len(differing)} differ, such as {differing[0].removesuffix('.exp_avg')}: take "
+                "over a training of the same model with the same lora options"
+            )
 
     def save_pretrained(self, directory: Path, *, dtype: str = "float32") -> None:
         """Write the model as transformers and vLLM load it; see `save_model`."""

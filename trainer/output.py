@@ -4,22 +4,27 @@ OUT/
   config.toml      the effective configuration
   logprobs/        log-probabilities under the frozen policies, computed once
   checkpoints/     the last few states to go on from
+  notices.txt      what the user was told on the way
   metrics.jsonl    one line per optimizer step
   tensorboard/
   result.json      what was trained on, what was left out; written last: the training is done
   model/           the new policy, as `from_pretrained` loads it (adapter/ beside it for LoRA)
 """
 
+import fcntl
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import shutil
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from graphcredit.store.atomic import atomic_path
+from graphcredit.store.atomic import TEMPORARY_SUFFIX, atomic_path
 from graphcredit.store.errors import InputError
-from graphcredit.store.layout import is_name
 from graphcredit.trainer.config import TrainConfig, differences, read_config, without_effect
+
+_NOTICES, _LOCK = "notices.txt", ".lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,42 @@ class Output:
         began = (self.logprob_dir, self.checkpoint_dir, self.result_path)
         return self.config_path.exists() and any(path.exists() for path in began)
 
+    def notices(self) -> list[str]:
+        """Return what the user was told on the way, at every start."""
+        path = self.root / _NOTICES
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def keep_notice(self, text: str) -> None:
+        """Write down what the user is told, once."""
+        line = " ".join(text.split())
+        if line in self.notices():
+            return
+        with (self.root / _NOTICES).open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Be the only process that trains into the directory; sweep what a killed one left there.
+
+        Raises:
+            InputError: Another process is at it.
+        """
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / _LOCK).open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(
+                    f"{self.root} must have one training at a time, but another process trains "
+                    "into it: wait for it, or name another --out"
+                ) from None
+            for left_over in self.root.glob(f"*{TEMPORARY_SUFFIX}"):
+                if left_over.is_dir():
+                    shutil.rmtree(left_over)
+                else:
+                    left_over.unlink()
+            yield
+
     def result(self) -> dict[str, Any] | None:
         """Return what the training came to, or None while it is not done."""
         if not self.result_path.exists():
@@ -73,6 +114,22 @@ class Output:
         """Say that the training is done."""
         with atomic_path(self.result_path) as temporary:
             temporary.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def effective_config(config: TrainConfig) -> TrainConfig:
+    """Return the configuration with the run and the iteration that its output was begun with.
+
+    So the same command goes on with the same iteration, whatever was recorded meanwhile.
+    """
+    output = Output(config.out)
+    if not output.has_begun() or None not in (config.run, config.iteration):
+        return config
+    found = read_config(output.config_path, {})
+    return replace(
+        config,
+        run=found.run if config.run is None else config.run,
+        iteration=found.iteration if config.iteration is None else config.iteration,
+    )
 
 
 def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Output:
@@ -86,15 +143,9 @@ def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Output:
         InputError: The directory holds other files, or a training that was configured otherwise.
     """
     output = Output(config.out)
-    if not is_name(config.out.name):
-        raise InputError(
-            "the name of --out becomes a file name in the store, so it must be letters, digits, "
-            f"'.', '_' and '-': got {config.out.name!r}"
-        )
     if output.has_begun():
         _refuse_another(config, output.config_path)
-        return output
-    if config.out.exists() and (not config.out.is_dir() or any(_foreign(config.out))):
+    elif not output.config_path.exists() and any(_foreign(config.out)):
         raise InputError(
             f"{config.out} must be a new or empty directory, or the output of this training: it "
             "has no config.toml but holds other files. Name another --out."
@@ -105,8 +156,11 @@ def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Output:
     return output
 
 
-def _foreign(directory: Path) -> list[Path]:
-    return [path for path in directory.iterdir() if not path.name.startswith("config.toml")]
+def _foreign(out: Path) -> list[Path]:
+    """Return what stands in the way of a new training."""
+    if not out.is_dir():
+        return [out] if out.exists() else []
+    return [path for path in out.iterdir() if not path.name.startswith(("config.toml.", _LOCK))]
 
 
 def _refuse_another(config: TrainConfig, path: Path) -> None:

@@ -6,7 +6,7 @@ that in exact arithmetic the first ratio is 1; then every rank reads what all of
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +16,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graphcredit.store.atomic import atomic_path, write_table
+from graphcredit.trainer.arrays import Singles
 from graphcredit.trainer.batches import BatchReader, PackedBatch
 from graphcredit.trainer.engine import Engine
+from graphcredit.trainer.identity import describe
 from graphcredit.trainer.plan import Plan
+from graphcredit.trainer.process import Process
 
-Floats32 = NDArray[np.float32]
-
+_COMPLETE = "complete.json"
 _SCHEMA = pa.schema([("step", pa.int64()), ("logprobs", pa.list_(pa.float32()))])
 
 
@@ -31,50 +33,83 @@ class FrozenLogprobs:
 
     start: NDArray[np.int64]
     """[num_steps + 1] where each step's tokens begin in `values`."""
-    values: Floats32
+    values: Singles
     """[response tokens of all steps]"""
 
-    def of_batch(self, batch: PackedBatch) -> Floats32:
+    def of_batch(self, batch: PackedBatch) -> Singles:
         """Return [R] values in the order of a batch's response tokens."""
         return np.concatenate([self.values[self.start[s] : self.start[s + 1]] for s in batch.steps])
 
 
 def frozen_logprobs(
     directory: Path,
+    process: Process,
+    identity: Mapping[str, str],
     open_scorer: Callable[[], Engine],
     plan: Plan,
     num_updates: int,
     reader: BatchReader,
     on_progress: Callable[[float], None] = lambda share: None,
-) -> FrozenLogprobs:
+) -> tuple[FrozenLogprobs, list[str]]:
     """Return the log-probabilities under a policy, from disk where they are.
 
     Args:
         directory: Where they are kept.
+        process: This one among the ranks.
+        identity: Of the training; log-probabilities of another one are not used.
         open_scorer: Returns an engine with the weights of the policy; called where they are not on
             disk. All ranks take part.
         plan: Whose steps are scored.
         num_updates: Optimizer steps of its first epoch.
         reader: Reads the micro-batches.
         on_progress: Called with the share that is done.
+
+    Returns:
+        The log-probabilities, and a notice if what was on disk could not be used.
     """
-    if not _is_complete(directory, plan):
+    fault = process.broadcast(_fault(directory, identity))
+    if fault is not None:
         engine = open_scorer()
-        name = f"part-{engine.rank}-of-{engine.world_size}.parquet"
+        name = _part(process.rank, process.world_size)
         write_table(_score(engine, plan, num_updates, reader, on_progress), directory / name)
-        engine.barrier()
-        if engine.rank == 0:
-            with atomic_path(directory / "complete.json") as temporary:
-                made_of = {"plan": plan.hash, "num_parts": engine.world_size}
-                temporary.write_text(json.dumps(made_of), encoding="utf-8")
-        engine.barrier()
-    return _load(directory, plan)
+        process.barrier()
+        if process.rank == 0:
+            _complete(directory, process.world_size, identity)
+        process.barrier()
+    return _load(directory, plan), [fault] if fault else []
 
 
-def _is_complete(directory: Path, plan: Plan) -> bool:
-    """Return whether a directory holds the log-probabilities of every step of a plan."""
-    path = directory / "complete.json"
-    return path.exists() and json.loads(path.read_text(encoding="utf-8"))["plan"] == plan.hash
+def _part(rank: int, world_size: int) -> str:
+    return f"part-{rank}-of-{world_size}.parquet"
+
+
+def _complete(directory: Path, num_parts: int, identity: Mapping[str, str]) -> None:
+    """Say that all parts are there, and what they are recognised by."""
+    parts = {name: describe(directory / name) for name in _parts(num_parts)}
+    with atomic_path(directory / _COMPLETE) as temporary:
+        text = json.dumps({"identity": identity, "parts": parts}, indent=2)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def _parts(count: int) -> list[str]:
+    return [_part(rank, count) for rank in range(count)]
+
+
+def _fault(directory: Path, identity: Mapping[str, str]) -> str | None:
+    """Return why what is on disk cannot be used: nothing to say ("") where there is nothing."""
+    if not (directory / _COMPLETE).exists():
+        return ""
+    try:
+        complete = json.loads((directory / _COMPLETE).read_text(encoding="utf-8"))
+        damaged = [n for n, was in complete["parts"].items() if describe(directory / n) != was]
+        is_other = complete["identity"] != identity
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"{directory} cannot be read ({error}): its log-probabilities were computed again"
+    if is_other:
+        return f"{directory} is of another training: its log-probabilities were computed again"
+    if damaged:
+        return f"{directory / damaged[0]} is damaged: its log-probabilities were computed again"
+    return None
 
 
 def _score(
@@ -104,9 +139,8 @@ def _score(
 
 
 def _load(directory: Path, plan: Plan) -> FrozenLogprobs:
-    complete = json.loads((directory / "complete.json").read_text(encoding="utf-8"))
-    count = complete["num_parts"]
-    parts = [pq.read_table(directory / f"part-{n}-of-{count}.parquet") for n in range(count)]
+    complete = json.loads((directory / _COMPLETE).read_text(encoding="utf-8"))
+    parts = [pq.read_table(directory / name) for name in complete["parts"]]
     table = pa.concat_tables(parts).sort_by("step")
     lengths = plan.index.response_length
     values = table["logprobs"].combine_chunks().flatten().to_numpy()

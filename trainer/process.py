@@ -83,6 +83,11 @@ class Process:
         return reduced.cpu().numpy()
 
 
+def is_first_rank() -> bool:
+    """Return whether this process is alone, or the first of those that torchrun started."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
 def choose_device(device: str) -> torch.device:
     """Return this process' device.
 

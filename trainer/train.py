@@ -2,12 +2,13 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store, open_store
+from graphcredit.store.options import options_as_json
 from graphcredit.trainer.agreement import check_agreement
 from graphcredit.trainer.batches import BatchReader
 from graphcredit.trainer.checkpoint import (
@@ -19,14 +20,16 @@ from graphcredit.trainer.checkpoint import (
 from graphcredit.trainer.config import TrainConfig, without_effect
 from graphcredit.trainer.engine import Engine, open_engine
 from graphcredit.trainer.filters import Filters
+from graphcredit.trainer.identity import Identity, hash_model
 from graphcredit.trainer.index import IndexReport, read_index
-from graphcredit.trainer.output import Output, open_output
+from graphcredit.trainer.model import find_model
+from graphcredit.trainer.output import Output, effective_config, open_output
 from graphcredit.trainer.passes import FrozenLogprobs, frozen_logprobs
 from graphcredit.trainer.plan import Plan, make_plan
-from graphcredit.trainer.process import leave_world
+from graphcredit.trainer.process import is_first_rank, leave_world
 from graphcredit.trainer.table import configure_objective
 from graphcredit.trainer.update import FrozenPolicies, Updater
-from graphcredit.trainer.watch import TrainingLog
+from graphcredit.trainer.watch import TrainingLog, training_path
 
 OnProgress = Callable[[str, float, int, Mapping[str, Any]], None]
 """Told what is being done, how much of it is done, of how many, and the newest metrics."""
@@ -36,15 +39,25 @@ def _silent(what: str, done: float, total: int, metrics: Mapping[str, Any]) -> N
     """Tell nobody."""
 
 
+def _unheard(notice: str) -> None:
+    """Tell nobody; the notice is in the result."""
+
+
 _SHOWN = ("loss", "kl", "entropy", "approx_kl", "grad_norm", "tokens_per_second", "mfu")
 
 
-def train(config: TrainConfig, *, on_progress: OnProgress = _silent) -> dict[str, Any] | None:
+def train(
+    config: TrainConfig,
+    *,
+    on_progress: OnProgress = _silent,
+    on_notice: Callable[[str], None] = _unheard,
+) -> dict[str, Any] | None:
     """Train a policy, or go on with a training that was killed.
 
     Args:
         config: What to do.
         on_progress: Told of every pass and update.
+        on_notice: Told at once of what is odd but no reason to stop.
 
     Returns:
         What the training came to; None on every rank but the first.
@@ -56,9 +69,10 @@ def train(config: TrainConfig, *, on_progress: OnProgress = _silent) -> dict[str
         MissingDependencyError: A tracker is not installed.
     """
     config.check()
-    configure_objective(config.objective, config.objective_options)
+    config = _effective(config)
     store = open_store(config.store)
     run_id, iteration = which_iteration(store, config)
+    config = replace(config, run=run_id, iteration=iteration)
     index, report = read_index(
         store, run_id, iteration, column=config.column, filters=_filters(config)
     )
@@ -71,25 +85,46 @@ def train(config: TrainConfig, *, on_progress: OnProgress = _silent) -> dict[str
         aggregation=config.aggregation,
         response_length=config.response_length,
     )
-    engine = open_engine(config.model, config)
-    output = open_output(config, is_first_rank=engine.rank == 0)
-    engine.barrier()
-    result = output.result()
-    if result is None:
-        training = _Training(
-            config=config,
-            store=store,
-            output=output,
-            engine=engine,
-            plan=plan,
-            report=report,
-            run_id=run_id,
-            iteration=iteration,
-        )
-        result = training.run(on_progress if engine.rank == 0 else _silent)
+    identity = _identity(config, plan)
+    is_first = is_first_rank()
+    output = open_output(config, is_first_rank=is_first)
+    with output.held() if is_first else nullcontext():
+        result = output.result()
+        if result is not None:
+            identity.refuse_other(result["identity"], output.result_path)
+        else:
+            training = _Training(
+                config=config,
+                store=store,
+                output=output,
+                engine=open_engine(config.model, config),
+                plan=plan,
+                report=report,
+                identity=identity,
+                tell=on_notice,
+            )
+            result = training.run(on_progress if is_first else _silent)
     # Not after an error: the other processes may not come to this meeting.
     leave_world()
-    return result if engine.rank == 0 else None
+    return result if is_first else None
+
+
+def _effective(config: TrainConfig) -> TrainConfig:
+    """Return the configuration as it is saved: whole paths, options read, the run of its output."""
+    objective = configure_objective(config.objective, config.objective_options)
+    config = replace(config.resolved(), objective_options=options_as_json(objective))
+    return effective_config(config)
+
+
+def _identity(config: TrainConfig, plan: Plan) -> Identity:
+    options = without_effect(config).as_toml().encode()
+    reference = config.reference if config.kl_coefficient else None
+    return Identity(
+        plan=plan.hash,
+        configuration=hashlib.sha256(options).hexdigest(),
+        model=hash_model(find_model(config.model)),
+        reference=hash_model(find_model(reference)) if reference else "",
+    )
 
 
 def which_iteration(store: Store, config: TrainConfig) -> tuple[str, int]:
@@ -124,50 +159,57 @@ class _Training:
     engine: Engine
     plan: Plan
     report: IndexReport
-    run_id: str
-    iteration: int
+    identity: Identity
+    tell: Callable[[str], None]
 
     def run(self, on_progress: OnProgress) -> dict[str, Any]:
         """Train to the end, from the last checkpoint if there is one, and save the policy."""
         config, engine = self.config, self.engine
-        checkpoint, notices = latest_checkpoint(self.output.checkpoint_dir, **self._hashes())
-        engine.check_token_id(self.report.largest_token_id)
-        reader = BatchReader(self.plan.index)
-        if checkpoint is None and config.mismatch_sample:
-            notices += check_agreement(engine, reader, self.plan.index, config)
-        policies = self._frozen_policies(reader, on_progress)
-        if checkpoint is not None:
-            engine.load_state(checkpoint.read())
-        elif config.continue_from is not None:
-            engine.load_optimizer(read_optimizer(Output(config.continue_from).checkpoint_dir))
+        checkpoint, notices = latest_checkpoint(self.output.checkpoint_dir, self.identity)
+        self._notice([*self.report.notices, *notices])
         num_done = checkpoint.progress.update if checkpoint else 0
-        objective = configure_objective(config.objective, config.objective_options)
-        updater = Updater(config, engine, self.plan, reader, objective, policies)
-        rows = self._learn(updater, num_done, on_progress)
+        engine.check_token_id(self.report.largest_token_id)
+        if checkpoint is None and config.continue_from is not None:
+            engine.load_optimizer(read_optimizer(Output(config.continue_from).checkpoint_dir))
+        reader = BatchReader(self.plan.index)
+        with closing(self._open_log(num_done)) as log:
+            if checkpoint is None and config.mismatch_sample:
+                self._notice(check_agreement(engine, reader, self.plan.index, config))
+            policies = self._frozen_policies(reader, on_progress)
+            if checkpoint is not None:
+                engine.load_state(checkpoint.read())
+            objective = configure_objective(config.objective, config.objective_options)
+            updater = Updater(config, engine, self.plan, reader, objective, policies)
+            self._learn(updater, num_done, log, on_progress)
         engine.save_pretrained(self.output.model_dir, dtype=config.save_dtype)
-        result = self._result(rows, notices)
+        result = self._result(log.rows)
         if engine.rank == 0:
             self.output.write_result(result)
         return result
 
+    def _notice(self, notices: Sequence[str]) -> None:
+        """Tell what is odd, at once, and keep it for the result."""
+        if self.engine.rank == 0:
+            for notice in notices:
+                self.tell(notice)
+                self.output.keep_notice(notice)
+
     def _learn(
-        self, updater: Updater, num_done: int, on_progress: OnProgress
-    ) -> list[dict[str, Any]]:
-        """Make the updates that are left, and return the metrics of all."""
+        self, updater: Updater, num_done: int, log: TrainingLog, on_progress: OnProgress
+    ) -> None:
+        """Make the updates that are left."""
         total = len(self.plan.updates)
-        with closing(self._open_log(num_done)) as log:
-            if num_done == total or self.engine.broadcast(self._is_far(log.rows)):
-                return log.rows
-            for number, metrics in updater.run(num_done):
-                log.write(number, {**metrics, "dedup_ratio": self.report.dedup_ratio})
-                on_progress("train", number + 1, total, metrics)
-                is_last = number + 1 == total or self._is_far(log.rows)
-                if is_last or (number + 1) % self.config.checkpoint_every == 0:
-                    log.keep()
-                    self._save_checkpoint(number + 1)
-                if is_last:
-                    break
-            return log.rows
+        if num_done == total or self.engine.broadcast(self._is_far(log.rows)):
+            return
+        for number, metrics in updater.run(num_done):
+            log.write(number, {**metrics, "dedup_ratio": self.report.dedup_ratio})
+            on_progress("train", number + 1, total, metrics)
+            is_last = number + 1 == total or self._is_far(log.rows)
+            if is_last or (number + 1) % self.config.checkpoint_every == 0:
+                log.keep()
+                self._save_checkpoint(number + 1)
+            if is_last:
+                return
 
     def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
         """Return the policies to compare with; the engine still has the weights of the start."""
@@ -194,27 +236,27 @@ class _Training:
         reader: BatchReader,
         on_progress: OnProgress,
     ) -> FrozenLogprobs:
-        return frozen_logprobs(
+        logprobs, notices = frozen_logprobs(
             self.output.logprob_dir / what,
+            self.engine,
+            self.identity.as_json(),
             scorer,
             self.plan,
             len(self.plan.updates) // self.config.epochs,
             reader,
             lambda share: on_progress(f"log-probabilities: {what}", share, 1, {}),
         )
+        self._notice(notices)
+        return logprobs
 
     def _save_checkpoint(self, num_done: int) -> None:
         state = self.engine.state()
         if self.engine.rank == 0:
-            progress = Progress(update=num_done, **self._hashes())
+            progress = Progress(update=num_done, identity=self.identity.as_json())
             save_checkpoint(
                 self.output.checkpoint_dir, state, progress, keep=self.config.keep_checkpoints
             )
         self.engine.barrier()
-
-    def _hashes(self) -> dict[str, str]:
-        options = without_effect(self.config).as_toml().encode()
-        return {"plan_hash": self.plan.hash, "config_hash": hashlib.sha256(options).hexdigest()}
 
     def _is_far(self, rows: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether the last update left the policy too far from the old one."""
@@ -222,20 +264,21 @@ class _Training:
         return bool(rows) and limit is not None and (rows[-1]["approx_kl"] or 0.0) > limit
 
     def _open_log(self, num_done: int) -> TrainingLog:
-        path = self.store.training_path(self.run_id, self.iteration, self.config.out.name)
+        run_id, iteration = self.config.run or "", self.config.iteration or 0
+        path = training_path(self.store, run_id, iteration, self.config.out)
         return TrainingLog(
             self.config, self.output, path, num_done, is_writing=self.engine.rank == 0
         )
 
-    def _result(self, rows: Sequence[Mapping[str, Any]], notices: Sequence[str]) -> dict[str, Any]:
+    def _result(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         report = self.report
         last = {name: rows[-1].get(name) for name in _SHOWN} if rows else {}
         return {
             "model": str(self.output.model_dir),
-            "run_id": self.run_id,
-            "iteration": self.iteration,
+            "run_id": self.config.run,
+            "iteration": self.config.iteration,
             "column": self.config.column,
-            "num_updates": len(rows),
+            "num_updates": rows[-1]["update"] + 1 if rows else 0,
             "num_steps": report.num_steps,
             "num_kept": report.num_kept,
             "dropped": {reason: count for reason, count in report.dropped.items() if count},
@@ -245,7 +288,8 @@ class _Training:
             "advantage_std": report.advantage_std,
             "advantage_zero_share": report.advantage_zero_share,
             "staleness": {str(gap): count for gap, count in report.staleness.items()},
-            "notices": [*report.notices, *notices],
+            "notices": self.output.notices(),
+            "identity": self.identity.as_json(),
             "last": {name: value for name, value in last.items() if value is not None},
         }
 

@@ -1,8 +1,10 @@
 """Where metrics go: a line per optimizer step, TensorBoard, a tracker, and the store."""
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,9 +12,14 @@ import pyarrow as pa
 
 from graphcredit.store.atomic import atomic_path, write_table
 from graphcredit.store.errors import MissingDependencyError
+from graphcredit.store.layout import Store, is_name
 from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
+from graphcredit.store.shards import open_parquet
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.output import Output
+
+_OUT_KEY = b"graphcredit.out"
+"""Metadata key of the metrics in the store: where their training writes to."""
 
 Metrics = Mapping[str, float | int | None]
 
@@ -32,14 +39,18 @@ class Watcher(Protocol):
 class Journal:
     """`metrics.jsonl`: every update exactly once, whatever was killed in between."""
 
-    def __init__(self, path: Path, num_done: int) -> None:
+    def __init__(
+        self, path: Path, num_done: int, *, otherwise: Sequence[dict[str, Any]] = ()
+    ) -> None:
         """Open the file for the updates after the first `num_done`, and forget later ones.
 
         Args:
             path: The file.
             num_done: Updates that the weights have behind them.
+            otherwise: The updates as they were written elsewhere, for what is missing here.
         """
-        kept = [line for line in _whole_lines(path) if line["update"] < num_done]
+        found = {row["update"]: row for row in (*otherwise, *_sound_lines(path))}
+        kept = [found[update] for update in sorted(found) if update < num_done]
         with atomic_path(path) as temporary:
             temporary.write_text("".join(map(_line, kept)), encoding="utf-8")
         self.rows = kept
@@ -128,7 +139,7 @@ class TrainingLog:
         """
         self.rows: list[dict[str, Any]] = []
         """All updates so far, in order; on other processes, those of this start."""
-        self._name, self._path = config.out.name, path
+        self._out, self._path = config.out, path
         self._watchers: list[Watcher] = []
         self._journal: Journal | None = None
         if is_writing:
@@ -136,7 +147,7 @@ class TrainingLog:
                 self._watchers.append(_TensorBoard(output.root / "tensorboard", num_done))
             if config.tracker:
                 self._watchers.append(_Tracker(config.tracker, config))
-            self._journal = Journal(output.metrics_path, num_done)
+            self._journal = Journal(output.metrics_path, num_done, otherwise=_read(path))
             self.rows = list(self._journal.rows)
 
     def write(self, update: int, metrics: Metrics) -> None:
@@ -150,7 +161,7 @@ class TrainingLog:
         """See to it that what was written survives, in the journal and in the store."""
         if self._journal is not None:
             self._journal.sync()
-            write_training(self._path, self._name, self.rows)
+            write_training(self._path, self._out, self.rows)
 
     def close(self) -> None:
         """Let go of everything."""
@@ -159,25 +170,58 @@ class TrainingLog:
                 watcher.close()
 
 
-def write_training(path: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def training_path(store: Store, run_id: str, iteration: int, out: Path) -> Path:
+    """Return where the metrics of a training go in the store: under the name of its output.
+
+    If that of another training is there, a hash of this one's whole path is added.
+    """
+    name = out.name if is_name(out.name) else "training"
+    path = store.training_path(run_id, iteration, name)
+    if not path.exists() or _owner(path) == str(out):
+        return path
+    mark = hashlib.sha256(str(out).encode()).hexdigest()[:8]
+    return store.training_path(run_id, iteration, f"{name[:119]}-{mark}")
+
+
+def write_training(path: Path, out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write the metrics of all updates so far to the store.
 
     Args:
-        path: `training/…` in the store.
-        name: Of the training.
+        path: From `training_path`.
+        out: Where the training writes to.
         rows: One for each update; what a row lacks is null.
     """
     schema = arrow_schema(TRAINING_COLUMNS)
-    named = [{"training": name, **row} for row in rows]
-    write_table(pa.Table.from_pylist(named, schema=schema), path)
+    named = [{"training": path.stem, **row} for row in rows]
+    table = pa.Table.from_pylist(named, schema=schema)
+    metadata = {**(schema.metadata or {}), _OUT_KEY: str(out).encode()}
+    write_table(table.replace_schema_metadata(metadata), path)
 
 
-def _whole_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a journal; a last line that a kill cut short is not one."""
+def _owner(path: Path) -> str:
+    with open_parquet(path) as file:
+        return (file.schema_arrow.metadata or {}).get(_OUT_KEY, b"").decode()
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """Return the rows that were written to the store, less what they lack."""
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    with open_parquet(path) as file:
+        rows = file.read().to_pylist()
+    return [{k: v for k, v in row.items() if v is not None and k != "training"} for row in rows]
+
+
+def _sound_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a journal; a line that was cut short or damaged is not one."""
+    rows: list[dict[str, Any]] = []
+    if path.exists():
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            with suppress(ValueError):
+                row = json.loads(line)
+                if isinstance(row, dict) and isinstance(row.get("update"), int):
+                    rows.append(row)
+    return rows
 
 
 def _line(row: Metrics) -> str:

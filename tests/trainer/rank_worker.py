@@ -16,10 +16,12 @@ from graphcredit.trainer.checkpoint import (
 )
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine import Engine, open_engine
+from graphcredit.trainer.identity import Identity
 from graphcredit.trainer.process import leave_world
 from tests.trainer.packs import Sample, pack_samples, random_samples
 
 LEARNING_RATE = 1e-3
+IDENTITY = Identity(plan="a plan", configuration="options", model="weights", reference="")
 VARIANTS = {"full": 0, "lora": 4}
 """Name to LoRA rank."""
 
@@ -31,7 +33,7 @@ def config(model: str, lora_rank: int) -> TrainConfig:
 
 
 def progress(update: int) -> Progress:
-    return Progress(update=update, plan_hash="a plan", config_hash="options")
+    return Progress(update=update, identity=IDENTITY.as_json())
 
 
 def samples_of(update: int) -> list[Sample]:
@@ -63,7 +65,7 @@ def _loss(engine: Engine, samples: list[Sample], weight: float) -> Tensor:
 
 
 def newest(directory: Path) -> Checkpoint:
-    found, notices = latest_checkpoint(directory, plan_hash="a plan", config_hash="options")
+    found, notices = latest_checkpoint(directory, IDENTITY)
     assert found is not None
     assert notices == []
     return found

@@ -33,7 +33,7 @@ def _save(directory: Path, update: int, keep: int = 2) -> Path:
 
 
 def _latest(directory: Path) -> tuple[Checkpoint | None, list[str]]:
-    return latest_checkpoint(directory, plan_hash="a plan", config_hash="options")
+    return latest_checkpoint(directory, rank_worker.IDENTITY)
 
 
 def _updates(directory: Path) -> list[str]:
@@ -197,14 +197,12 @@ def _edit(path: Path, **changes: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "what"),
-    [({"plan_hash": "another"}, "of the plan"), ({"config_hash": "x"}, "of the configuration")],
+    "what",
+    ["plan", "configuration", "model", "reference"],
 )
-def test_a_checkpoint_of_something_else_is_refused(
-    tmp_path: Path, changes: dict[str, str], what: str
-):
-    _edit(_save(tmp_path, 10), **changes)
-    with pytest.raises(InputError, match=what):
+def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path, what: str):
+    _edit(_save(tmp_path, 10), identity={**rank_worker.IDENTITY.as_json(), what: "another"})
+    with pytest.raises(InputError, match=f"must be of the {what} that is given now"):
         _latest(tmp_path)
 
 

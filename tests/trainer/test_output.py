@@ -7,7 +7,7 @@ import pytest
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.output import open_output
+from graphcredit.trainer.output import effective_config, open_output
 
 
 def _config(out: Path) -> TrainConfig:
@@ -48,6 +48,33 @@ def test_the_result_is_there_once_it_is_written(tmp_path: Path):
     assert output.result() == {"num_updates": 3}
 
 
-def test_a_name_that_cannot_be_a_file_of_the_store_is_refused(tmp_path: Path):
-    with pytest.raises(InputError, match="the name of --out"):
-        open_output(_config(tmp_path / "two words"))
+def test_two_trainings_at_one_time_are_refused(tmp_path: Path):
+    output = open_output(_config(tmp_path / "out"))
+    with output.held(), pytest.raises(InputError, match="another process trains into it"):  # noqa: SIM117
+        with output.held():
+            raise AssertionError
+
+
+def test_what_a_killed_training_left_half_written_is_swept(tmp_path: Path):
+    output = open_output(_config(tmp_path / "out"))
+    half = tmp_path / "out" / "model.1a2b3c4d.tmp"
+    half.mkdir()
+    (half / "model.safetensors").write_bytes(b"half")
+    with output.held():
+        assert not half.exists()
+
+
+def test_a_notice_is_kept_once(tmp_path: Path):
+    output = open_output(_config(tmp_path / "out"))
+    for text in ("one\nline", "two", "one line"):
+        output.keep_notice(text)
+    assert output.notices() == ["one line", "two"]
+
+
+def test_the_same_command_goes_on_with_the_iteration_it_began_with(tmp_path: Path):
+    config = _config(tmp_path / "out")
+    begun = replace(config, run="r", iteration=3)
+    assert effective_config(config) == config
+    open_output(begun).logprob_dir.mkdir()
+    assert effective_config(config) == begun
+    assert effective_config(replace(config, iteration=4)).iteration == 4

@@ -1,6 +1,7 @@
 """A whole training: what it learns, what it writes, how it goes on, what it refuses."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,72 @@ def test_the_policy_is_a_model_with_its_tokenizer(tmp_path: Path):
     assert all(not torch.equal(old[name], new[name]) for name in old)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(result["model"])
     assert tokenizer.encode("w3 w4") == [3, 4]
+
+
+def _kill_before_the_end(config: TrainConfig) -> None:
+    """Leave an output as a kill before the first checkpoint does."""
+    train(config)
+    shutil.rmtree(config.out / "checkpoints")
+    shutil.rmtree(config.out / "model")
+    (config.out / "result.json").unlink()
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "delete"])
+def test_damaged_log_probabilities_are_computed_again_loudly(tmp_path: Path, damage: str):
+    store = token_store(tmp_path / "s", random_episodes(0, 12))
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"))
+    expected = _weights(Path(train(config)["model"]))
+    _kill_before_the_end(replace(config, out=tmp_path / "again"))
+    part = tmp_path / "again" / "logprobs" / "start" / "part-0-of-1.parquet"
+    data = bytearray(part.read_bytes())
+    data[len(data) // 2] ^= 1
+    if damage == "delete":
+        part.unlink()
+    else:
+        part.write_bytes(data if damage == "flip" else data[:50])
+    told: list[str] = []
+    result = train(replace(config, out=tmp_path / "again"), on_notice=told.append)
+    assert "computed again" in told[0]
+    assert result["notices"] == told
+    found = _weights(Path(result["model"]))
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+
+
+def test_another_model_at_the_same_path_is_not_taken_for_the_first(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 12))
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), checkpoint_every=1)
+    train(config)
+    (tmp_path / "out" / "result.json").unlink()
+    save_tiny_model(tmp_path / "m", seed=1)
+    with pytest.raises(InputError, match="must be of the model that is given now"):
+        train(config)
+
+
+def test_a_result_of_other_data_is_not_returned(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"))
+    train(config)
+    other = token_store(tmp_path / "other", random_episodes(1, 8))
+    with pytest.raises(InputError, match=r"result.json must be of the plan"):
+        train(replace(config, store=other.root))
+
+
+def test_a_newer_iteration_does_not_change_what_is_gone_on_with(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"))
+    first = train(config)
+    token_store(tmp_path / "s", random_episodes(1, 8), iteration=1)
+    assert train(config) == first
+
+
+def test_an_optimizer_of_other_parameters_is_refused_before_anything_is_computed(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    model = save_tiny_model(tmp_path / "m")
+    train(_config(tmp_path, store, model, lora_rank=2))
+    config = _config(tmp_path, store, model, continue_from=tmp_path / "out")
+    with pytest.raises(InputError, match="of the parameters that are trained"):
+        train(replace(config, out=tmp_path / "full"))
+    assert not (tmp_path / "full" / "logprobs").exists()
 
 
 def test_every_update_is_a_line_and_a_row(tmp_path: Path):

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from graphcredit.store import create_store
 from graphcredit.store.catalog import connect
-from graphcredit.trainer.watch import Journal, write_training
+from graphcredit.trainer.watch import Journal, training_path, write_training
 
 
 def test_a_journal_forgets_updates_that_the_weights_do_not_have(tmp_path: Path):
@@ -28,11 +28,37 @@ def test_a_journal_forgets_updates_that_the_weights_do_not_have(tmp_path: Path):
 
 def test_a_training_is_rows_of_the_view(tmp_path: Path):
     store = create_store(tmp_path / "s")
-    path = store.training_path("r", 3, "policy-4")
-    write_training(path, "policy-4", [{"update": 0, "epoch": 0, "loss": 0.5, "kl": None}])
+    out = tmp_path / "policy-4"
+    path = training_path(store, "r", 3, out)
+    write_training(path, out, [{"update": 0, "epoch": 0, "loss": 0.5, "kl": None}])
     assert pq.read_metadata(path).num_rows == 1
     with connect(store) as connection:
         rows = connection.execute(
             "SELECT run_id, iteration, training, update, loss, kl FROM training"
         ).fetchall()
     assert rows == [("r", 3, "policy-4", 0, 0.5, None)]
+
+
+def test_a_damaged_journal_is_mended_from_the_store(tmp_path: Path):
+    store = create_store(tmp_path / "s")
+    rows = [{"update": update, "epoch": 0, "loss": float(update)} for update in range(3)]
+    stored = training_path(store, "r", 0, tmp_path / "out")
+    write_training(stored, tmp_path / "out", rows)
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"update": 0, "epoch": 0, "loss": 0.0}\n{"upd\x00\n[1]\n', encoding="utf-8")
+    journal = Journal(path, 3, otherwise=rows)
+    journal.close()
+    assert journal.rows == rows
+
+
+def test_two_outputs_of_one_name_keep_their_metrics_apart(tmp_path: Path):
+    store = create_store(tmp_path / "s")
+    outs = [tmp_path / name / "policy" for name in ("a", "b")]
+    for out in outs:
+        write_training(training_path(store, "r", 0, out), out, [{"update": 0, "epoch": 0}])
+    assert training_path(store, "r", 0, outs[0]).stem == "policy"
+    with connect(store) as connection:
+        names = connection.execute("SELECT training FROM training ORDER BY 1").fetchall()
+    assert len(names) == 2
+    assert names[0] == ("policy",)
+    assert names[1][0].startswith("policy-")

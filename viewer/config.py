@@ -44,7 +44,9 @@ def server_flags(*, address: str, port: int) -> list[str]:
         # Bare expressions and docstrings are no output.
         "runner.magicEnabled": False,
     }
-    if address in LOOPBACK:
-        # A page of another site that resolves its name to this machine is turned away.
-        options["server.allowedHosts"] = "127.0.0.1,localhost,::1"
-    return [f"--{name}={str(value).lower()}" for name, value in options.items()]
+    # A page of another site that resolves its name to this machine is turned away.
+    hosts = LOOPBACK if address in LOOPBACK else ()
+    return [
+        *(f"--{name}={str(value).lower()}" for name, value in options.items()),
+        *(f"--server.allowedHosts={host}" for host in hosts),
+    ]

@@ -45,26 +45,17 @@ def sequence_hashes(prompt: Ragged, response: Ragged, rows: Ints) -> NDArray[np.
         response: The same.
         rows: [k] the steps.
     """
-    factors = _factors(int((prompt.lengths + response.lengths).max(initial=0)) + 1)
-    start = _sums(prompt, np.zeros(len(prompt.lengths), np.int64), factors)
-    whole = start + _sums(response, prompt.lengths, factors)
     # Where the response begins belongs to the sequence: its tokens are the ones that are scored.
-    return (whole + prompt.lengths.astype(np.uint64) * factors[-1])[rows]
+    border = prompt.lengths.astype(np.uint64) * _factors(1)
+    start = _sums(prompt, np.ones(len(prompt.lengths), np.int64))
+    return (border + start + _sums(response, prompt.lengths + 1))[rows]
 
 
-def _sums(lists: Ragged, offset: Ints, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return for each list the sum of its values, each times the factor of its position."""
-    lengths = lists.lengths
-    position = np.arange(len(lists.values)) - np.repeat(lists.starts[:-1] - offset, lengths)
-    terms = (lists.values.astype(np.int64).astype(np.uint64) + np.uint64(1)) * factors[position]
-    total = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms)))
-    return total[lists.starts[1:]] - total[lists.starts[:-1]]
-
-
-def _factors(count: int) -> NDArray[np.uint64]:
-    """Return odd random numbers, the same ones always."""
-    random = np.random.default_rng(0).integers(0, 1 << 63, count, np.uint64)
-    return random * np.uint64(2) + np.uint64(1)
+def _sums(lists: Ragged, first: Ints) -> NDArray[np.uint64]:
+    """Return for each list the hash of its values, the first of them at a position."""
+    shift = first - lists.starts[:-1]
+    sums = _running_sums(lists.values, np.repeat(shift, lists.lengths))
+    return sums[lists.starts[1:]] - sums[lists.starts[:-1]]
 
 
 def _blocks(pieces: list[NDArray[np.int32]]) -> tuple[NDArray[np.uint64], Ints]:
@@ -75,14 +66,30 @@ def _blocks(pieces: list[NDArray[np.int32]]) -> tuple[NDArray[np.uint64], Ints]:
     """
     piece_lengths = np.array([len(piece) for piece in pieces], np.int64)
     lengths = piece_lengths[0::2] + piece_lengths[1::2]
-    stops = np.cumsum(lengths)
-    position = np.arange(stops[-1]) - np.repeat(stops - lengths, lengths)
-    terms = np.concatenate(pieces, dtype=np.uint64, casting="unsafe") + np.uint64(1)
-    terms *= _factors(int(lengths.max()))[position]
-    total = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms)))
-    is_end = (position + 1) % _BLOCK == 0
-    is_end[stops - 1] = True
-    ends = np.flatnonzero(is_end)
-    step = np.searchsorted(stops, ends, side="right")
-    hashes = total[ends + 1] - total[(stops - lengths)[step]]
-    return hashes, position[ends] % _BLOCK + 1
+    start = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    sums = _running_sums(np.concatenate(pieces), -start)
+    length = np.arange(len(start)) - start + 1
+    is_last = np.append(start[1:] != start[:-1], True)
+    ends = np.flatnonzero(is_last | (length % _BLOCK == 0))
+    return sums[ends + 1] - sums[start[ends]], (length[ends] - 1) % _BLOCK + 1
+
+
+def _running_sums(values: NDArray[np.int32], shift: Ints) -> NDArray[np.uint64]:
+    """Return [n + 1] the sum of the first values, each times the factor of its position.
+
+    Differences of two sums are hashes that do not depend on what stands before.
+
+    Args:
+        values: [n] token ids.
+        shift: [n] what to add to the place of each for its position in its sequence.
+    """
+    position = np.arange(len(values)) + shift
+    factors = _factors(int(position.max(initial=0)) + 1)
+    terms = (values.astype(np.uint64) + np.uint64(1)) * factors[position]
+    return np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms)))
+
+
+def _factors(count: int) -> NDArray[np.uint64]:
+    """Return odd random numbers, the same ones always."""
+    random = np.random.default_rng(0).integers(0, 1 << 63, count, np.uint64)
+    return random * np.uint64(2) + np.uint64(1)

@@ -41,19 +41,18 @@ def check_scorer(name: str, scorer: Scorer) -> None:
 
 def _packed(scorer: Scorer, samples: list[Tensor]) -> Tensor:
     lengths = [len(sample) for sample in samples]
-    bounds = torch.tensor([0, *lengths]).cumsum(0)
-    positions = torch.cat([torch.arange(length) for length in lengths])
-    predictor = torch.arange(sum(lengths))[positions < torch.tensor(lengths).repeat_interleave(
-        torch.tensor(lengths)) - 1]  # fmt: skip
     ids = torch.cat(samples)
+    positions = torch.cat([torch.arange(length) for length in lengths])
+    predicted = torch.nonzero(positions).squeeze(1)
+    bounds = torch.tensor([0, *lengths]).cumsum(0)
     logprob, _ = scorer(
         ids,
         positions,
         bounds.to(torch.int32),
         max(lengths),
-        predictor,
-        ids[predictor + 1],
-        torch.ones(len(predictor)),
+        predicted - 1,
+        ids[predicted],
+        torch.ones(len(predicted)),
         False,
     )
     return logprob

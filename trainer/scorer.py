@@ -8,9 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-HEAD_CHUNK = 1024
-"""Response tokens whose logits exist at once, by default."""
-
 
 class Scorer(nn.Module):
     """A causal language model that answers with log-probabilities.
@@ -21,7 +18,7 @@ class Scorer(nn.Module):
     vocabulary of 150,000 makes them larger than everything else.
     """
 
-    def __init__(self, model: Any, *, head_chunk: int = HEAD_CHUNK):
+    def __init__(self, model: Any, *, head_chunk: int):
         """Wrap a model.
 
         Args:

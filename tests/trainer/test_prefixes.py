@@ -1,0 +1,61 @@
+"""Hashes of sequences, and the trie that counts common beginnings, against plain Python."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphcredit.trainer.arrays import Ragged
+from graphcredit.trainer.prefixes import sample_prefixes, sequence_hashes
+
+Ids = list[int]
+
+steps_of_few_ids = st.lists(
+    st.tuples(st.lists(st.integers(0, 1), min_size=1, max_size=3), st.lists(st.integers(0, 1))),
+    max_size=12,
+)
+
+
+def _ragged(lists: list[Ids]) -> Ragged:
+    return Ragged(
+        values=np.array([i for ids in lists for i in ids], np.int32),
+        starts=np.cumsum([0, *map(len, lists)]),
+        is_null=np.zeros(len(lists), bool),
+    )
+
+
+def _hashes(steps: list[tuple[Ids, Ids]]) -> list[int]:
+    prompts, responses = ([step[part] for step in steps] for part in (0, 1))
+    rows = np.arange(len(steps))
+    return sequence_hashes(_ragged(prompts), _ragged(responses), rows).tolist()
+
+
+@given(steps=steps_of_few_ids)
+def test_hashes_are_equal_where_prompt_and_response_are(steps: list[tuple[Ids, Ids]]):
+    distinct = {(tuple(prompt), tuple(response)) for prompt, response in steps}
+    assert len(set(_hashes(steps))) == len(distinct)
+
+
+@given(steps=steps_of_few_ids, longest=st.integers(0, 200))
+def test_a_hash_does_not_depend_on_the_other_steps_of_the_row_group(
+    steps: list[tuple[Ids, Ids]], longest: int
+):
+    alone = [_hashes([step])[0] for step in steps]
+    assert _hashes([*steps, ([1], [1] * longest)])[:-1] == alone
+
+
+def test_the_place_where_the_response_begins_is_part_of_the_sequence():
+    assert len(set(_hashes([([1], [2, 3]), ([1, 2], [3]), ([1, 2, 3], [])]))) == 3
+
+
+@given(steps=steps_of_few_ids, num_common=st.integers(0, 40))
+def test_the_sampled_trie_counts_each_beginning_of_whole_blocks_once(
+    steps: list[tuple[Ids, Ids]], num_common: int
+):
+    beginning = [7] * num_common
+    prompts = [beginning + prompt for prompt, _ in steps]
+    responses = [response for _, response in steps]
+    whole = [tuple(p + r) for p, r in zip(prompts, responses, strict=True)]
+    ends = {ids[:end] for ids in whole for end in (*range(16, len(ids) + 1, 16), len(ids))}
+    expected = sum(map(len, whole)), sum((len(ids) - 1) % 16 + 1 for ids in ends)
+    rows = np.arange(len(steps))
+    assert sample_prefixes(_ragged(prompts), _ragged(responses), rows) == expected

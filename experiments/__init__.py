@@ -1,0 +1,1 @@
+"""Experiments: what the estimators come to on a real environment."""

@@ -1,0 +1,117 @@
+"""Learning curves: success against environment steps and seconds, from the lines of the loops."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from experiments.textworld.settings import Cell
+
+SMOOTHED = 3
+"""Iterations that are averaged: one has 64 trajectories, and a standard error of six points."""
+
+_STAGES = ("collect_seconds", "credit_seconds", "train_seconds")
+
+
+def read_runs(out: Path, cells: Iterable[Cell]) -> pl.DataFrame:
+    """Return a row for each iteration of each run that has begun.
+
+    `env_steps` and `seconds` are those before the iteration, so that its success rate is that of
+    the policy which they made.
+    """
+    rows: list[dict[str, object]] = []
+    for cell in cells:
+        path = out / cell.name / "loop.jsonl"
+        steps, seconds = 0, 0.0
+        for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            line = json.loads(text)
+            rows.append(
+                {
+                    "setting": cell.setting,
+                    "arm": cell.arm,
+                    "learning_rate": cell.learning_rate,
+                    "kl_coefficient": cell.kl_coefficient,
+                    "warm": cell.warm,
+                    "seed": cell.seed,
+                    **line,
+                    "env_steps": steps,
+                    "seconds": seconds,
+                }
+            )
+            steps = line["env_steps"]
+            seconds += sum(line.get(name, 0.0) for name in _STAGES)
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def smoothed(success: Sequence[float]) -> NDArray[np.float64]:
+    """Return the mean over an iteration and those before it, `SMOOTHED` in all."""
+    values = np.asarray(success, np.float64)
+    sums = np.cumsum(np.concatenate([[0.0], values]))
+    stop = np.arange(1, len(values) + 1)
+    start = np.maximum(stop - SMOOTHED, 0)
+    return (sums[stop] - sums[start]) / (stop - start)
+
+
+def first_at(x: Sequence[float], success: Sequence[float], level: float) -> float:
+    """Return where a smoothed curve first reaches a level; infinity where it never does.
+
+    Args:
+        x: Environment steps or seconds before each iteration.
+        success: Success rate of each iteration.
+        level: Of success.
+    """
+    reached = np.flatnonzero(smoothed(success) >= level)
+    return float(x[reached[0]]) if len(reached) else float("inf")
+
+
+def area(x: Sequence[float], success: Sequence[float], budget: float) -> float:
+    """Return the mean success over a budget of environment steps: the area under the curve.
+
+    After its last iteration a run is taken to stay as it was.
+    """
+    grid = np.linspace(0, budget, 201)
+    return float(np.interp(grid, np.asarray(x, float), smoothed(success)).mean())
+
+
+def bootstrap(
+    values: Sequence[float], *, draws: int = 10_000, seed: int = 0
+) -> tuple[float, float]:
+    """Return the 95 % confidence interval of a mean, runs drawn with replacement."""
+    data = np.asarray(values, float)
+    random = np.random.default_rng(seed)
+    means = data[random.integers(len(data), size=(draws, len(data)))].mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def paired_test(
+    one: Mapping[tuple[int, int], float],
+    other: Mapping[tuple[int, int], float],
+    *,
+    draws: int = 100_000,
+    seed: int = 0,
+) -> float:
+    """Return the p-value of a difference between two arms, paired by warm start and seed.
+
+    Under the null hypothesis either sign of each difference is as likely; all signs are tried where
+    there are few, and drawn where there are many.
+
+    Args:
+        one: (warm, seed) to a number.
+        other: The same of another arm.
+        draws: Of signs.
+        seed: Of the draws.
+    """
+    pairs = sorted(one.keys() & other.keys())
+    gaps = np.array([one[pair] - other[pair] for pair in pairs])
+    if len(gaps) <= 16:
+        numbers = np.arange(1 << len(gaps))[:, None]
+        signs = 1 - 2 * ((numbers >> np.arange(len(gaps))) & 1)
+    else:
+        random = np.random.default_rng(seed)
+        signs = random.choice([-1, 1], size=(draws, len(gaps)))
+    means = np.abs(signs @ gaps)
+    return float((means >= abs(gaps.sum()) - 1e-12).mean())

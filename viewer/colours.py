@@ -1,6 +1,9 @@
-"""The diverging scale of advantages: safe for colour-blind eyes, neutral at zero."""
+"""The scales of colour: safe for colour-blind eyes, readable on light and dark ground."""
+
+from collections.abc import Iterable
 
 _NEGATIVE, _ZERO, _POSITIVE = (0xC0, 0x4F, 0x15), (0xB8, 0xBC, 0xC2), (0x1B, 0x5E, 0xA8)
+_FAR, _NEAR = (0xE9, 0xE3, 0xF2), (0x6A, 0x3D, 0x9A)
 
 
 def diverging(value: float, limit: float) -> str:
@@ -11,6 +14,23 @@ def diverging(value: float, limit: float) -> str:
         limit: The value, and minus it, at which the scale ends.
     """
     share = max(-1.0, min(1.0, value / limit)) if limit > 0 else 0.0
-    end = _POSITIVE if share > 0 else _NEGATIVE
-    mixed = [round(a + (b - a) * abs(share)) for a, b in zip(_ZERO, end, strict=True)]
+    return _mixed(_ZERO, _POSITIVE if share > 0 else _NEGATIVE, abs(share))
+
+
+def sequential(share: float) -> str:
+    """Return the colour of a share as `#rrggbb`: pale violet at 0, deep violet at 1.
+
+    Violet is no colour of `diverging`, so a state is never taken for an advantage.
+    """
+    return _mixed(_FAR, _NEAR, max(0.0, min(1.0, share)))
+
+
+def colour_limit(values: Iterable[float | None]) -> float:
+    """Return where a diverging scale ends: a sixth of the values is beyond, and pales no other."""
+    sizes = sorted(abs(value) for value in values if value is not None)
+    return sizes[len(sizes) * 5 // 6] if sizes else 0.0
+
+
+def _mixed(start: tuple[int, int, int], end: tuple[int, int, int], share: float) -> str:
+    mixed = [round(a + (b - a) * share) for a, b in zip(start, end, strict=True)]
     return "#" + "".join(f"{channel:02x}" for channel in mixed)

@@ -1,27 +1,54 @@
 """Where to draw the states of a graph: in layers, by their distance from the start."""
 
+from collections.abc import Mapping
+
 import igraph
 
 from graphcredit.viewer.task_graph import TaskGraph
 
 
-def layered_positions(graph: TaskGraph) -> dict[int, tuple[float, float]]:
-    """Return {state_id: (layer, place in the layer)}; the layers are centred on 0.
-
-    The layer is the number of steps from the first state. igraph orders each layer so that few
-    edges cross; the places are even, because its own coordinates are crowded.
-    """
-    size = len(graph.nodes)
+def drawn(graph: TaskGraph) -> igraph.Graph:
+    """Return the graph as igraph has it: vertices in the order of nodes, edges in that of edges."""
     position = {node.state_id: index for index, node in enumerate(graph.nodes)}
     pairs = [(position[edge.source], position[edge.target]) for edge in graph.edges]
-    drawing = igraph.Graph(size, pairs, directed=True)
-    (steps,) = drawing.distances(source=[0], mode="out")
+    return igraph.Graph(len(graph.nodes), pairs, directed=True)
+
+
+def layers_of(graph: TaskGraph) -> dict[int, int]:
+    """Return {state_id: number of steps from the first state}.
+
+    States that cannot be reached from it stand one layer behind the last.
+    """
+    size = len(graph.nodes)
+    (steps,) = drawn(graph).distances(source=[0], mode="out")
     deepest = max((int(step) for step in steps if step < size), default=0)
-    layers = [int(step) if step < size else deepest + 1 for step in steps]
-    coordinates = drawing.layout_sugiyama(layers=layers).coords[:size]
+    return {
+        node.state_id: int(step) if step < size else deepest + 1
+        for node, step in zip(graph.nodes, steps, strict=True)
+    }
+
+
+def layered_positions(
+    graph: TaskGraph, layers: Mapping[int, int] | None = None
+) -> dict[int, tuple[float, float]]:
+    """Return {state_id: (layer, place in the layer)}; the layers are centred on 0.
+
+    igraph orders each layer so that few edges cross; the places are even, because its own
+    coordinates are crowded.
+
+    Args:
+        graph: What to draw.
+        layers: From `layers_of` the whole graph, where this is a part of it; layers of which
+            nothing is drawn take no room.
+    """
+    of_state = layers_of(graph) if layers is None else layers
+    used = sorted({of_state[node.state_id] for node in graph.nodes})
+    column = [used.index(of_state[node.state_id]) for node in graph.nodes]
+    size = len(graph.nodes)
+    coordinates = drawn(graph).layout_sugiyama(layers=column).coords[:size]
     placed: dict[int, tuple[float, float]] = {}
-    for layer in set(layers):
-        members = [index for index in range(size) if layers[index] == layer]
+    for layer in range(len(used)):
+        members = [index for index in range(size) if column[index] == layer]
         members.sort(key=lambda index: (coordinates[index][0], index))
         for place, index in enumerate(members):
             centre = (len(members) - 1) / 2

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 from xml.sax.saxutils import escape
 
-from graphcredit.viewer.colours import diverging
+from graphcredit.viewer.colours import colour_limit, diverging
 from graphcredit.viewer.layered import layered_positions
 from graphcredit.viewer.task_graph import Edge, Node, TaskGraph
 
@@ -38,7 +38,7 @@ def draw(graph: TaskGraph, *, title: str) -> str:
     }
     width = max(x for x, _ in centre.values()) + _WIDTH / 2 + _MARGIN
     height = max(y for _, y in centre.values()) + _HEIGHT + _MARGIN
-    limit = _limit(graph)
+    limit = colour_limit(edge.advantage for edge in graph.edges)
     most = max((edge.visits for edge in graph.edges), default=1)
     body = [
         *_head(title, limit),
@@ -60,12 +60,6 @@ def _head(title: str, limit: float) -> Iterator[str]:
     for x, label in ((0, f"-{limit:.1f}"), (82, "0"), (164, f"+{limit:.1f}")):
         yield _text(_MARGIN + x, 63, label, 10)
     yield _text(_MARGIN + 340, 49, "mean advantage; 5×, width: visits; dashed: no effect", 10)
-
-
-def _limit(graph: TaskGraph) -> float:
-    """Return where the colours end: the top sixth of the edges is beyond, and pales no other."""
-    sizes = sorted(abs(edge.advantage) for edge in graph.edges if edge.advantage is not None)
-    return sizes[len(sizes) * 5 // 6] if sizes else 0.0
 
 
 def _node(node: Node, x: float, y: float) -> Iterator[str]:

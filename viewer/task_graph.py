@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
+from graphcredit.store.catalog import connect
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
 
@@ -20,7 +18,16 @@ class Node:
     state: str
     is_goal: bool
     visits: int
+    num_trajectories: int
+    """How many trajectories were here."""
+    success_rate: float
+    """Share of those that won."""
     goal_distance: float | None
+    """Cost of the cheapest observed way to the goal; None where there is none."""
+    rewardflow_value: float | None
+    """RewardFlow's potential; None where it was not computed."""
+    num_merged: int
+    """Distinct texts that were merged into this state."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,10 +39,17 @@ class Edge:
     actions: tuple[str, ...]
     """The actions that led along here, the most frequent first."""
     visits: int
+    cost: float
+    """The least cost of a step along here."""
     advantage: float | None
     """Mean over the steps; None where none has credit."""
     is_pruned: bool
     """No step along here did anything."""
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Where it leaves and where it enters: no other edge of the graph has both."""
+        return self.source, self.target
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,9 +57,21 @@ class TaskGraph:
     """The states of one task and the transitions between them."""
 
     nodes: tuple[Node, ...]
-    """In the order of their ids."""
+    """In the order of their ids; the first one is where the task starts."""
     edges: tuple[Edge, ...]
     """In the order of source and target."""
+
+    @property
+    def goal(self) -> int | None:
+        """The id of the goal; None where no trajectory won."""
+        return next((node.state_id for node in self.nodes if node.is_goal), None)
+
+    def part(self, states: frozenset[int]) -> "TaskGraph":
+        """Return some states and the transitions between them."""
+        return TaskGraph(
+            nodes=tuple(node for node in self.nodes if node.state_id in states),
+            edges=tuple(edge for edge in self.edges if {*edge.ends} <= states),
+        )
 
 
 def read_task_graph(
@@ -63,47 +89,51 @@ def read_task_graph(
     Raises:
         InputError: There are no graph tables, no such task, or no credit of that estimator.
     """
-    folder = store.graph_dir(run_id, iteration)
-    nodes = _rows(folder / "nodes.parquet", task_id)
-    edges = _rows(folder / "edges.parquet", task_id)
-    if edges and column not in edges[0]:
-        raise InputError(
-            f"{folder / 'edges.parquet'} has no {column}: run `graphcredit credit STORE "
-            f"--estimator {column.partition('_')[0]}` first"
-        )
-    edges.sort(key=_ends)
+    where = f"the graph of run {run_id}, iteration {iteration}"
+    with connect(store, run_id=run_id, iteration=iteration) as connection:
+        if column not in connection.sql("FROM edges").columns:
+            raise InputError(
+                f"{where} has no {column}: run `graphcredit credit STORE "
+                f"--estimator {column.partition('_')[0]}` first"
+            )
+        nodes = connection.sql(_NODES, params=[task_id]).to_arrow_table().to_pylist()
+        quoted = '"' + column.replace('"', '""') + '"'
+        sql = _EDGES.format(column=quoted)
+        edges = connection.sql(sql, params=[task_id]).to_arrow_table().to_pylist()
+    if not nodes:
+        raise InputError(f"{where} has no task {task_id!r}")
     return TaskGraph(
-        nodes=tuple(
-            Node(**{name: row[name] for name in Node.__slots__})
-            for row in sorted(nodes, key=lambda row: row["state_id"])
-        ),
-        edges=tuple(_edge(list(same), column) for _, same in groupby(edges, key=_ends)),
+        nodes=tuple(Node(**row) for row in nodes),
+        edges=tuple(_edge(list(same)) for _, same in groupby(edges, key=_ends)),
     )
+
+
+_NODES = f"""
+    SELECT {", ".join(name for name in Node.__slots__ if name != "state")},
+        coalesce(state, '') AS state
+    FROM nodes WHERE task_id = ? ORDER BY state_id
+"""
+
+_EDGES = """
+    SELECT state_id, next_state_id, action, visits, cost, is_pruned, {column} AS advantage
+    FROM edges WHERE task_id = ? ORDER BY state_id, next_state_id, visits DESC, action
+"""
 
 
 def _ends(row: dict[str, Any]) -> tuple[int, int]:
     return row["state_id"], row["next_state_id"]
 
 
-def _edge(rows: Sequence[dict[str, Any]], column: str) -> Edge:
-    ordered = sorted(rows, key=lambda row: (-row["visits"], row["action"]))
-    credited = [row for row in rows if row[column] is not None]
+def _edge(rows: Sequence[dict[str, Any]]) -> Edge:
+    credited = [row for row in rows if row["advantage"] is not None]
     visits = sum(row["visits"] for row in credited)
-    total = sum(row[column] * row["visits"] for row in credited)
+    total = sum(row["advantage"] * row["visits"] for row in credited)
     return Edge(
         source=rows[0]["state_id"],
         target=rows[0]["next_state_id"],
-        actions=tuple(row["action"] for row in ordered),
+        actions=tuple(row["action"] for row in rows),
         visits=sum(row["visits"] for row in rows),
+        cost=min(row["cost"] for row in rows),
         advantage=total / visits if visits else None,
         is_pruned=all(row["is_pruned"] for row in rows),
     )
-
-
-def _rows(path: Path, task_id: str) -> list[dict[str, Any]]:
-    if not path.exists():
-        raise InputError(f"{path} does not exist: run `graphcredit credit STORE` first")
-    rows = pq.read_table(path, filters=[("task_id", "=", task_id)]).to_pylist()
-    if not rows:
-        raise InputError(f"{path} has no task {task_id!r}")
-    return rows

@@ -1,0 +1,224 @@
+"""A part of a task's graph as Cytoscape draws it: places, colours, sizes and labels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from graphcredit.viewer.colours import colour_limit, diverging, sequential
+from graphcredit.viewer.layered import layered_positions
+from graphcredit.viewer.task_graph import Edge, Node, TaskGraph
+from graphcredit.viewer.text import one_line, visible
+
+_LAYER, _PLACE = 170, 70
+_ASPECT = 1.5
+_WIDEST_LAYER, _WIDEST_PLACE = 420, 130
+_ROOM_FOR_ACTIONS = 60
+_LABEL_LENGTH = 22
+
+Ends: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shading:
+    """What the colours of a drawing stand for."""
+
+    advantage: str
+    """What the colour of an edge is, for the legend."""
+    others: Mapping[Ends, float | None] | None = None
+    """What is taken off each edge's advantage; None where nothing is compared."""
+    by_value: bool = False
+    """States are coloured by RewardFlow's value instead of their distance to the goal."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drawing:
+    """Everything that does not change when something is selected."""
+
+    nodes: Sequence[Mapping[str, Any]]
+    edges: Sequence[Mapping[str, Any]]
+    legend: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the component reads."""
+        return {"nodes": self.nodes, "edges": self.edges, "legend": self.legend}
+
+
+def node_key(state_id: int) -> str:
+    """Return the name of a state in the drawing."""
+    return f"n{state_id}"
+
+
+def edge_key(ends: Ends) -> str:
+    """Return the name of a transition in the drawing."""
+    return f"e{ends[0]}-{ends[1]}"
+
+
+def parse_key(key: str) -> int | Ends | None:
+    """Return the state or the ends that a name in the drawing stands for; None for others."""
+    numbers = key[1:].split("-")
+    if not all(number.isascii() and number.isdigit() for number in numbers):
+        return None
+    match key[:1], [int(number) for number in numbers]:
+        case "n", [state_id]:
+            return state_id
+        case "e", [source, target]:
+            return source, target
+        case _:
+            return None
+
+
+def signed(value: float | None) -> str:
+    """Return an advantage as text; a dash where there is none."""
+    return "–" if value is None else f"{value:+.2f}"
+
+
+def edge_value(edge: Edge, shading: Shading) -> float | None:
+    """Return what an edge is coloured by: its advantage, or the difference to the other one."""
+    if shading.others is None or edge.advantage is None:
+        return edge.advantage
+    other = shading.others.get(edge.ends)
+    return None if other is None else edge.advantage - other
+
+
+def is_flipped(edge: Edge, shading: Shading) -> bool:
+    """Return whether one of the compared advantages is credit and the other one blame."""
+    other = shading.others.get(edge.ends) if shading.others else None
+    return edge.advantage is not None and other is not None and edge.advantage * other < 0
+
+
+def state_name(node: Node) -> str:
+    """Return what a state is called: its number and its first words, on one line."""
+    if node.is_goal:
+        return "GOAL"
+    first = visible(node.state).strip().partition("\n")[0].strip("-= \t")
+    return f"{node.state_id}  {one_line(first, 18)}"
+
+
+def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> Drawing:
+    """Return the drawing of a graph.
+
+    Args:
+        graph: The part of the task's graph that is shown.
+        layers: From `layers_of` the whole graph.
+        shading: What the colours stand for.
+    """
+    places = _places(graph, layers)
+    limit = colour_limit(edge_value(edge, shading) for edge in graph.edges)
+    most = max((edge.visits for edge in graph.edges), default=1)
+    most_visits = max((node.visits for node in graph.nodes), default=1)
+    fill = _Fill(graph, by_value=shading.by_value)
+    start = min(layers, key=layers.__getitem__)
+    return Drawing(
+        nodes=[
+            {
+                "data": {
+                    "id": node_key(node.state_id),
+                    "label": state_name(node),
+                    "tip": _node_tip(node),
+                    "size": round(18 + 26 * (node.visits / max(most_visits, 1)) ** 0.5),
+                    "kind": _kind(node, is_start=node.state_id == start),
+                    **fill.of(node),
+                },
+                "position": places[node.state_id],
+            }
+            for node in graph.nodes
+        ],
+        edges=[_edge(edge, shading, limit, most, layers, graph) for edge in graph.edges],
+        legend={
+            "advantage": shading.advantage,
+            "limit": f"{limit:.2g}",
+            "edge_scale": [diverging(step, 4) for step in range(-4, 5)],
+            "state": "RewardFlow value" if shading.by_value else "distance to the goal",
+            "state_scale": [sequential(step / 4) for step in range(5)],
+            "state_ends": fill.ends,
+            "flips": shading.others is not None,
+        },
+    )
+
+
+class _Fill:
+    """The colours of states: the deeper, the nearer to the goal, or the higher the value."""
+
+    def __init__(self, graph: TaskGraph, *, by_value: bool) -> None:
+        self._by_value = by_value
+        values = [value for node in graph.nodes if (value := self._value(node)) is not None]
+        self._low, self._high = min(values, default=0.0), max(values, default=0.0)
+        ends = (self._low, self._high) if by_value else (self._high, self._low)
+        self.ends = [f"{end:.3g}" for end in ends]
+
+    def of(self, node: Node) -> dict[str, str]:
+        """Return the colour of a state; none where nothing is known of it."""
+        value = self._value(node)
+        if value is None:
+            return {}
+        share = (value - self._low) / ((self._high - self._low) or 1.0)
+        return {"colour": sequential(share if self._by_value else 1 - share)}
+
+    def _value(self, node: Node) -> float | None:
+        return node.rewardflow_value if self._by_value else node.goal_distance
+
+
+def _places(graph: TaskGraph, layers: Mapping[int, int]) -> dict[int, dict[str, float]]:
+    """Return where the states stand, in pixels; the whole is about as wide as the page."""
+    places = layered_positions(graph, layers)
+    width = max((x for x, _ in places.values()), default=0) + 1
+    height = 2 * max((y for _, y in places.values()), default=0) + 1
+    layer = min(max(_LAYER, height * _PLACE * _ASPECT / width), _WIDEST_LAYER)
+    place = min(max(_PLACE, width * _LAYER / _ASPECT / height), _WIDEST_PLACE)
+    return {
+        # Every second layer stands a little lower, so that no edge runs straight through a state.
+        key: {"x": x * layer, "y": y * place + 14 * (x % 2)}
+        for key, (x, y) in places.items()
+    }
+
+
+def _kind(node: Node, *, is_start: bool) -> str:
+    if node.is_goal:
+        return "goal"
+    if is_start:
+        return "start"
+    return "dead end" if node.goal_distance is None else "state"
+
+
+def _node_tip(node: Node) -> str:
+    distance = "no way to the goal was seen" if node.goal_distance is None else ""
+    if node.goal_distance is not None:
+        distance = f"{node.goal_distance:g} to the goal"
+    facts = [distance, f"{node.visits} visits", f"{node.success_rate:.0%} of them won"]
+    if node.num_merged > 1:
+        facts.append(f"{node.num_merged} texts")
+    return f"{state_name(node)}\n{' · '.join(facts)}\n{visible(node.state)[:400]}"
+
+
+def _edge(
+    edge: Edge,
+    shading: Shading,
+    limit: float,
+    most: int,
+    layers: Mapping[int, int],
+    graph: TaskGraph,
+) -> dict[str, Any]:
+    value = edge_value(edge, shading)
+    label, *others = (one_line(action, _LABEL_LENGTH) for action in edge.actions)
+    more = f" +{len(others)}" if others else ""
+    data: dict[str, Any] = {
+        "id": edge_key(edge.ends),
+        "source": node_key(edge.source),
+        "target": node_key(edge.target),
+        "label": label + more if len(graph.edges) <= _ROOM_FOR_ACTIONS else "",
+        "tip": f"{' | '.join(one_line(action) for action in edge.actions[:6])}\n"
+        f"{shading.advantage} {signed(value)} · {edge.visits} steps"
+        f"{' · pruned' if edge.is_pruned else ''}",
+        "colour": diverging(value or 0.0, limit),
+        "width": round(1.5 + 6 * (edge.visits / most) ** 0.5, 1),
+        "bend": _bend(layers[edge.source], layers[edge.target]),
+    }
+    flags = {"pruned": edge.is_pruned, "flipped": is_flipped(edge, shading)}
+    return {"data": data | {name: True for name, is_set in flags.items() if is_set}}
+
+
+def _bend(source: int, target: int) -> int:
+    """Return how far an edge bows, in pixels, so that it passes states and its counterpart."""
+    if target == source + 1:
+        return 0
+    return 34 if target == source else 26 * min(abs(target - source), 4)

@@ -1,0 +1,79 @@
+"""The drawing of a state graph in the browser: Cytoscape, and a few lines of our own around it.
+
+The library is a component to itself, mounted once with data that never changes, because Streamlit
+sends a component's script again whenever its data has changed. Nothing is fetched from anywhere.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from graphcredit.viewer.drawing import Drawing
+
+_ANNOUNCE = """
+export default function () {
+  globalThis.dispatchEvent(new Event("graphcredit-cytoscape"));
+}
+"""
+
+
+def asset(name: str) -> str:
+    """Return the text of a file in `assets/`."""
+    return (files(__name__) / "assets" / name).read_text(encoding="utf-8")
+
+
+def show_graph(
+    drawing: Drawing,
+    *,
+    path: Sequence[str],
+    selected: str | None,
+    on_click: Callable[[str], None],
+) -> None:
+    """Show a graph.
+
+    Args:
+        drawing: What to draw.
+        path: Names of the states and edges of a trajectory that is laid over it.
+        selected: Name of the selected state or edge.
+        on_click: Called with the name of the state or edge that was clicked; empty for the ground.
+    """
+    library, graph = _components()
+    drawn = drawing.as_json()
+    content = json.dumps(drawn, sort_keys=True).encode()
+    graph(
+        key=_KEY,
+        data=drawn
+        | {
+            "signature": hashlib.sha256(content).hexdigest(),
+            "path": list(path),
+            "selected": selected,
+        },
+        on_clicked_change=lambda: on_click(_clicked()),
+    )
+    library(key="graph_library", data={}, height=1)
+
+
+_KEY = "graph"
+
+
+def _clicked() -> str:
+    return st.session_state[_KEY]["clicked"] or ""
+
+
+@cache
+def _components() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    return (
+        component("graphcredit_cytoscape", js=asset("cytoscape.min.js") + _ANNOUNCE),
+        component(
+            "graphcredit_graph",
+            html=asset("graph.html"),
+            css=asset("graph.css"),
+            js=asset("graph.js"),
+        ),
+    )

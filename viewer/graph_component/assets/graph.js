@@ -1,0 +1,199 @@
+// A task's state graph. Places, colours and sizes come from Python; this file draws them with
+// Cytoscape and says what was clicked. Text of a log is only ever set as textContent or drawn on
+// the canvas: it cannot become markup.
+
+const DRAWN = Symbol.for("graphcredit.graph");
+const LIBRARY_READY = "graphcredit-cytoscape";
+
+/** Streamlit calls this on the first run, on new data and on a change of theme.
+ *  data: {nodes, edges, legend, signature, path: [ids], selected: id or null}. */
+export default function drawGraph(component) {
+  const { data, parentElement, setTriggerValue } = component;
+  if (!globalThis.cytoscape) {
+    const again = () => drawGraph(component);
+    globalThis.addEventListener(LIBRARY_READY, again, { once: true });
+    return () => globalThis.removeEventListener(LIBRARY_READY, again);
+  }
+  const root = parentElement.querySelector(".graph");
+  if (root[DRAWN]?.signature !== data.signature) {
+    root[DRAWN]?.cy.destroy();
+    root[DRAWN] = { cy: build(root, data), signature: data.signature };
+  }
+  const { cy } = root[DRAWN];
+  root[DRAWN].click = (id) => setTriggerValue("clicked", id);
+  cy.style(styles(root));
+  showLegend(root, data.legend);
+  mark(cy, data);
+  return () => {
+    root[DRAWN]?.cy.destroy();
+    root[DRAWN] = undefined;
+  };
+}
+
+function build(root, data) {
+  const many = data.edges.length > 1500;
+  const cy = globalThis.cytoscape({
+    container: root.querySelector(".canvas"),
+    elements: { nodes: data.nodes, edges: data.edges },
+    layout: { name: "preset", fit: true, padding: 36 },
+    style: styles(root),
+    minZoom: 0.02,
+    maxZoom: 4,
+    autoungrabify: true,
+    boxSelectionEnabled: false,
+    hideEdgesOnViewport: many,
+    pixelRatio: many ? 1 : "auto",
+  });
+  if (cy.zoom() > 1.3) cy.zoom(1.3) && cy.center();
+  const tip = root.querySelector(".tip");
+  cy.on("tap", (event) => root[DRAWN].click(event.target === cy ? "" : event.target.id()));
+  cy.on("mouseover", "node,edge", (event) => {
+    tip.textContent = event.target.data("tip");
+    tip.hidden = false;
+  });
+  cy.on("mouseout", "node,edge", () => (tip.hidden = true));
+  root.querySelector(".fit").onclick = () => cy.animate({ fit: { padding: 36 }, duration: 150 });
+  root.querySelector(".png").onclick = () => savePicture(root, cy);
+  root.onkeydown = (event) => onKey(root, cy, event);
+  root.dataset.ready = String(data.nodes.length);
+  return cy;
+}
+
+function onKey(root, cy, event) {
+  const zoom = (factor) =>
+    cy.zoom({
+      level: cy.zoom() * factor,
+      renderedPosition: { x: root.clientWidth / 2, y: root.clientHeight / 2 },
+    });
+  const keys = {
+    f: () => cy.fit(undefined, 36),
+    "+": () => zoom(1.25),
+    "=": () => zoom(1.25),
+    "-": () => zoom(0.8),
+    ArrowLeft: () => cy.panBy({ x: 60, y: 0 }),
+    ArrowRight: () => cy.panBy({ x: -60, y: 0 }),
+    ArrowUp: () => cy.panBy({ x: 0, y: 60 }),
+    ArrowDown: () => cy.panBy({ x: 0, y: -60 }),
+    Escape: () => root[DRAWN].click(""),
+  };
+  if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
+  keys[event.key]();
+  event.preventDefault();
+}
+
+/** Show what is selected and which trajectory is laid over the graph. */
+function mark(cy, data) {
+  cy.batch(() => {
+    cy.elements().removeClass("path faded chosen");
+    const path = cy.collection(data.path.map((id) => cy.getElementById(id)[0]).filter(Boolean));
+    if (path.length) {
+      cy.elements().not(path).addClass("faded");
+      path.addClass("path");
+    }
+    if (data.selected) cy.getElementById(data.selected).removeClass("faded").addClass("chosen");
+  });
+}
+
+function styles(root) {
+  const theme = getComputedStyle(root);
+  const colour = (name, otherwise) => theme.getPropertyValue(name).trim() || otherwise;
+  const ink = colour("--st-text-color", "#212529");
+  const paper = colour("--st-background-color", "#ffffff");
+  const accent = colour("--st-primary-color", "#ff4b4b");
+  const text = { color: ink, "text-outline-color": paper, "text-outline-width": 2 };
+  return [
+    {
+      selector: "node",
+      style: {
+        ...text,
+        label: "data(label)",
+        width: "data(size)",
+        height: "data(size)",
+        "font-size": 11,
+        "min-zoomed-font-size": 6,
+        "text-valign": "bottom",
+        "text-margin-y": 3,
+        "background-color": paper,
+        "border-width": 1.5,
+        "border-color": ink,
+        "border-opacity": 0.55,
+      },
+    },
+    { selector: "node[colour]", style: { "background-color": "data(colour)" } },
+    { selector: "node[kind='start']", style: { shape: "round-rectangle", "border-width": 3 } },
+    {
+      selector: "node[kind='goal']",
+      style: { shape: "star", width: 40, height: 40, "border-width": 2 },
+    },
+    { selector: "node[kind='dead end']", style: { shape: "diamond", "border-style": "dashed" } },
+    {
+      selector: "edge",
+      style: {
+        ...text,
+        label: "data(label)",
+        width: "data(width)",
+        "line-color": "data(colour)",
+        "target-arrow-color": "data(colour)",
+        "target-arrow-shape": "triangle",
+        "arrow-scale": 0.9,
+        "curve-style": "unbundled-bezier",
+        "control-point-distances": "data(bend)",
+        "control-point-weights": 0.5,
+        "font-size": 9,
+        "min-zoomed-font-size": 7,
+        "text-rotation": "autorotate",
+      },
+    },
+    {
+      selector: "edge:loop",
+      style: { "curve-style": "bezier", "loop-direction": "0deg", "control-point-step-size": 34 },
+    },
+    { selector: "edge[?pruned]", style: { "line-style": "dashed" } },
+    {
+      selector: "edge[?flipped]",
+      style: { "underlay-color": "#c9a400", "underlay-opacity": 0.45, "underlay-padding": 4 },
+    },
+    { selector: ".faded", style: { opacity: 0.22 } },
+    { selector: "edge.path", style: { "z-index": 2 } },
+    { selector: "node.path", style: { "border-color": accent, "border-opacity": 1, "border-width": 3 } },
+    {
+      selector: ".chosen",
+      style: { "overlay-color": accent, "overlay-opacity": 0.28, "overlay-padding": 6, "z-index": 3 },
+    },
+  ];
+}
+
+function showLegend(root, legend) {
+  const scale = (title, colours, ends) => {
+    const row = element("div", "scale");
+    const bar = element("span", "bar");
+    bar.style.background = `linear-gradient(to right, ${colours.join(",")})`;
+    row.append(title, element("i", "", ends[0]), bar, element("i", "", ends[1]));
+    return row;
+  };
+  const { limit } = legend;
+  const notes = ["☆ goal", "▢ start", "◇ no way to the goal seen", "size, width: visits", "dashed: pruned"];
+  if (legend.flips) notes.push("yellow: the signs differ");
+  root
+    .querySelector(".legend")
+    .replaceChildren(
+      scale(`edge: ${legend.advantage} `, legend.edge_scale, [`-${limit}`, `+${limit}`]),
+      scale(`state: ${legend.state} `, legend.state_scale, legend.state_ends),
+      element("div", "", notes.join("  ·  ")),
+    );
+}
+
+function savePicture(root, cy) {
+  const paper = getComputedStyle(root).getPropertyValue("--st-background-color").trim();
+  const link = document.createElement("a");
+  link.href = cy.png({ full: true, scale: 2, maxWidth: 8000, maxHeight: 8000, bg: paper || "#fff" });
+  link.download = "graph.png";
+  link.click();
+}
+
+function element(name, className, text = "") {
+  const made = document.createElement(name);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}

@@ -1,0 +1,72 @@
+"""A graph as one HTML file that needs no server and asks nothing of any."""
+
+import json
+import re
+from collections.abc import Iterator
+from html import escape
+
+import pyarrow as pa
+
+from graphcredit.viewer.drawing import Drawing, edge_key, node_key, signed, state_name
+from graphcredit.viewer.graph_component import asset
+from graphcredit.viewer.graph_facts import choices, edge_steps
+from graphcredit.viewer.task_graph import TaskGraph
+from graphcredit.viewer.text import visible
+
+_MOST_STEPS = 50
+
+
+def graph_html(
+    drawing: Drawing, graph: TaskGraph, steps: pa.Table, *, column: str, title: str
+) -> str:
+    """Return the page.
+
+    Args:
+        drawing: What to draw.
+        graph: The part of the task's graph that was drawn.
+        steps: From `queries.graphs.task_steps`.
+        column: The advantage by which actions are ranked.
+        title: Its heading.
+    """
+    data = drawing.as_json() | {
+        "signature": "",
+        "path": [],
+        "selected": None,
+        "details": dict(_details(graph, steps, column)),
+    }
+    parts = {
+        "CSS": asset("graph.css"),
+        "GRAPH": asset("graph.html"),
+        "LIBRARY": asset("cytoscape.min.js"),
+        "SCRIPT": asset("graph.js"),
+        "TITLE": escape(visible(title)),
+        "DATA": json.dumps(data).replace("<", "\\u003c"),
+    }
+    return re.sub(r"\[\[([A-Z]+)\]\]", lambda place: parts[place[1]], asset("page.html"))
+
+
+def _details(graph: TaskGraph, steps: pa.Table, column: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield, for each state and transition, its name, its title and its text."""
+    names = {node.state_id: state_name(node) for node in graph.nodes}
+    for node in graph.nodes:
+        actions = (
+            f"{signed(choice.advantage)}  {visible(choice.action)} → "
+            f"{names.get(choice.target, choice.target)}  ({choice.visits}×, {choice.won:.0%} won)"
+            for choice in choices(steps, node.state_id, column)
+        )
+        text = "\n".join([visible(node.state), "", f"Actions by {column}:", *actions])
+        yield node_key(node.state_id), [names[node.state_id], text]
+    for edge in graph.edges:
+        title = f"{names[edge.source]} → {names[edge.target]}"
+        found = edge_steps(steps, edge.ends)
+        lines = (
+            "\n".join(f"{name}: {_shown(value)}" for name, value in row.items())
+            for row in found.slice(0, _MOST_STEPS).to_pylist()
+        )
+        left_out = max(len(found) - _MOST_STEPS, 0)
+        more = [f"and {left_out} more steps"] if left_out else []
+        yield edge_key(edge.ends), [title, "\n\n".join([f"{len(found)} steps", *lines, *more])]
+
+
+def _shown(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else visible(str(value))

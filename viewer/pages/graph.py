@@ -1,0 +1,239 @@
+"""The Graph page: a task's state graph, coloured by credit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import streamlit as st
+
+from graphcredit.store.layout import Store
+from graphcredit.viewer import focus, graph_facts, missing, selection
+from graphcredit.viewer.cache import ask, viewed_store
+from graphcredit.viewer.drawing import Drawing, Ends, Shading, draw_part, parse_key
+from graphcredit.viewer.graph_component import show_graph
+from graphcredit.viewer.graph_html import graph_html
+from graphcredit.viewer.layered import layers_of
+from graphcredit.viewer.pages import graph_controls as controls
+from graphcredit.viewer.pages.graph_panel import Panel
+from graphcredit.viewer.queries.estimators import estimators
+from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
+from graphcredit.viewer.task_graph import TaskGraph, read_task_graph
+
+_MOST_TASKS = 1000
+_ITERATION = "iteration "
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """Which graph is shown."""
+
+    run_id: str
+    iteration: int
+    task_id: str
+    estimator: str
+    other: str | None = None
+    """What it is compared with: another estimator, or an iteration."""
+
+
+def show() -> None:
+    """Show the page."""
+    st.header("Graph")
+    store = viewed_store()
+    place = _choose_place(store)
+    if place is None:
+        return
+    steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        part = controls.choose_part(place.estimator, steps.column_names)
+        column = f"{place.estimator}_{part}"
+        graph = _read(place, place.iteration, column)
+        trajectory = _choose_trajectory(steps)
+        view = controls.choose_view(graph, has_trajectory=trajectory is not None)
+        by_value = controls.choose_state_colour(graph)
+    selected = _selected(graph, steps)
+    shown = graph.part(_states(graph, steps, view, trajectory, selected))
+    shading = _shading(place, graph, part, by_value=by_value)
+    drawing = draw_part(shown, layers_of(graph), shading)
+    drawn, panel = st.columns([5, 3])
+    with drawn:
+        _say_what_is_shown(graph, shown, shading)
+        show_graph(
+            drawing,
+            path=[] if trajectory is None else graph_facts.names_on(steps, trajectory),
+            selected=controls.picked_key(selected),
+            on_click=controls.pick,
+        )
+        _offer_export(place, shown, steps, column, drawing)
+    with panel:
+        Panel(
+            run_id=place.run_id,
+            iteration=place.iteration,
+            task_id=place.task_id,
+            column=column,
+            graph=graph,
+            shown=shown,
+            steps=steps,
+            shading=shading,
+        ).show(selected)
+
+
+def _choose_place(store: Store) -> _Place | None:
+    """Offer run, iteration, task, estimator and what to compare with."""
+    columns = st.columns([2, 1, 4, 2, 2])
+    with columns[0]:
+        run_id = selection.choose_run(store)
+    if run_id is None:
+        missing.no_steps(store)
+        return None
+    with columns[1]:
+        iteration = selection.choose_iteration(store, run_id)
+    if iteration is None:
+        missing.no_steps(store)
+        return None
+    names = ask(estimators, run_id=run_id, iteration=iteration)
+    tasks = ask(graph_tasks, run_id=run_id, iteration=iteration)
+    if not names or not tasks:
+        missing.no_credit(store, run_id, iteration)
+        return None
+    with columns[2]:
+        task_id = selection.choose("task", "Task", _offered(tasks))
+    with columns[3]:
+        estimator = selection.choose_estimator(names)
+    if task_id is None or estimator is None:
+        return None
+    controls.forget_when_changed((run_id, iteration, task_id))
+    place = _Place(run_id=run_id, iteration=iteration, task_id=task_id, estimator=estimator)
+    with columns[4]:
+        other = _choose_other(store, place, names)
+    return replace(place, other=other)
+
+
+def _offered(tasks: Sequence[str]) -> list[str]:
+    """Return the first tasks and the selected one: a browser cannot hold a list of all."""
+    wanted = selection.current().task
+    offered = list(tasks[:_MOST_TASKS])
+    return [wanted, *offered] if wanted and wanted in tasks[_MOST_TASKS:] else offered
+
+
+def _choose_other(store: Store, place: _Place, names: Sequence[str]) -> str | None:
+    iterations = [
+        number
+        for number in store.iterations(place.run_id)
+        if number != place.iteration and store.graph_dir(place.run_id, number).exists()
+    ]
+    return controls.choose_optional(
+        "other",
+        "Compare with",
+        [
+            *(name for name in names if name != place.estimator),
+            *(f"{_ITERATION}{number}" for number in iterations),
+        ],
+        nothing="nothing",
+        help="Edges then show the difference; those whose sign differs are marked yellow.",
+    )
+
+
+def _choose_trajectory(steps: pa.Table) -> str | None:
+    found = graph_facts.trajectories(steps)
+
+    def show(trajectory: str) -> str:
+        length, won = found[trajectory]
+        return f"{trajectory} · {'won' if won else 'lost'} · {length} steps"
+
+    return controls.choose_optional(
+        "trajectory", "Trajectory laid over it", list(found), nothing="none", show=show
+    )
+
+
+def _read(place: _Place, iteration: int, column: str) -> TaskGraph:
+    return ask(
+        read_task_graph,
+        run_id=place.run_id,
+        iteration=iteration,
+        task_id=place.task_id,
+        column=column,
+    )
+
+
+def _selected(graph: TaskGraph, steps: pa.Table) -> int | Ends | None:
+    """Return the picked state or transition, else that of the selected step."""
+    known = {node.state_id for node in graph.nodes} | {edge.ends for edge in graph.edges}
+    picked = parse_key(controls.picked())
+    if picked in known:
+        return picked
+    chosen = selection.current()
+    if chosen.trajectory is None or chosen.step is None:
+        return None
+    return graph_facts.step_ends(steps, chosen.trajectory, chosen.step)
+
+
+def _states(
+    graph: TaskGraph,
+    steps: pa.Table,
+    view: controls.View,
+    trajectory: str | None,
+    selected: int | Ends | None,
+) -> frozenset[int]:
+    """Return the states to show."""
+    if view.name == "everything":
+        return focus.most_visited(graph, frozenset(node.state_id for node in graph.nodes))
+    if view.name == "trajectory" and trajectory is not None:
+        centres = graph_facts.states_on(steps, trajectory)
+    elif view.name == "around":
+        start = graph.nodes[0].state_id
+        centres = (
+            selected if isinstance(selected, tuple) else [start if selected is None else selected]
+        )
+    else:
+        centres = focus.best_path(graph)
+    return focus.most_visited(graph, focus.around(graph, centres, view.num_hops))
+
+
+def _shading(place: _Place, graph: TaskGraph, part: str, *, by_value: bool) -> Shading:
+    name = f"{place.estimator} {part.replace('_', ' ')}"
+    if place.other is None:
+        return Shading(advantage=name, by_value=by_value)
+    others: Mapping[Ends, float | None] = {}
+    with missing.guarded("What it is compared with"):
+        others = graph_facts.advantages_at(graph, _other_graph(place, place.other, part))
+    return Shading(advantage=f"{name} − {place.other}", others=others, by_value=by_value)
+
+
+def _other_graph(place: _Place, other: str, part: str) -> TaskGraph:
+    if other.startswith(_ITERATION):
+        number = int(other.removeprefix(_ITERATION))
+        return _read(place, number, f"{place.estimator}_{part}")
+    # An estimator without a step part is compared by the advantage that it has.
+    steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
+    has_part = f"{other}_{part}" in steps.column_names
+    return _read(place, place.iteration, f"{other}_{part if has_part else 'advantage'}")
+
+
+def _say_what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading) -> None:
+    words = f"{len(shown.nodes):,} of {len(graph.nodes):,} states"
+    if graph.goal is None:
+        words += "; no trajectory won, so the goal is not among them"
+    if shading.others is not None:
+        compared = [edge for edge in shown.edges if shading.others.get(edge.ends) is not None]
+        flips = sum(graph_facts.is_flipped(edge, shading) for edge in compared)
+        words += f"; {flips} of {len(compared)} compared transitions change sign"
+    st.caption(f"{words}. Click a state or a transition, or choose it on the right.")
+
+
+def _offer_export(
+    place: _Place, shown: TaskGraph, steps: pa.Table, column: str, drawing: Drawing
+) -> None:
+    st.download_button(
+        "Export as HTML",
+        data=lambda: graph_html(
+            drawing,
+            shown,
+            steps,
+            column=column,
+            title=f"{place.task_id} · run {place.run_id}, iteration {place.iteration}",
+        ),
+        file_name="graph.html",
+        mime="text/html",
+        on_click="ignore",
+        help="One file that needs no server: what is shown here, with texts and actions.",
+    )

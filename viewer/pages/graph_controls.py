@@ -1,0 +1,151 @@
+"""What only the Graph page lets one choose; it lives in the URL, too."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from graphcredit.viewer import selection
+from graphcredit.viewer.drawing import Ends, edge_key, node_key
+from graphcredit.viewer.focus import READABLE
+from graphcredit.viewer.task_graph import TaskGraph
+from graphcredit.viewer.text import one_line
+
+_PICKED = "at"
+_SHOWN_TASK = "graph_of"
+_MOST_HOPS = 4
+_VIEWS = {
+    "path": "Best path",
+    "around": "Around a state",
+    "trajectory": "Trajectory",
+    "everything": "Everything",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """Which part of the graph is shown."""
+
+    name: str
+    """A key of the views."""
+    num_hops: int
+    """How many steps around it are shown as well."""
+
+
+def picked() -> str:
+    """Return the name of the picked state or transition; empty where there is none."""
+    return st.query_params.get(_PICKED, "")
+
+
+def pick(key: str) -> None:
+    """Select a state or a transition by its name in the drawing; nothing with an empty name."""
+    _put(_PICKED, key or None)
+    st.query_params.pop("step", None)
+
+
+def picked_key(selected: int | Ends | None) -> str | None:
+    """Return the name in the drawing of what is selected."""
+    if selected is None:
+        return None
+    return edge_key(selected) if isinstance(selected, tuple) else node_key(selected)
+
+
+def forget_when_changed(shown: tuple[str, int, str]) -> None:
+    """Drop what is picked once another graph is shown: its states have other numbers."""
+    if st.session_state.get(_SHOWN_TASK, shown) != shown:
+        _put(_PICKED, None)
+    st.session_state[_SHOWN_TASK] = shown
+
+
+def choose_optional(
+    name: str,
+    title: str,
+    options: Sequence[str],
+    *,
+    nothing: str,
+    show: Callable[[str], str] = str,
+    help: str | None = None,  # noqa: A002  (Streamlit's name)
+) -> str | None:
+    """Offer a field of the selection that may well stay empty.
+
+    Args:
+        name: The field.
+        title: What to call it.
+        options: What there is to choose from.
+        nothing: What to call the choice of none of them.
+        show: Makes an option's text.
+        help: What the field is.
+    """
+    wanted = getattr(selection.current(), name)
+    chosen = wanted if wanted in options else ""
+    key = f"graph_{name}"
+    st.session_state[key] = chosen
+    st.selectbox(
+        title,
+        ["", *options],
+        key=key,
+        format_func=lambda option: one_line(show(option)) if option else nothing,
+        help=help,
+        on_change=lambda: selection.select(**{name: st.session_state[key] or None}),
+    )
+    return chosen or None
+
+
+def choose_part(estimator: str, columns: Sequence[str]) -> str:
+    """Offer the parts of an advantage that the credit has."""
+    parts = {"advantage": "whole", "step_advantage": "step part"}
+    there = [part for part in parts if f"{estimator}_{part}" in columns]
+    return _segments("part", "Advantage", there, there[0], parts.__getitem__)
+
+
+def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> View:
+    """Offer parts of the graph, a readable one first."""
+    names = [name for name in _VIEWS if name != "trajectory" or has_trajectory]
+    small = len(graph.nodes) <= READABLE
+    default = "everything" if small else "trajectory" if has_trajectory else "path"
+    name = _segments("view", "Show", names, default, _VIEWS.__getitem__)
+    if name == "everything":
+        return View(name=name, num_hops=0)
+    usual = "2" if name == "around" else "1"
+    hops = [str(number) for number in range(_MOST_HOPS + 1)]
+    return View(name=name, num_hops=int(_segments("hops", "and steps around it", hops, usual)))
+
+
+def choose_state_colour(graph: TaskGraph) -> bool:
+    """Offer RewardFlow's values as the colour of states, where there are any."""
+    if all(node.rewardflow_value is None for node in graph.nodes):
+        return False
+    names = {"distance": "distance", "value": "RewardFlow value"}
+    return (
+        _segments("states", "Colour of states", list(names), "distance", names.__getitem__)
+        == "value"
+    )
+
+
+def _segments(
+    name: str,
+    title: str,
+    options: Sequence[str],
+    default: str,
+    show: Callable[[str], str] = str,
+) -> str:
+    wanted = st.query_params.get(name, default)
+    chosen = wanted if wanted in options else default
+    key = f"graph_{name}"
+    st.session_state[key] = chosen
+    st.segmented_control(
+        title,
+        options,
+        key=key,
+        required=True,
+        format_func=show,
+        on_change=lambda: _put(name, st.session_state[key]),
+    )
+    return chosen
+
+
+def _put(name: str, value: str | None) -> None:
+    if value is None:
+        st.query_params.pop(name, None)
+    else:
+        st.query_params[name] = value

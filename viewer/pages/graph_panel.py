@@ -1,0 +1,194 @@
+"""The lists beside the graph: what is selected, or what to look at first."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import streamlit as st
+
+from graphcredit.viewer import selection
+from graphcredit.viewer.cache import ask
+from graphcredit.viewer.differences import compare
+from graphcredit.viewer.drawing import (
+    Ends,
+    Shading,
+    edge_key,
+    edge_value,
+    is_flipped,
+    node_key,
+    signed,
+    state_name,
+)
+from graphcredit.viewer.graph_facts import Choice, choices, edge_steps, remarkable
+from graphcredit.viewer.pages import graph_controls as controls
+from graphcredit.viewer.queries.graphs import state_texts
+from graphcredit.viewer.task_graph import Edge, TaskGraph
+from graphcredit.viewer.text import label, show_code, show_table, show_text
+
+_MOST_EDGES = 12
+_MOST_ACTIONS = 20
+_MOST_TEXTS = 10
+_MOST_LINKS = 12
+_TEXT_HEIGHT = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Panel:
+    """What is beside the graph, usable with the keyboard alone."""
+
+    run_id: str
+    iteration: int
+    task_id: str
+    column: str
+    """The advantage that colours the edges."""
+    graph: TaskGraph
+    """The whole graph."""
+    shown: TaskGraph
+    """The part that is drawn."""
+    steps: pa.Table
+    """From `queries.graphs.task_steps`."""
+    shading: Shading
+
+    def show(self, selected: int | Ends | None) -> None:
+        """Show the panel for a state, a transition, or nothing in particular."""
+        self._choose_state(selected)
+        if selected is None:
+            self._overview()
+        elif isinstance(selected, tuple):
+            self._transition(selected)
+        else:
+            self._state(selected)
+
+    def _choose_state(self, selected: int | Ends | None) -> None:
+        names = {node_key(node.state_id): state_name(node) for node in self.shown.nodes}
+        key = controls.picked_key(selected)
+        st.session_state["graph_state"] = key if key in names else None
+        st.selectbox(
+            "State",
+            list(names),
+            key="graph_state",
+            format_func=names.__getitem__,
+            placeholder="choose a state, or click it in the graph",
+            on_change=lambda: controls.pick(st.session_state["graph_state"] or ""),
+        )
+
+    def _overview(self) -> None:
+        compared = self.shading.others is not None
+        _title("Where they differ most" if compared else "Most credited, most blamed")
+        edges = remarkable(self.shown, self.shading, most=_MOST_EDGES)
+        if not edges:
+            st.caption("No transition that is shown has an advantage other than 0.")
+        with st.container(gap=None):
+            for edge in edges:
+                self._edge_button(edge)
+
+    def _state(self, state_id: int) -> None:
+        node = next(node for node in self.graph.nodes if node.state_id == state_id)
+        distance = node.goal_distance
+        way = "no way to the goal was seen" if distance is None else f"{distance:g} to the goal"
+        value = node.rewardflow_value
+        show_text(
+            f"{way} · {node.visits} visits by {node.num_trajectories} trajectories, "
+            f"{node.success_rate:.0%} of which won"
+            + ("" if value is None else f" · RewardFlow value {value:.3g}")
+        )
+        show_code(node.state, height=_TEXT_HEIGHT if len(node.state) > 400 else None)
+        if node.num_merged > 1:
+            self._merged_texts(state_id, node.state)
+        _title("Actions, the most advantageous first")
+        taken = choices(self.steps, state_id, self.column)
+        with st.container(gap=None):
+            for number, choice in enumerate(taken[:_MOST_ACTIONS]):
+                self._action_button(state_id, choice, number)
+        if not taken:
+            st.caption("No trajectory went on from here.")
+        if len(taken) > _MOST_ACTIONS:
+            st.caption(f"{len(taken) - _MOST_ACTIONS} more are less advantageous.")
+
+    def _merged_texts(self, state_id: int, representative: str) -> None:
+        texts = ask(
+            state_texts,
+            run_id=self.run_id,
+            iteration=self.iteration,
+            task_id=self.task_id,
+            state_id=state_id,
+        )
+        others = [text for text in texts if text.text != representative]
+        _title(f"{len(texts)} texts are this state")
+        for text in others[:_MOST_TEXTS]:
+            difference = compare(representative, text.text)
+            with st.expander(f"{difference.ratio:.0%} alike, {text.visits} visits"):
+                show_code(difference.lines or "They differ in spaces only.")
+        if len(others) > _MOST_TEXTS:
+            st.caption(f"{len(others) - _MOST_TEXTS} more were read less often.")
+
+    def _transition(self, ends: Ends) -> None:
+        edge = next(edge for edge in self.graph.edges if edge.ends == ends)
+        names = {node.state_id: state_name(node) for node in self.graph.nodes}
+        with st.container(gap=None):
+            for title, state_id in zip(("from", "to"), ends, strict=True):
+                self._button(f"{title} {names[state_id]}", node_key(state_id), title)
+        show_text(self._edge_facts(edge))
+        steps = edge_steps(self.steps, ends)
+        shown = [name for name in steps.column_names if name not in ("is_action_valid",)]
+        show_table(steps.select(shown), height=min(38 + 35 * len(steps), 320))
+        st.caption("Open a step in its trajectory:")
+        with st.container(gap=None):
+            for step in steps.slice(0, _MOST_LINKS).to_pylist():
+                self._step_link(step)
+        if len(steps) > _MOST_LINKS:
+            st.caption(f"{len(steps) - _MOST_LINKS} more are in the table.")
+
+    def _step_link(self, step: Mapping[str, Any]) -> None:
+        outcome = f"{'won' if step['won'] else 'lost'}, {signed(step.get(self.column))}"
+        selection.link(
+            "trajectory",
+            f"{step['trajectory_id']}, step {step['step_index']}: {step['action']} ({outcome})",
+            trajectory=step["trajectory_id"],
+            step=step["step_index"],
+        )
+
+    def _edge_facts(self, edge: Edge) -> str:
+        facts = [f"{edge.visits} steps", f"{self.column} {signed(edge.advantage)}"]
+        if self.shading.others is not None:
+            facts.append(f"the other {signed(self.shading.others.get(edge.ends))}")
+        if edge.is_pruned:
+            facts.append("pruned: it leads back, or every step was invalid")
+        return " · ".join(facts)
+
+    def _edge_button(self, edge: Edge) -> None:
+        flip = "⇄ " if is_flipped(edge, self.shading) else ""
+        action, *others = edge.actions
+        more = f" and {len(others)} more" if others else ""
+        value = signed(edge_value(edge, self.shading))
+        self._button(
+            f"{flip}{value}  {action}{more}  ({edge.source} → {self._target(edge.target)})",
+            edge_key(edge.ends),
+            "edge",
+        )
+
+    def _action_button(self, state_id: int, choice: Choice, number: int) -> None:
+        self._button(
+            f"{signed(choice.advantage)}  {choice.action} → {self._target(choice.target)}  "
+            f"({choice.visits}×, {choice.won:.0%} won)",
+            edge_key((state_id, choice.target)),
+            f"action{number}",
+        )
+
+    def _target(self, state_id: int) -> str:
+        return "GOAL" if state_id == self.graph.goal else str(state_id)
+
+    def _button(self, text: str, key: str, kind: str) -> None:
+        st.button(
+            label(text, 110),
+            key=f"graph_{kind}_{key}",
+            type="tertiary",
+            on_click=controls.pick,
+            args=(key,),
+        )
+
+
+def _title(text: str) -> None:
+    """Show a small heading of our own words."""
+    st.markdown(f"**{text}**")

@@ -1,0 +1,75 @@
+"""What stands behind a task's graph: its steps, and the texts of its states."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from graphcredit.store.catalog import connect, run_trusted_query
+from graphcredit.store.layout import Store
+from graphcredit.store.schema import split_estimator_column
+from graphcredit.viewer.queries.estimators import column
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StateText:
+    """One of the texts of a state."""
+
+    text: str
+    visits: int
+    """How often the group's trajectories read it."""
+
+
+def graph_tasks(store: Store, *, run_id: str, iteration: int) -> list[str]:
+    """Return the tasks of an iteration that have a graph, sorted."""
+    sql = "SELECT DISTINCT task_id FROM nodes ORDER BY task_id"
+    answer = run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
+    return answer["task_id"].to_pylist()
+
+
+def task_steps(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa.Table:
+    """Return the credited steps of a task in order, without their texts.
+
+    Columns: `trajectory_id, step_index, state_id, next_state_id, action, is_action_valid, reward,
+    won` (of the trajectory), then every `<estimator>_<part>` there is.
+    """
+    with connect(store, run_id=run_id, iteration=iteration) as connection:
+        split = map(split_estimator_column, connection.sql("FROM credit").columns)
+        credit = "".join(f", {column(*parts)}" for parts in split if parts)
+        sql = f"""
+            WITH step AS (
+                SELECT trajectory_id, step_index, action, is_action_valid, reward, success
+                FROM steps WHERE task_id = ?
+            ),
+            won AS (
+                SELECT trajectory_id, bool_or(success) AS won FROM step GROUP BY trajectory_id
+            )
+            SELECT
+                trajectory_id, step_index, state_id, next_state_id, action, is_action_valid,
+                reward, won{credit}
+            FROM step JOIN credit USING (trajectory_id, step_index) JOIN won USING (trajectory_id)
+            WHERE state_id IS NOT NULL
+            ORDER BY trajectory_id, step_index
+        """
+        return connection.sql(sql, params=[task_id]).to_arrow_table()
+
+
+def state_texts(
+    store: Store, *, run_id: str, iteration: int, task_id: str, state_id: int
+) -> list[StateText]:
+    """Return the texts of a state, the one that was read most often first."""
+    sql = """
+        WITH step AS (
+            SELECT trajectory_id, step_index, state, next_state, success
+            FROM steps WHERE task_id = $1
+        ),
+        visit AS (
+            SELECT state AS text FROM step JOIN credit USING (trajectory_id, step_index)
+            WHERE state_id = $2
+            UNION ALL
+            SELECT next_state FROM step JOIN credit USING (trajectory_id, step_index)
+            WHERE next_state_id = $2 AND success IS NOT NULL
+        )
+        SELECT text, count(*) AS visits FROM visit GROUP BY text ORDER BY visits DESC, text
+    """
+    answer = run_trusted_query(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)
+    return [StateText(**row) for row in answer.table.to_pylist()]

@@ -16,15 +16,17 @@ TRAJECTORIES = """
         iteration, task_id, trajectory_id,
         count(*) AS num_steps,
         count_if(NOT is_action_valid)::BIGINT AS num_invalid,
-        sum(reward ORDER BY step_index) AS "return",
-        arg_max_null(success, step_index) AS success,
+        fsum(reward) AS "return",
+        bool_or(success) AS success,
         min(step_index) = 0 AND max(step_index) = count(*) - 1
             AND count_if(terminated OR truncated) = 1 AND count(success) = 1
-            AND arg_max((terminated OR truncated) AND success IS NOT NULL, step_index)
+            AND max(step_index) FILTER (terminated OR truncated) = count(*) - 1
+            AND max(step_index) FILTER (success IS NOT NULL) = count(*) - 1
             AS is_complete
     FROM steps GROUP BY ALL
 """
-"""SQL of one row per trajectory; it reads no text but the two names."""
+"""SQL of one row per trajectory. It reads no text but the two names, and no aggregate is ordered:
+that would take three times as long."""
 
 GROUPS = """
     SELECT

@@ -12,6 +12,8 @@ from graphcredit.viewer.colours import diverging
 from graphcredit.viewer.step_facts import Bar, value_of
 from graphcredit.viewer.text import one_line
 
+Chart = alt.LayerChart | alt.FacetChart
+
 TOKENS_A_ROW = 24
 MAX_TOKENS = 1200
 """Tokens of one response that are drawn."""
@@ -29,7 +31,7 @@ _STEP = alt.X(
 _AXIS = alt.Axis(minExtent=48, maxExtent=48)
 
 
-def course(table: pa.Table, *, column: str, selected: int, limit: float) -> alt.LayerChart:
+def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Chart:
     """Return the advantages of a trajectory's steps, one bar a step; a click selects `step`.
 
     Args:
@@ -76,7 +78,7 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> alt.
     return alt.layer(target.add_params(click), bar, zero).properties(height=140)
 
 
-def distances(table: pa.Table, *, selected: int) -> alt.LayerChart:
+def distances(table: pa.Table, *, selected: int) -> Chart:
     """Return the true distance to the goal before each step of a trajectory."""
     pairs = zip(table["step_index"].to_pylist(), table["oracle_distance"].to_pylist(), strict=True)
     rows = [{"step": index, "distance": distance} for index, distance in pairs]
@@ -93,7 +95,7 @@ def distances(table: pa.Table, *, selected: int) -> alt.LayerChart:
     return alt.layer(line, points).properties(height=90)
 
 
-def credit(bars: Sequence[Bar], *, limit: float) -> alt.LayerChart:
+def credit(bars: Sequence[Bar], *, limit: float) -> Chart:
     """Return the numbers of a step as bars around zero, advantages thicker than their parts.
 
     Args:
@@ -130,7 +132,7 @@ def credit(bars: Sequence[Bar], *, limit: float) -> alt.LayerChart:
     return alt.layer(bar, below, above, zero).properties(height=alt.Step(20))
 
 
-def tokens(ids: Sequence[int], logprobs: Sequence[float] | None) -> alt.LayerChart:
+def tokens(ids: Sequence[int], logprobs: Sequence[float] | None) -> Chart:
     """Return the ids of a response as lines of a text, the unlikely ones darker.
 
     Args:

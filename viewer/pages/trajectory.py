@@ -5,26 +5,21 @@ import streamlit as st
 
 from graphcredit.viewer import missing, step_charts, step_facts
 from graphcredit.viewer.cache import ask, viewed_store
+from graphcredit.viewer.chosen_steps import choose_steps
 from graphcredit.viewer.queries import trajectory as queries
-from graphcredit.viewer.selection import (
-    choose,
-    choose_estimator,
-    choose_iteration,
-    choose_run,
-    current,
-    link,
-    select,
-)
+from graphcredit.viewer.selection import choose_estimator, current, link, select
 from graphcredit.viewer.text import show_code, show_table
 from graphcredit.viewer.trajectory_html import trajectory_page
 
 
 def show() -> None:
     """Show the page."""
-    found = _choose()
-    if found is None:
-        return
-    table, estimator = found
+    st.header("Trajectory")
+    with st.container(horizontal=True):
+        table = choose_steps()
+        if table is None:
+            return
+        estimator = choose_estimator(step_facts.estimators(table))
     step = _step(table)
     _headline(table, estimator)
     if estimator is None:
@@ -44,43 +39,6 @@ def show() -> None:
         _elsewhere(table, estimator, step)
     _tokens(table, step)
     _all_steps(table)
-
-
-def _choose() -> tuple[pa.Table, str | None] | None:
-    """Offer what leads to a trajectory; return its steps and whose advantages decide."""
-    boxes = st.columns([1, 1, 2, 2, 1])
-    with boxes[0]:
-        run = choose_run(viewed_store())
-    if run is None:
-        missing.no_steps(viewed_store())
-        return None
-    with boxes[1]:
-        iteration = choose_iteration(viewed_store(), run)
-    if iteration is None:
-        missing.no_steps(viewed_store())
-        return None
-    where = {"run_id": run, "iteration": iteration}
-    with boxes[2]:
-        task = choose("task", "Task", ask(queries.task_ids, **where))
-    if task is None:
-        missing.no_steps(viewed_store())
-        return None
-    with boxes[3]:
-        trajectory = _choose_trajectory(ask(queries.trajectories, **where, task_id=task))
-    table = ask(queries.steps, **where, trajectory_id=trajectory)
-    with boxes[4]:
-        return table, choose_estimator(step_facts.estimators(table))
-
-
-def _choose_trajectory(found: pa.Table) -> str | None:
-    rows = {row["trajectory_id"]: row for row in found.to_pylist()}
-
-    def title(trajectory_id: str) -> str:
-        row = rows[trajectory_id]
-        ending = step_facts.outcome(row["success"])
-        return f"{ending}, return {row['return']:g}, {row['num_steps']} steps: {trajectory_id}"
-
-    return choose("trajectory", "Trajectory", list(rows), show=title)
 
 
 def _step(table: pa.Table) -> int:

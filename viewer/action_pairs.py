@@ -1,0 +1,64 @@
+"""Actions that two iterations have in common, and how far their advantages agree."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from graphcredit.viewer.queries.compare import CELL, END
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ActionPairs:
+    """Actions at states that both iterations saw."""
+
+    key: NDArray[np.int64]
+    """[num_pairs] as `queries.compare.action_advantages` has it."""
+    left: Floats
+    """[num_pairs] mean advantage in one iteration."""
+    right: Floats
+    """[num_pairs] mean advantage in the other."""
+
+    @classmethod
+    def of(cls, left: pa.Table, right: pa.Table) -> "ActionPairs":
+        """Match two tables of `queries.compare.action_advantages`."""
+        key, in_left, in_right = np.intersect1d(
+            left["key"].to_numpy(), right["key"].to_numpy(), return_indices=True
+        )
+        return cls(
+            key=key,
+            left=left["advantage"].to_numpy()[in_left],
+            right=right["advantage"].to_numpy()[in_right],
+        )
+
+    def correlation(self) -> float | None:
+        """Return Pearson's correlation; None where an advantage never varies."""
+        if len(self.key) < 2 or not (np.ptp(self.left) > 0 and np.ptp(self.right) > 0):
+            return None
+        return float(np.corrcoef(self.left, self.right)[0, 1])
+
+    def is_flip(self) -> NDArray[np.bool_]:
+        """Return where the signs are opposite. [num_pairs]."""
+        return self.left * self.right < 0
+
+    def most_different(self, num_rows: int, *, only_flips: bool) -> NDArray[np.int64]:
+        """Return the pairs that differ most, in standard deviations of each iteration."""
+        x, y = _scaled(self.left), _scaled(self.right)
+        difference = np.abs(x - y)
+        wanted = np.flatnonzero((difference > 0) & (self.is_flip() | (not only_flips)))
+        order = np.lexsort((self.key[wanted], -difference[wanted]))
+        return wanted[order[:num_rows]].astype(np.int64)
+
+    def cells(self) -> pa.Table:
+        """Return how many pairs have which two advantages, as `queries.compare.cells` does."""
+        inside = np.clip([_scaled(self.left), _scaled(self.right)], -END, END)
+        (x, y), counts = np.unique(np.rint(inside / CELL), axis=1, return_counts=True)
+        return pa.table({"x": x * CELL, "y": y * CELL, "steps": counts})
+
+
+def _scaled(values: Floats) -> Floats:
+    spread = values.std() if len(values) else 0.0
+    return values / spread if spread > 0 else values

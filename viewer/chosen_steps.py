@@ -1,0 +1,41 @@
+"""The boxes that lead to one trajectory, for every page that is about one."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from graphcredit.viewer import missing
+from graphcredit.viewer.cache import ask, viewed_store
+from graphcredit.viewer.queries import trajectory as queries
+from graphcredit.viewer.selection import choose, choose_iteration, choose_run
+from graphcredit.viewer.step_facts import outcome
+
+
+def choose_steps() -> pa.Table | None:
+    """Offer run, iteration, task and trajectory, a failed one first.
+
+    Returns:
+        The steps of the chosen trajectory with their credit; None for a store without any, which
+        it has said then.
+    """
+    store = viewed_store()
+    run = choose_run(store)
+    iteration = None if run is None else choose_iteration(store, run)
+    if run is None or iteration is None:
+        missing.no_steps(store)
+        return None
+    where: dict[str, Any] = {"run_id": run, "iteration": iteration}
+    task = choose("task", "Task", ask(queries.task_ids, **where))
+    if task is None:
+        missing.no_steps(store)
+        return None
+    found = ask(queries.trajectories, **where, task_id=task).to_pylist()
+    rows = {row["trajectory_id"]: row for row in found}
+
+    def title(trajectory_id: str) -> str:
+        row = rows[trajectory_id]
+        ending = outcome(row["success"])
+        return f"{ending}, return {row['return']:g}, {row['num_steps']} steps: {trajectory_id}"
+
+    trajectory = choose("trajectory", "Trajectory", list(rows), show=title)
+    return ask(queries.steps, **where, trajectory_id=trajectory)

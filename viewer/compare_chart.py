@@ -1,0 +1,45 @@
+"""The map of two advantages: how many steps have both."""
+
+import altair as alt
+import pyarrow as pa
+
+from graphcredit.viewer.queries.compare import CELL, END
+from graphcredit.viewer.step_charts import Chart
+
+
+def agreement_map(cells: pa.Table, *, left: str, right: str, unit: str) -> Chart:
+    """Return the map; off the two diagonal quarters, the signs are opposite.
+
+    Args:
+        cells: `x, y, steps`, from `queries.compare.cells`.
+        left: What the horizontal axis shows.
+        right: What the vertical axis shows.
+        unit: What is counted.
+    """
+    half = CELL / 2
+    rows = [
+        row
+        | {"x0": row["x"] - half, "x1": row["x"] + half}
+        | {"y0": row["y"] - half, "y1": row["y"] + half}
+        for row in cells.to_pylist()
+    ]
+    scale = alt.Scale(domain=[-END - half, END + half], nice=False)
+    cell = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_rect()
+        .encode(
+            x=alt.X("x0:Q", title=f"{left}, in standard deviations", scale=scale),
+            x2="x1:Q",
+            y=alt.Y("y0:Q", title=right, scale=scale),
+            y2="y1:Q",
+            color=alt.Color("steps:Q", title=unit, scale=alt.Scale(type="log", scheme="viridis")),
+            tooltip=[
+                alt.Tooltip("x:Q", title=left, format="+.2f"),
+                alt.Tooltip("y:Q", title=right, format="+.2f"),
+                alt.Tooltip("steps:Q", title=unit),
+            ],
+        )
+    )
+    line = alt.Chart(alt.Data(values=[{}])).mark_rule(color="#7f8792")
+    zeros = (line.encode(x=alt.datum(0.0)), line.encode(y=alt.datum(0.0)))
+    return alt.layer(cell, *zeros).properties(height=360)

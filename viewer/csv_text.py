@@ -1,0 +1,27 @@
+"""Query results as CSV."""
+
+import csv
+import io
+import json
+
+import pyarrow as pa
+
+
+def csv_text(table: pa.Table) -> str:
+    """Return CSV: a header, null as nothing, lists and structs as JSON."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(table.column_names)
+    columns = [_cells(column) for column in table.columns]
+    writer.writerows(zip(*columns, strict=True))
+    return sink.getvalue()
+
+
+def _cells(column: pa.ChunkedArray) -> list[object]:
+    values = column.to_pylist()
+    if not pa.types.is_nested(column.type):
+        return values
+    return [
+        None if value is None else json.dumps(value, ensure_ascii=False, default=str)
+        for value in values
+    ]

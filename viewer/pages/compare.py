@@ -1,0 +1,189 @@
+"""The Compare page: two estimators on the same steps, or one of them in two iterations."""
+
+from typing import Any
+
+import pyarrow as pa
+import streamlit as st
+
+from graphcredit.viewer import missing, selection
+from graphcredit.viewer.action_pairs import ActionPairs
+from graphcredit.viewer.cache import ask, viewed_store
+from graphcredit.viewer.compare_chart import agreement_map
+from graphcredit.viewer.queries import compare as queries
+from graphcredit.viewer.queries.estimators import estimators
+from graphcredit.viewer.text import label, show_table
+
+_NUM_ROWS = 200
+"""Steps that are listed."""
+
+_KINDS = ("Two estimators", "Two iterations")
+
+
+def show() -> None:
+    """Show the page."""
+    st.header("Compare")
+    store = viewed_store()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        run = selection.choose_run(store)
+        iteration = None if run is None else selection.choose_iteration(store, run)
+        if run is None or iteration is None:
+            missing.no_steps(store)
+            return
+        names = ask(estimators, run_id=run, iteration=iteration)
+        estimator = selection.choose_estimator(names)
+        if estimator is None:
+            missing.no_credit(store, run, iteration)
+            return
+        kind = st.segmented_control(
+            "Compare", _KINDS, default=_KINDS[0], required=True, key="compare", bind="query-params"
+        )
+        others = _others(names, estimator) if kind == _KINDS[0] else _iterations(run, iteration)
+        other = _choose_other(others, kind)
+    if other is None and kind == _KINDS[0]:
+        missing.no_second_estimator(store, run, iteration)
+    elif other is None:
+        st.info("The store has no other iteration to compare this one with.")
+    elif kind == _KINDS[0]:
+        _estimators(run, iteration, estimator, other)
+    else:
+        _two_iterations(run, iteration, estimator, other)
+
+
+def _others(names: list[str], estimator: str) -> list[str]:
+    return [name for name in names if name != estimator]
+
+
+def _iterations(run: str, iteration: int) -> list[str]:
+    """Return the other iterations of the store as `run/iteration`, those of this run first."""
+    store = viewed_store()
+    runs = sorted(store.runs(), key=lambda name: (name != run, name))
+    return [f"{r}/{i}" for r in runs for i in store.iterations(r) if (r, i) != (run, iteration)]
+
+
+def _choose_other(others: list[str], kind: str) -> str | None:
+    """Offer what to compare with; what the other kind of comparison chose is no mistake."""
+    if selection.current().other not in others:
+        selection.select(other=others[0] if others else None)
+    title = "Other estimator" if kind == _KINDS[0] else "Other iteration"
+    return selection.choose("other", title, others)
+
+
+def _estimators(run: str, iteration: int, left: str, right: str) -> None:
+    where: dict[str, Any] = {"run_id": run, "iteration": iteration, "left": left, "right": right}
+    agreement = ask(queries.agreement, **where)
+    if agreement.num_rows == 0:
+        st.info("No step of this iteration has an advantage of both.")
+        return
+    whole = agreement.slice(0, 1).to_pylist()[0]
+    _measures("Steps", whole["num_steps"], whole["correlation"], whole["flip_share"])
+    picture, table = st.columns(2, gap="medium")
+    with picture:
+        cells = ask(queries.cells, **where)
+        st.altair_chart(agreement_map(cells, left=left, right=right, unit="steps"))
+    with table:
+        _tasks(agreement.slice(1))
+    only_flips = _differing("steps")
+    steps = ask(queries.differing_steps, **where, only_flips=only_flips, num_rows=_NUM_ROWS)
+    _rows(steps, {"left": left, "right": right})
+
+
+def _two_iterations(run: str, iteration: int, estimator: str, other: str) -> None:
+    other_run, _, number = other.rpartition("/")
+    here: dict[str, Any] = {"run_id": run, "iteration": iteration}
+    there: dict[str, Any] = {"run_id": other_run, "iteration": int(number)}
+    if estimator not in ask(estimators, **there):
+        missing.no_credit(viewed_store(), other_run, int(number))
+        return
+    pairs = ActionPairs.of(
+        ask(queries.action_advantages, **here, estimator=estimator),
+        ask(queries.action_advantages, **there, estimator=estimator),
+    )
+    st.caption("An action is compared where both iterations took it, at the same text of a task.")
+    if not len(pairs.key):
+        st.info("The two iterations have no action at a state in common.")
+        return
+    _measures("Actions", len(pairs.key), pairs.correlation(), float(pairs.is_flip().mean()))
+    names = {"left": f"{run}/{iteration}", "right": other}
+    st.altair_chart(agreement_map(pairs.cells(), **names, unit="actions"), width=560)
+    only_flips = _differing("actions")
+    places = pairs.most_different(_NUM_ROWS, only_flips=only_flips)
+    keys = pairs.key[places]
+    named = ask(queries.actions_named, **here, keys=tuple(keys.tolist()))
+    chosen = pa.table({"key": keys, "left": pairs.left[places], "right": pairs.right[places]})
+    _rows(with_names(chosen, named), names)
+
+
+def with_names(chosen: pa.Table, named: pa.Table) -> pa.Table:
+    """Return the rows of `chosen`, in their order, with what their keys stand for."""
+    of_key = {row["key"]: row for row in named.to_pylist()}
+    return pa.Table.from_pylist(
+        [row | of_key[row["key"]] for row in chosen.to_pylist() if row["key"] in of_key]
+    )
+
+
+def _measures(unit: str, number: int, correlation: float | None, flip_share: float) -> None:
+    places = st.columns(3)
+    places[0].metric(f"{unit} compared", f"{number:,}", border=True)
+    shown = "–" if correlation is None else f"{correlation:.3f}"
+    places[1].metric("Correlation", shown, border=True, help="Pearson's, of the advantages.")
+    places[2].metric(
+        "Sign flips", f"{flip_share:.1%}", border=True, help="One gives credit, the other blame."
+    )
+
+
+def _tasks(agreement: pa.Table) -> None:
+    st.caption("Tasks, those with the most sign flips first. Click a row for its graph.")
+    chosen = show_table(
+        agreement,
+        column_config={
+            "task_id": "task",
+            "num_steps": "steps",
+            "correlation": st.column_config.NumberColumn(format="%.3f"),
+            "flip_share": st.column_config.NumberColumn("sign flips", format="percent"),
+        },
+        height=330,
+        on_select="rerun",
+        selection_mode="single-row",
+        key="compared_tasks",
+    )
+    for row in chosen["selection"]["rows"]:
+        selection.open_page("graph", task=agreement["task_id"][row].as_py())
+
+
+def _differing(unit: str) -> bool:
+    """Show the title of the last table; return whether only sign flips are wanted."""
+    st.subheader(f"The {unit} that differ most")
+    st.caption("In standard deviations of each. Click a row for the step in its trajectory.")
+    return st.toggle("Only sign flips", key="flips", bind="query-params")
+
+
+def _rows(rows: pa.Table, names: dict[str, str]) -> None:
+    if rows.num_rows == 0:
+        st.caption("None differs.")
+        return
+    columns = ["task_id", "action", "left", "right", "trajectory_id", "step_index"]
+    shown = rows.select(columns)
+    signed = {
+        side: st.column_config.NumberColumn(label(name), format="%+.3f")
+        for side, name in names.items()
+    }
+    chosen = show_table(
+        shown,
+        column_config={
+            "task_id": "task",
+            "trajectory_id": "trajectory",
+            "step_index": "step",
+            **signed,
+        },
+        on_select="rerun",
+        selection_mode="single-row",
+        key="differing",
+    )
+    for place in chosen["selection"]["rows"]:
+        row = rows.slice(place, 1).to_pylist()[0]
+        selection.open_page(
+            "trajectory",
+            task=row["task_id"],
+            trajectory=row["trajectory_id"],
+            step=row["step_index"],
+        )

@@ -1,0 +1,113 @@
+"""The Search graph page: the entities of a task, and which a trajectory came across, and when."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import streamlit as st
+
+from graphcredit.store.er_graph import read_er_graph
+from graphcredit.viewer import entity_charts, missing, selection
+from graphcredit.viewer.cache import viewed_store
+from graphcredit.viewer.chosen_steps import choose_steps
+from graphcredit.viewer.entities import Mention, TaskEntities, mentions, task_entities
+from graphcredit.viewer.step_facts import value_of
+from graphcredit.viewer.text import show_table
+
+
+def show() -> None:
+    """Show the page."""
+    st.header("Search graph")
+    folder = viewed_store().root / "er_graph"
+    if not folder.is_dir():
+        missing.no_er_graph()
+        return
+    with st.container(horizontal=True):
+        steps = choose_steps()
+    if steps is None:
+        return
+    files = tuple((file.name, file.stat().st_mtime_ns) for file in sorted(folder.glob("*.parquet")))
+    known = _known(str(folder), files, steps["task_id"][0].as_py())
+    if not known.entities:
+        st.info("The entity-relation graph has no entities of this task.")
+        return
+    found = mentions(known, steps)
+    _summary(known, found)
+    st.altair_chart(entity_charts.entity_map(known, found))
+    if len(known.entities) > entity_charts.MAX_ENTITIES:
+        st.caption(
+            f"{entity_charts.MAX_ENTITIES} of {len(known.entities)} entities are drawn: those "
+            "that were found, then those near the answer."
+        )
+    _steps(steps, found)
+    _entities(known, found)
+
+
+@st.cache_data(max_entries=50, show_spinner=False)
+def _known(folder: str, files: tuple[tuple[str, int], ...], task_id: str) -> TaskEntities:
+    return task_entities(read_er_graph(viewed_store()), task_id)
+
+
+def _summary(known: TaskEntities, found: Sequence[Mention]) -> None:
+    answers = {entity.entity_id for entity in known.entities if entity.is_answer}
+    steps = [m.step for m in found if m.entity.entity_id in answers and not m.is_citation]
+    if not answers:
+        st.caption("No entity of this task is marked as its answer.")
+    elif steps:
+        st.caption(f"This trajectory first came across an answer at step {min(steps)}.")
+    else:
+        st.caption("This trajectory never came across an answer.")
+
+
+def _steps(steps: pa.Table, found: Sequence[Mention]) -> None:
+    st.subheader("Step by step")
+    st.altair_chart(entity_charts.approach(found, num_steps=steps.num_rows))
+
+    def named(is_citation: bool) -> list[str]:
+        return [
+            ", ".join(
+                f"{m.entity.name} ({'–' if m.entity.distance is None else m.entity.distance})"
+                for m in found
+                if m.step == step and m.is_citation == is_citation
+            )
+            for step in range(steps.num_rows)
+        ]
+
+    rows = {
+        "step": steps["step_index"],
+        "action": steps["action"],
+        "newly retrieved": named(False),
+        "newly cited": named(True),
+        "step reward": [value_of(steps, "sapo_step_reward", i) for i in range(steps.num_rows)],
+        "step advantage": [
+            value_of(steps, "sapo_step_advantage", i) for i in range(steps.num_rows)
+        ],
+    }
+    number = st.column_config.NumberColumn(format="%+.3f", help="SAPO's; empty without its credit.")
+    st.caption("In brackets: relations to the answer. Click a row for the step.")
+    chosen = show_table(
+        pa.table(rows),
+        column_config={"step reward": number, "step advantage": number},
+        on_select="rerun",
+        selection_mode="single-row",
+        key="search_steps",
+    )
+    for row in chosen["selection"]["rows"]:
+        selection.open_page("trajectory", step=row)
+
+
+def _entities(known: TaskEntities, found: Sequence[Mention]) -> None:
+    retrieved = {m.entity.entity_id: m.step for m in found if not m.is_citation}
+    cited = {m.entity.entity_id: m.step for m in found if m.is_citation}
+    with st.expander(f"All {len(known.entities)} entities, those near the answer first"):
+        show_table(
+            pa.table(
+                {
+                    "entity": [entity.name for entity in known.entities],
+                    "relations to the answer": [entity.distance for entity in known.entities],
+                    "answer": [entity.is_answer for entity in known.entities],
+                    "retrieved at step": [retrieved.get(e.entity_id) for e in known.entities],
+                    "cited at step": [cited.get(e.entity_id) for e in known.entities],
+                    "also called": [", ".join(e.names[1:]) for e in known.entities],
+                }
+            )
+        )

@@ -1,0 +1,130 @@
+"""The SQL page: one query over the views, in a process that can do nothing else."""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import streamlit as st
+
+from graphcredit.store.errors import GraphcreditError
+from graphcredit.store.sandbox import MIB, QueryResult, run_query
+from graphcredit.store.views import VIEW_NAMES
+from graphcredit.viewer.cache import viewed_store
+from graphcredit.viewer.csv_text import csv_text
+from graphcredit.viewer.queries.saved import READY
+from graphcredit.viewer.text import show_code, show_table, visible
+
+_PARAMETER = "q"
+"""What holds the query in the URL: a link to this page is a saved query."""
+
+_MAX_ROWS = 10_000
+_SECONDS = 20.0
+_MEMORY = 512 * MIB
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Answer:
+    """What became of a query, kept so that a click elsewhere on the page does not ask again."""
+
+    sql: str
+    result: QueryResult | None
+    error: str | None
+
+
+def show() -> None:
+    """Show the page."""
+    st.header("SQL")
+    _ready()
+    asked = st.query_params.get(_PARAMETER, "")
+    with st.form("query", border=False):
+        sql = st.text_area("Query", value=asked, height=180, placeholder="SELECT … FROM steps")
+        is_run = st.form_submit_button("Run", type="primary", shortcut="Ctrl+Enter")
+    _help()
+    sql = (sql or "").strip() if is_run else asked
+    if not sql:
+        return
+    st.query_params[_PARAMETER] = sql
+    answer: _Answer | None = st.session_state.get("answer")
+    if answer is None or answer.sql != sql or is_run:
+        answer = _ask(sql)
+        st.session_state["answer"] = answer
+    _show_answer(answer)
+
+
+def _ready() -> None:
+    def use() -> None:
+        title = st.session_state["ready"]
+        if title is not None:
+            st.query_params[_PARAMETER] = READY[title]
+            st.session_state["ready"] = None
+
+    st.selectbox(
+        "Ready queries",
+        list(READY),
+        index=None,
+        key="ready",
+        on_change=use,
+        placeholder="Choose one to run it; then make it yours",
+    )
+
+
+def _help() -> None:
+    st.caption(
+        f"The views are {', '.join(VIEW_NAMES)}. The address of this page holds the query: "
+        "a bookmark saves it. A query sees nothing but these views, writes nothing, and ends after "
+        f"{_SECONDS:g} s or {_MEMORY // MIB} MiB."
+    )
+
+
+def _ask(sql: str) -> _Answer:
+    with st.spinner("Running the query …"):
+        try:
+            result = run_query(
+                viewed_store(), sql, max_rows=_MAX_ROWS, seconds=_SECONDS, memory=_MEMORY
+            )
+        except GraphcreditError as error:
+            return _Answer(sql=sql, result=None, error=str(error))
+    return _Answer(sql=sql, result=result, error=None)
+
+
+def _show_answer(answer: _Answer) -> None:
+    if answer.result is None:
+        st.error("The query has no result:")
+        show_code(answer.error or "")
+        return
+    result = answer.result
+    words = f"{result.table.num_rows:,} rows in {result.seconds:.2f} s."
+    if result.is_cut:
+        more = "more" if result.num_left_out is None else f"{result.num_left_out:,} more"
+        words += f" There are {more}: filter, aggregate, or use `graphcredit sql`."
+    st.caption(words)
+    table = result.table.rename_columns(_distinct(result.table.column_names))
+    show_table(table)
+    with st.container(horizontal=True):
+        _download("CSV", "text/csv", lambda: csv_text(table).encode())
+        _download("Parquet", "application/vnd.apache.parquet", lambda: _parquet(table))
+
+
+def _download(kind: str, mime: str, data: Callable[[], bytes]) -> None:
+    st.download_button(
+        f"As {kind}", data=data, file_name=f"query.{kind.lower()}", mime=mime, on_click="ignore"
+    )
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Return names that can be seen and told apart: SQL allows two columns of one name."""
+    found: list[str] = []
+    for name in map(visible, names):
+        number, candidate = 2, name
+        while candidate in found:
+            number, candidate = number + 1, f"{name} ({number})"
+        found.append(candidate)
+    return found
+
+
+def _parquet(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()

@@ -1,0 +1,158 @@
+"""Where two estimators disagree, and where the credit of two iterations does.
+
+Two estimators are compared step by step. Two iterations share no steps: there, an action at a state
+of a task is compared with the same action at the same text of the same task. An advantage is
+divided by its standard deviation first, so that estimators of different scales compare.
+"""
+
+import pyarrow as pa
+
+from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.layout import Store
+from graphcredit.viewer.queries.estimators import column
+
+CELL = 0.15
+"""Side of a cell of the map of two advantages, in standard deviations."""
+
+END = 3.0
+"""Where the map ends, on each side of 0; what is beyond counts as being there."""
+
+_KEY = "(hash(task_id, state, action) >> 1)::BIGINT"
+"""What an action at a state is called in all iterations."""
+
+
+def agreement(store: Store, *, run_id: str, iteration: int, left: str, right: str) -> pa.Table:
+    """Return how far two estimators agree, over all tasks and in each.
+
+    Returns:
+        `task_id, num_steps, correlation, flip_share`, the steps with opposite signs as a share;
+        task_id is null in the first row, which is about all tasks. Tasks with many flips go first.
+    """
+    sql = f"""
+        {_scaled(left, right)}
+        SELECT
+            task_id, count(*)::INTEGER AS num_steps,
+            CASE WHEN isfinite(corr(a, b)) THEN corr(a, b) END AS correlation,
+            avg((a * b < 0)::INTEGER) AS flip_share
+        FROM scaled GROUP BY GROUPING SETS ((), (task_id))
+        HAVING count(*) > 0
+        ORDER BY task_id IS NOT NULL, flip_share DESC, correlation, task_id
+    """
+    return run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
+
+
+def cells(store: Store, *, run_id: str, iteration: int, left: str, right: str) -> pa.Table:
+    """Return how many steps have which two advantages.
+
+    Returns:
+        `x, y, steps`: the middle of a cell, in standard deviations; one is around zero.
+    """
+    sql = f"""
+        {_scaled(left, right)}
+        SELECT {_cell("x")} AS x, {_cell("y")} AS y, count(*) AS steps
+        FROM scaled GROUP BY ALL ORDER BY ALL
+    """
+    return run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
+
+
+def differing_steps(
+    store: Store,
+    *,
+    run_id: str,
+    iteration: int,
+    left: str,
+    right: str,
+    only_flips: bool,
+    num_rows: int,
+) -> pa.Table:
+    """Return the steps on which two estimators differ most, in standard deviations of each.
+
+    Returns:
+        `task_id, trajectory_id, step_index, action, left, right, is_flip, difference`.
+    """
+    wanted = "a * b < 0" if only_flips else "true"
+    sql = f"""
+        {_scaled(left, right)},
+        most AS (
+            SELECT *, abs(x - y) AS difference FROM scaled WHERE {wanted} AND x <> y
+            ORDER BY difference DESC, trajectory_id, step_index LIMIT {num_rows}
+        )
+        SELECT
+            most.task_id, trajectory_id, step_index, action,
+            a AS "left", b AS "right", a * b < 0 AS is_flip, difference
+        FROM most JOIN steps USING (trajectory_id, step_index)
+        ORDER BY difference DESC, trajectory_id, step_index
+    """
+    return run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
+
+
+def action_advantages(store: Store, *, run_id: str, iteration: int, estimator: str) -> pa.Table:
+    """Return the mean advantage of each action at each state of an iteration.
+
+    Returns:
+        `key, advantage, visits`; the key is a hash of task, text of the state, and action.
+    """
+    advantage = column(estimator, "advantage")
+    sql = f"""
+        SELECT
+            {_KEY} AS key,
+            sum({advantage}::DOUBLE * edges.visits) / sum(edges.visits) AS advantage,
+            sum(edges.visits)::BIGINT AS visits
+        FROM edges JOIN nodes USING (task_id, state_id)
+        WHERE {advantage} IS NOT NULL AND state IS NOT NULL
+        GROUP BY ALL ORDER BY key
+    """
+    return run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
+
+
+def actions_named(store: Store, *, run_id: str, iteration: int, keys: tuple[int, ...]) -> pa.Table:
+    """Return what the keys of `action_advantages` stand for, each with a step that did it.
+
+    Returns:
+        `key, task_id, action, state, trajectory_id, step_index`.
+    """
+    sql = f"""
+        WITH meant AS (
+            SELECT {_KEY} AS key, task_id, state, state_id, action
+            FROM (SELECT DISTINCT task_id, state_id, action FROM edges)
+            JOIN nodes USING (task_id, state_id)
+            WHERE list_contains($1::BIGINT[], {_KEY})
+        )
+        SELECT
+            key, any_value(meant.task_id) AS task_id, any_value(meant.action) AS action,
+            any_value(meant.state) AS state,
+            unnest(min(struct_pack(trajectory_id, step_index)))
+        FROM meant
+        JOIN (SELECT task_id, trajectory_id, step_index, action FROM steps) AS own
+            ON own.task_id = meant.task_id AND own.action = meant.action
+        JOIN credit USING (trajectory_id, step_index, state_id)
+        GROUP BY key ORDER BY key
+    """
+    asked = run_trusted_query(store, sql, [list(keys)], run_id=run_id, iteration=iteration)
+    return asked.table
+
+
+def _scaled(left: str, right: str) -> str:
+    """Return SQL that ends with `scaled`: a and b, the advantages, and x and y, scaled ones."""
+    a, b = column(left, "advantage"), column(right, "advantage")
+    return f"""
+        WITH owner AS (SELECT trajectory_id, any_value(task_id) AS task_id FROM steps GROUP BY ALL),
+        pair AS (
+            SELECT trajectory_id, step_index, {a}::DOUBLE AS a, {b}::DOUBLE AS b FROM credit
+            WHERE {a} IS NOT NULL AND {b} IS NOT NULL
+        ),
+        scale AS (
+            SELECT
+                coalesce(nullif(stddev_pop(a), 0), 1) AS scale_a,
+                coalesce(nullif(stddev_pop(b), 0), 1) AS scale_b
+            FROM pair
+        ),
+        scaled AS (
+            SELECT task_id, trajectory_id, step_index, a, b, a / scale_a AS x, b / scale_b AS y
+            FROM pair JOIN owner USING (trajectory_id), scale
+        )
+    """
+
+
+def _cell(axis: str) -> str:
+    return f"round(greatest(-{END}, least({END}, {axis})) / {CELL}) * {CELL}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from graphcredit.cli.loop_config import LoopConfig
 from tests.cli.loop_worlds import corridor_loop, run, run_and_kill, save_talker
 
 KILLED = -9
@@ -42,21 +43,43 @@ def _lines(root: Path, out: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_loop_killed_in_every_stage_ends_with_the_bytes_of_one_that_was_not(root: Path):
+def _kill(config: LoopConfig, moments: list[tuple[str, int]]) -> None:
     context = get_context("forkserver")
     context.set_forkserver_preload(["tests.cli.loop_worlds", "graphcredit.trainer.train"])
-    run(corridor_loop(root, "whole"))
-    killed = corridor_loop(root, "killed")
-    for what, count in MOMENTS:
-        process = context.Process(target=run_and_kill, args=(killed, what, count))
+    for what, count in moments:
+        process = context.Process(target=run_and_kill, args=(config, what, count))
         process.start()
         process.join()
         assert process.exitcode == KILLED, (what, count)
-    run(killed)
-    assert _lines(root, "killed") == _lines(root, "whole")
-    for number in (1, 2):
+
+
+def _check_same(root: Path, one: str, other: str) -> None:
+    assert _lines(root, one) == _lines(root, other)
+    policies = sorted(path.name for path in (root / one / "policies").iterdir())
+    for policy in policies:
         models = [
-            root / out / f"policies/policy-{number:06d}/model/model.safetensors"
-            for out in ("killed", "whole")
+            root / out / "policies" / policy / "model" / "model.safetensors" for out in (one, other)
         ]
-        assert models[0].read_bytes() == models[1].read_bytes()
+        assert models[0].read_bytes() == models[1].read_bytes(), policy
+
+
+def test_a_loop_killed_in_every_stage_ends_with_the_bytes_of_one_that_was_not(root: Path):
+    run(corridor_loop(root, "whole"))
+    killed = corridor_loop(root, "killed")
+    _kill(killed, MOMENTS)
+    run(killed)
+    _check_same(root, "killed", "whole")
+
+
+def test_trees_grow_the_same_after_a_kill_though_their_credit_is_in_the_history(root: Path):
+    options: dict[str, Any] = {
+        "update_every": "group",
+        "collect": {"allocation": "spo3", "concurrency": 4},
+        "credit": {"estimators": ["spo3"]},
+        "evaluate": None,
+    }
+    run(corridor_loop(root, "whole-trees", **options))
+    killed = corridor_loop(root, "killed-trees", **options)
+    _kill(killed, [("train", 1), ("collect", 1)])
+    run(killed)
+    _check_same(root, "killed-trees", "whole-trees")

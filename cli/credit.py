@@ -148,7 +148,8 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
         (total.num_invalid_steps, "invalid steps"),
         (total.num_singleton_groups, "groups of one trajectory: every advantage is 0"),
         (total.num_degenerate_groups, "groups whose trajectories all have the same return"),
-        (total.num_groups_without_success, "groups without a success: no goal, no graph signal"),
+        (total.num_groups_without_success, "groups without a success"),
+        (total.num_groups_without_goal, "groups without a known goal: no graph signal"),
         (
             total.num_incomplete,
             f"incomplete trajectories ({total.num_incomplete_steps:,} steps): no credit",

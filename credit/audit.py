@@ -184,8 +184,7 @@ def _numbers(scope: Scope) -> dict[str, dict[str, float]]:
 
 def _rank_correlations(scope: Scope) -> dict[str, float]:
     """Return Spearman's correlation of each advantage, over all steps and those of failures."""
-    parts = ("_step_advantage", "_episode_advantage", "_reward")
-    names = [name for name in scope.columns if not name.endswith(parts)]
+    names = scope.advantages
     scope.connection.execute(
         f"""
         CREATE TEMP TABLE judged_steps AS

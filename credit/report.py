@@ -40,7 +40,10 @@ class CreditReport:
     num_degenerate_groups: int = 0
     """Groups whose trajectories all have the same return."""
     num_groups_without_success: int = 0
-    """Groups without a goal: no graph estimator has a step signal there."""
+    """Groups none of whose trajectories accomplished the task."""
+    num_groups_without_goal: int = 0
+    """Those among them whose goal was not reached in the graph's window either: no graph estimator
+    has a step signal there."""
     num_states: int = 0
     """Nodes of all state graphs, goals included."""
     num_texts: int = 0
@@ -117,6 +120,7 @@ def report_of(assembly: Assembly) -> CreditReport:
     merged = assembly.merged
     batch, left_out, mentions = assembly.batch, assembly.left_out, assembly.batch.mentions
     size = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
+    num_successes = np.bincount(batch.group_of_trajectory, batch.is_success, batch.num_groups)
     is_equal = ~has_spread(batch.episode_return, batch.group_of_trajectory, batch.num_groups)
     node_has_goal = batch.goal_of_group[batch.group_of_node] >= 0
     reasons = dict(zip(REASONS, left_out.num_trajectories.tolist(), strict=True))
@@ -134,7 +138,8 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_groups=batch.num_groups,
         num_singleton_groups=int((size == 1).sum()),
         num_degenerate_groups=int(is_equal.sum()),
-        num_groups_without_success=int((batch.goal_of_group < 0).sum()),
+        num_groups_without_success=int((num_successes == 0).sum()),
+        num_groups_without_goal=int((batch.goal_of_group < 0).sum()),
         num_states=batch.num_nodes,
         num_texts=merged.num_texts,
         num_merged_texts=merged.num_texts - merged.num_states,

@@ -1,7 +1,7 @@
 """Are the groups groups: rollouts of one task, from one state, several, with different returns?"""
 
 from graphcredit.credit.audits.check import Check, Severity
-from graphcredit.credit.audits.scope import GROUP
+from graphcredit.credit.audits.scope import GROUP, Scope
 
 _INCOMPLETE = f"""
     SELECT {GROUP}, count(*) AS number, number AS badness,
@@ -41,12 +41,25 @@ _UNEQUAL_SIZES = f"""
     WHERE size <> usual_size
 """
 
-_DEAD = f"""
+_EVEN = f"""
     SELECT {GROUP}, 1 AS number, num_steps AS badness,
         'all ' || size || ' trajectories (' || num_steps || ' steps, ' || num_won
             || ' successful) have return ' || format('{{:.6g}}', lowest) AS detail
-    FROM groups WHERE is_dead AND size > 1
+    FROM groups WHERE is_even AND size > 1
 """
+
+
+def _dead(scope: Scope) -> str:
+    """Return the SQL of groups of equal returns, but for those that some estimator tells apart."""
+    if not scope.advantages:
+        return _EVEN
+    largest = ", ".join(f"max(abs({name}))" for name in scope.advantages)
+    return f"""
+        FROM ({_EVEN}) ANTI JOIN (
+            SELECT {GROUP} FROM credited GROUP BY ALL HAVING greatest({largest}) > 0
+        ) USING ({GROUP})
+    """
+
 
 _FIRST_STATES = f"""
     WITH begun AS (
@@ -117,12 +130,13 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="degenerate_groups",
         severity=Severity.WARNING,
-        means="are dead: all trajectories have the same return, so returns give no signal, while "
-        "the steps still count in every denominator",
-        remedy="leave them out of the update (`WHERE NOT is_degenerate_group`), and play tasks "
-        "that are neither always won nor always lost",
+        means="are dead: all trajectories have the same return and no estimator has an advantage "
+        "there, while the steps still count in every denominator",
+        remedy="play tasks that are neither always won nor always lost, and leave steps without "
+        "advantage out of the update (`WHERE <estimator>_advantage <> 0`; `is_degenerate_group` "
+        "is about returns alone: the graph may tell steps of such a group apart)",
         of="groups",
-        places=_DEAD,
+        places=_dead,
         limit="max_dead_share",
     ),
     Check(

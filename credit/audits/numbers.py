@@ -31,11 +31,9 @@ def _columns(*pairs: tuple[str, str], source: str) -> str:
 
 
 def _mean_advantages(scope: Scope) -> str:
-    names = [name for name in scope.columns if name.endswith("_advantage")]
-    names = [n for n in names if not n.endswith(("_step_advantage", "_episode_advantage"))]
     pairs = [
         pair
-        for name in names
+        for name in scope.advantages
         for pair in (
             (f"{name.removesuffix('_advantage')} mean", f"avg({name})"),
             (f"{name.removesuffix('_advantage')} std", f"stddev_samp({name})"),

@@ -7,7 +7,7 @@ Beside the views of the catalog (only the audited run and iteration are in them)
                    `first_node` (its node, where there is credit), `path` (hash of all states,
                    actions and rewards), `clock` (hash of all times)
     groups         of complete trajectories: run_id, iteration, task_id, size, num_steps, num_won,
-                   effective_size, lowest and highest return, is_dead
+                   effective_size, lowest and highest return, is_even (they are equal)
     made_by        per run, iteration and estimator: stat_over, num_configurations
     credited       credit of complete trajectories, with task_id
 
@@ -72,7 +72,7 @@ _TABLES = """
         sum(num_steps) ** 2 / sum(num_steps ** 2) AS effective_size,
         min("return") AS lowest,
         max("return") AS highest,
-        highest - lowest <= 1e-12 * greatest(abs(highest), abs(lowest)) AS is_dead
+        highest - lowest <= 1e-12 * greatest(abs(highest), abs(lowest)) AS is_even
     FROM rollouts GROUP BY ALL;
 """
 
@@ -95,6 +95,12 @@ class Scope:
     """Whether any complete trajectory has credit."""
     has_truth: bool
     """Whether any step has true distances to the goal."""
+
+    @property
+    def advantages(self) -> list[str]:
+        """The columns that trainers use: not the parts that they are sums of."""
+        splits = {name: split_estimator_column(name) for name in self.columns}
+        return [name for name, split in splits.items() if split and split[1] == "advantage"]
 
     def has(self, need: str) -> bool:
         """Return whether there is what a check needs."""

@@ -17,7 +17,7 @@ class AuditThresholds:
     max_singleton_share: Share = 0.2
     """Of groups that have a single trajectory."""
     max_dead_share: Share = 0.5
-    """Of groups whose trajectories all have the same return."""
+    """Of groups whose trajectories all have the same return, and no advantage."""
     max_alone_share: Share = 0.5
     """Of steps that start from a state no other step of the group starts from."""
     max_aliased_share: Share = 0.05

@@ -155,7 +155,7 @@ def test_what_is_counted_in_the_worked_example(tmp_path: Path):
     assert report.num_groups == 3
     assert report.num_singleton_groups == 1
     assert report.num_degenerate_groups == 2
-    assert report.num_groups_without_success == 1
+    assert (report.num_groups_without_success, report.num_groups_without_goal) == (1, 1)
     assert report.num_states == 5 + 2 + 2
     assert report.num_edges == 6 + 1 + 1
     assert (report.num_unreachable_states, report.num_states_with_goal) == (1, 7)

@@ -47,6 +47,18 @@ def test_a_group_without_success_learns_the_way_from_the_iteration_before(tmp_pa
     assert wide[0]["rewardflow_step_reward"] == pytest.approx(0.9**2 - 0.9**3)
 
 
+def test_a_goal_that_only_the_window_reached_is_known_and_is_no_success(tmp_path: Path):
+    store = _two_iterations(tmp_path / "s")
+    counts = {
+        window: assign_credit(
+            store, CreditSettings(estimators=configure(ESTIMATORS), graph_window=window)
+        )["r0", 1]
+        for window in (0, 1)
+    }
+    assert {w: report.num_groups_without_success for w, report in counts.items()} == {0: 1, 1: 1}
+    assert {w: report.num_groups_without_goal for w, report in counts.items()} == {0: 1, 1: 0}
+
+
 def test_statistics_and_ids_stay_those_of_the_iteration(tmp_path: Path):
     store = _two_iterations(tmp_path / "s")
     alone, wide = _credit(store, 0), _credit(store, 1)

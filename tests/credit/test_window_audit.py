@@ -77,3 +77,26 @@ def test_a_window_reaches_the_estimators_that_look_at_the_graph_and_no_others(tm
     # All four stay at S, but the window knows how many steps a win from S takes.
     assert [row["goal_distance"] for row in alone[:8]] == [None] * 8
     assert [row["goal_distance"] for row in wide[:8]] == [2] * 8
+
+
+def _dead(root: Path, second: list[Row], window: int, *estimators: str) -> list[str]:
+    """Return the tasks of the second iteration that the audit calls dead."""
+    write_store(root, sound_group("t0"), iteration=0)
+    store = write_store(root, second, iteration=1)
+    assign_credit(store, CreditSettings(estimators=configure(estimators), graph_window=window))
+    found = audit(store, iteration=1).findings
+    places = [place for f in found if f.check.name == "degenerate_groups" for place in f.places]
+    return [str(place.task_id) for place in places]
+
+
+def test_a_group_that_the_window_tells_apart_is_not_dead(tmp_path: Path):
+    lost = [*rollout("a", "S wait S"), *rollout("b", "S up M")]
+    assert _dead(tmp_path / "alone", lost, 0, "grpo", "graphgpo") == ["t0"]
+    assert _dead(tmp_path / "wide", lost, 1, "grpo", "graphgpo") == []
+    assert _dead(tmp_path / "returns", lost, 1, "grpo") == ["t0"]
+
+
+def test_a_group_of_wins_is_not_dead_where_some_steps_lead_nearer_than_others(tmp_path: Path):
+    won = [*win("a"), *win("b", "S wait S up M win G")]
+    assert _dead(tmp_path / "returns", won, 0, "grpo", "rloo") == ["t0"]
+    assert _dead(tmp_path / "graph", won, 0, "grpo", "graphgpo") == []

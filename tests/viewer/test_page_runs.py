@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.store import create_store
+from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
 from graphcredit.viewer.queries.iterations import iteration_facts
 from tests.viewer.browser import click_row, go, markdown_of, open_page, page_of
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
@@ -29,7 +32,7 @@ def test_the_table_has_every_iteration_of_every_run(
     expected += iteration_facts(store, run_id="r1").to_pylist()
     for name in ("success_rate", "mean_return", "invalid_share", "degenerate_share"):
         assert list(shown[name]) == pytest.approx([row[name] for row in expected]), name
-    assert len(app.get("vega_lite_chart") or app.get("arrow_vega_lite_chart")) == 6
+    assert len(app.get("vega_lite_chart")) == 6
 
 
 def test_a_row_leads_to_its_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -90,6 +93,20 @@ def test_the_audit_is_done_on_request_and_links_the_tasks(
     assert links
     assert all("run=r0&iteration=0&task=" in link.proto.query_string for link in links)
     assert HOSTILE[:30] not in markdown_of(app)
+
+
+def test_the_metrics_of_training_are_drawn_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    store = write_store(tmp_path / "s", two_tasks())
+    path = store.training_path("r0", 0, "first")
+    path.parent.mkdir(parents=True)
+    row = {"training": "out", "update": 0, "epoch": 0, "loss": 1.0, "seconds": 2.0}
+    pq.write_table(pa.Table.from_pylist([row], arrow_schema(TRAINING_COLUMNS)), path)
+    app = open_page(monkeypatch, store, "runs")
+    assert not app.exception
+    assert app.multiselect[0].value == ["loss"]
+    assert len(app.get("vega_lite_chart")) == 1
+    app.multiselect[0].select("seconds").run()
+    assert len(app.get("vega_lite_chart")) == 2
 
 
 def test_a_menu_click_keeps_what_was_selected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,9 +1,13 @@
 """The Runs page: how each iteration of each run went, how training went, what the audit says."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
 from collections.abc import Callable, Sequence
 
 import altair as alt
 import pyarrow as pa
+import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError
@@ -111,26 +115,29 @@ def _table(facts: pa.Table) -> None:
 
 
 def _curves(facts: pa.Table, names: Sequence[str]) -> None:
-    """Draw each column over the iterations, a line per run."""
     if len(set(facts["iteration"].to_pylist())) < 2:
         return
     with st.container(horizontal=True):
         for name in names:
-            line = alt.Chart(facts.select(["run", "iteration", name]).to_pandas()).mark_line(
-                point=True
-            )
-            title = name.replace("_", " ")
-            _chart(line, title, name)
+            _chart(facts.select(["run", "iteration", name]), name)
 
 
-def _chart(line: alt.Chart, title: str, value: str) -> None:
+def _chart(rows: pa.Table, value: str, title: str | None = None) -> None:
+    """Draw a column of `run, iteration, …` over the iterations, a line per run."""
+    has_runs = len(set(rows["run"].to_pylist())) > 1
+    legend = alt.Legend(orient="bottom", title=None) if has_runs else None
     st.altair_chart(
-        line.encode(
-            x=alt.X("iteration:Q", axis=alt.Axis(tickMinStep=1, format="d")),
+        alt.Chart(rows)
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("iteration:Q", title=None, axis=alt.Axis(tickMinStep=1, format="d")),
             y=alt.Y(f"{value}:Q", title=None, scale=alt.Scale(zero=False)),
-            color=alt.Color("run:N", legend=alt.Legend(orient="bottom", title=None)),
+            color=alt.Color("run:N", legend=legend),
             tooltip=["run:N", "iteration:Q", f"{value}:Q"],
-        ).properties(title=title, height=170, width=300),
+        )
+        .properties(
+            title=(title or value).replace("_", " "), height=250 if has_runs else 200, width=340
+        ),
         width="content",
     )
 
@@ -147,12 +154,11 @@ def _training(store: Store, runs: Sequence[str]) -> None:
         names,
         default=[name for name in _METRICS if name in names],
     )
-    frame = metrics.to_pandas()
-    frame["run"] = frame["run"] + " · " + frame["training"]
+    lines = pc.binary_join_element_wise(metrics["run"], metrics["training"], " · ")
+    metrics = metrics.set_column(0, "run", lines)
     with st.container(horizontal=True):
         for name in chosen:
-            rows = frame[frame["metric"] == name]
-            _chart(alt.Chart(rows).mark_line(point=True), name.replace("_", " "), "value")
+            _chart(metrics.filter(pc.equal(metrics["metric"], name)), "value", name)
 
 
 def _audit(store: Store) -> None:

@@ -10,7 +10,7 @@ from graphcredit.viewer.entities import Entity, Mention, TaskEntities
 from graphcredit.viewer.step_charts import Chart
 from graphcredit.viewer.text import one_line
 
-MAX_ENTITIES = 80
+MAX_ENTITIES = 36
 """Entities that are drawn."""
 
 _STATES = ["answer", "cited", "retrieved", "never seen"]
@@ -19,9 +19,9 @@ _LABELS = "#7f8792"
 
 
 def drawn_entities(known: TaskEntities, found: Sequence[Mention]) -> list[Entity]:
-    """Return the entities that are drawn: those that were found, then those near the answer."""
+    """Return the entities that are drawn: answers, those that were found, then those near."""
     seen = {mention.entity.entity_id for mention in found}
-    ordered = sorted(known.entities, key=lambda entity: entity.entity_id not in seen)
+    ordered = sorted(known.entities, key=lambda e: not (e.is_answer or e.entity_id in seen))
     kept = {entity.entity_id for entity in ordered[:MAX_ENTITIES]}
     return [entity for entity in known.entities if entity.entity_id in kept]
 
@@ -46,13 +46,13 @@ def entity_map(known: TaskEntities, found: Sequence[Mention]) -> Chart:
     x = alt.X(
         "x:Q",
         title="relations to the answer",
-        scale=alt.Scale(domain=[farthest + 0.5, -0.7], nice=False),
+        scale=alt.Scale(domain=[farthest + 0.3, -0.7], nice=False),
         axis=alt.Axis(values=list(range(farthest + 1)), format="d", grid=False),
     )
     y = alt.Y("y:Q", axis=None)
     rule = (
         alt.Chart(alt.Data(values=lines))
-        .mark_rule(color=_LABELS, opacity=0.45)
+        .mark_rule(color=_LABELS, opacity=0.3)
         .encode(x=x, y=y, x2="x2:Q", y2="y2:Q", tooltip=[alt.Tooltip("relation:N")])
     )
     base = alt.Chart(alt.Data(values=nodes)).encode(x=x, y=y)
@@ -65,9 +65,9 @@ def entity_map(known: TaskEntities, found: Sequence[Mention]) -> Chart:
         ),
         tooltip=[alt.Tooltip("name:N"), alt.Tooltip("kind:N"), alt.Tooltip("when:N")],
     )
-    text = base.mark_text(dy=-13, fontSize=11, color=_LABELS).encode(text="name:N")
+    text = base.mark_text(dx=10, align="left", fontSize=11, color=_LABELS).encode(text="name:N")
     tallest = max((node["rows"] for node in nodes), default=1)
-    return alt.layer(rule, point, text).properties(height=max(160, 42 * tallest))
+    return alt.layer(rule, point, text).properties(height=max(160, 26 * tallest))
 
 
 def approach(found: Sequence[Mention], *, num_steps: int) -> Chart:

@@ -11,7 +11,7 @@ from graphcredit.viewer.cache import ask, viewed_store
 from graphcredit.viewer.compare_chart import agreement_map
 from graphcredit.viewer.queries import compare as queries
 from graphcredit.viewer.queries.estimators import estimators
-from graphcredit.viewer.text import label, show_table
+from graphcredit.viewer.text import one_line, show_table
 
 _NUM_ROWS = 200
 """Steps that are listed."""
@@ -164,7 +164,7 @@ def _rows(rows: pa.Table, names: dict[str, str]) -> None:
     columns = ["task_id", "action", "left", "right", "trajectory_id", "step_index"]
     shown = rows.select(columns)
     signed = {
-        side: st.column_config.NumberColumn(label(name), format="%+.3f")
+        side: st.column_config.NumberColumn(one_line(name), format="%+.3f")
         for side, name in names.items()
     }
     chosen = show_table(

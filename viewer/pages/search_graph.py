@@ -32,14 +32,8 @@ def show() -> None:
         return
     found = mentions(known, steps)
     _summary(known, found)
-    st.altair_chart(entity_charts.entity_map(known, found))
-    if len(known.entities) > entity_charts.MAX_ENTITIES:
-        st.caption(
-            f"{entity_charts.MAX_ENTITIES} of {len(known.entities)} entities are drawn: those "
-            "that were found, then those near the answer."
-        )
     _steps(steps, found)
-    _entities(known, found)
+    _around_the_answer(known, found)
 
 
 @st.cache_data(max_entries=50, show_spinner=False)
@@ -86,13 +80,28 @@ def _steps(steps: pa.Table, found: Sequence[Mention]) -> None:
     st.caption("In brackets: relations to the answer. Click a row for the step.")
     chosen = show_table(
         pa.table(rows),
-        column_config={"step reward": number, "step advantage": number},
+        column_config={
+            "newly retrieved": st.column_config.TextColumn(width="large"),
+            "step reward": number,
+            "step advantage": number,
+        },
         on_select="rerun",
         selection_mode="single-row",
         key="search_steps",
     )
     for row in chosen["selection"]["rows"]:
         selection.open_page("trajectory", step=row)
+
+
+def _around_the_answer(known: TaskEntities, found: Sequence[Mention]) -> None:
+    st.subheader("Around the answer")
+    st.altair_chart(entity_charts.entity_map(known, found))
+    if len(known.entities) > entity_charts.MAX_ENTITIES:
+        st.caption(
+            f"{entity_charts.MAX_ENTITIES} of {len(known.entities)} entities are drawn: answers, "
+            "those that were found, and those near the answer."
+        )
+    _entities(known, found)
 
 
 def _entities(known: TaskEntities, found: Sequence[Mention]) -> None:

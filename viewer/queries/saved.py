@@ -1,7 +1,10 @@
 """Queries that are worth having at hand on the SQL page."""
 
 READY: dict[str, str] = {
-    "What the views hold": "SHOW ALL TABLES",
+    "What the views hold": """SELECT table_name AS "view", column_name, data_type
+FROM duckdb_columns()
+WHERE NOT internal AND table_name NOT LIKE '%_files_%'
+ORDER BY "view", column_index""",
     "Groups that teach nothing": """SELECT run_id, iteration, task_id, num_steps, success_rate
 FROM groups
 WHERE is_degenerate

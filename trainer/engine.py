@@ -93,12 +93,12 @@ class Engine(Process):
         )
         return ScoredTokens(logprob=logprob, entropy=entropy)
 
-    def check_token_id(self, token_id: int) -> None:
+    def check_token_id(self, token_id: int, where: str = "a micro-batch") -> None:
         """Raise InputError if a token id is not one of the model's."""
         if not 0 <= token_id < self._num_ids:
             raise InputError(
                 f"token ids must be those of {self._source}, 0 to {self._num_ids - 1}: found "
-                f"{token_id}. Another model or tokenizer sampled these steps"
+                f"{token_id} in {where}. Another model or tokenizer sampled these steps"
             )
 
     def backward(self, loss: Tensor, *, is_last: bool) -> None:

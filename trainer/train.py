@@ -168,7 +168,7 @@ class _Training:
         checkpoint, notices = latest_checkpoint(self.output.checkpoint_dir, self.identity)
         self._notice([*self.report.notices, *notices])
         num_done = checkpoint.progress.update if checkpoint else 0
-        engine.check_token_id(self.report.largest_token_id)
+        engine.check_token_id(self.report.largest_token_id, self.report.largest_token_id_at)
         if checkpoint is None and config.continue_from is not None:
             engine.load_optimizer(read_optimizer(Output(config.continue_from).checkpoint_dir))
         reader = BatchReader(self.plan.index)

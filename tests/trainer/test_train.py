@@ -225,7 +225,9 @@ def test_every_objective_and_aggregation_trains(tmp_path: Path, objective: str):
 
 def test_a_token_that_the_model_does_not_know_is_refused_before_anything_changes(tmp_path: Path):
     store = token_store(tmp_path / "s", [episode("x", turn([1, NUM_TOKENS], [2]))])
-    with pytest.raises(InputError, match=f"0 to {NUM_TOKENS - 1}: found {NUM_TOKENS}"):
+    with pytest.raises(
+        InputError, match=rf"0 to {NUM_TOKENS - 1}: found {NUM_TOKENS} in .*parquet, row 0"
+    ):
         train(_config(tmp_path, store, save_tiny_model(tmp_path / "m")))
     assert not (tmp_path / "out" / "checkpoints").exists()
 

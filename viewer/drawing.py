@@ -11,7 +11,7 @@ from graphcredit.viewer.text import one_line, visible
 
 _LAYER, _PLACE = 170, 70
 _ASPECT = 1.5
-_WIDEST_LAYER, _WIDEST_PLACE = 420, 130
+_WIDEST_LAYER, _WIDEST_PLACE = 420, 190
 _ROOM_FOR_ACTIONS = 60
 _LABEL_LENGTH = 22
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 
 import pyarrow as pa
@@ -13,11 +13,17 @@ from graphcredit.viewer.graph_facts import choices, edge_steps
 from graphcredit.viewer.task_graph import TaskGraph
 from graphcredit.viewer.text import visible
 
-_MOST_STEPS = 50
+_MOST_STEPS = 20
 
 
 def graph_html(
-    drawing: Drawing, graph: TaskGraph, steps: pa.Table, *, column: str, title: str
+    drawing: Drawing,
+    graph: TaskGraph,
+    steps: pa.Table,
+    *,
+    path: Sequence[str],
+    column: str,
+    title: str,
 ) -> str:
     """Return the page.
 
@@ -25,13 +31,13 @@ def graph_html(
         drawing: What to draw.
         graph: The part of the task's graph that was drawn.
         steps: From `queries.graphs.task_steps`.
+        path: Names of the states and transitions of a trajectory that is laid over it.
         column: The advantage by which actions are ranked.
         title: Its heading.
     """
     data = drawing.as_json() | {
         "signature": "",
-        "path": [],
-        "selected": None,
+        "path": list(path),
         "details": dict(_details(graph, steps, column)),
     }
     parts = {

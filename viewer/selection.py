@@ -69,7 +69,7 @@ def after(**changes: Any) -> Selection:
     dropped = {
         name: None
         for outer, value in changes.items()
-        if value != getattr(selection, outer)
+        if getattr(selection, outer) not in (None, value)
         for name in _INSIDE.get(outer, ())
     }
     return replace(selection, **(dropped | changes))

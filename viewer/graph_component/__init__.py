@@ -1,7 +1,8 @@
 """The drawing of a state graph in the browser: Cytoscape, and a few lines of our own around it.
 
-The library is a component to itself, mounted once with data that never changes, because Streamlit
-sends a component's script again whenever its data has changed. Nothing is fetched from anywhere.
+Streamlit sends a component's script and data again whenever its data has changed. The library, the
+graph and what is marked in it are therefore three components: a click sends the marks only. Nothing
+is fetched from anywhere.
 """
 
 import hashlib
@@ -16,11 +17,20 @@ from streamlit.components.v2 import component
 
 from graphcredit.viewer.drawing import Drawing
 
-_ANNOUNCE = """
+_ANNOUNCE_LIBRARY = """
 export default function () {
   globalThis.dispatchEvent(new Event("graphcredit-cytoscape"));
 }
 """
+
+_ANNOUNCE_MARKS = """
+export default function ({ data }) {
+  globalThis["graphcredit-marks"] = data;
+  globalThis.dispatchEvent(new Event("graphcredit-marks"));
+}
+"""
+
+_KEY = "graph"
 
 
 def asset(name: str) -> str:
@@ -43,23 +53,16 @@ def show_graph(
         selected: Name of the selected state or edge.
         on_click: Called with the name of the state or edge that was clicked; empty for the ground.
     """
-    library, graph = _components()
+    library, graph, marks = _components()
     drawn = drawing.as_json()
     content = json.dumps(drawn, sort_keys=True).encode()
     graph(
         key=_KEY,
-        data=drawn
-        | {
-            "signature": hashlib.sha256(content).hexdigest(),
-            "path": list(path),
-            "selected": selected,
-        },
+        data=drawn | {"signature": hashlib.sha256(content).hexdigest()},
         on_clicked_change=lambda: on_click(_clicked()),
     )
     library(key="graph_library", data={}, height=1)
-
-
-_KEY = "graph"
+    marks(key="graph_marks", data={"path": list(path), "selected": selected}, height=1)
 
 
 def _clicked() -> str:
@@ -67,13 +70,14 @@ def _clicked() -> str:
 
 
 @cache
-def _components() -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _components() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
     return (
-        component("graphcredit_cytoscape", js=asset("cytoscape.min.js") + _ANNOUNCE),
+        component("graphcredit_cytoscape", js=asset("cytoscape.min.js") + _ANNOUNCE_LIBRARY),
         component(
             "graphcredit_graph",
             html=asset("graph.html"),
             css=asset("graph.css"),
             js=asset("graph.js"),
         ),
+        component("graphcredit_marks", js=_ANNOUNCE_MARKS),
     )

@@ -54,32 +54,36 @@ def show() -> None:
     shown = graph.part(_states(graph, steps, view, trajectory, selected))
     shading = _shading(place, graph, part, by_value=by_value)
     drawing = draw_part(shown, layers_of(graph), shading)
+    path = [] if trajectory is None else graph_facts.names_on(steps, trajectory)
     drawn, panel = st.columns([5, 3])
     with drawn:
         _say_what_is_shown(graph, shown, shading)
         show_graph(
             drawing,
-            path=[] if trajectory is None else graph_facts.names_on(steps, trajectory),
+            path=path,
             selected=controls.picked_key(selected),
             on_click=controls.pick,
         )
-        _offer_export(place, shown, steps, column, drawing)
+        _offer_export(place, shown, steps, column, drawing, path)
+    lists = Panel(
+        run_id=place.run_id,
+        iteration=place.iteration,
+        task_id=place.task_id,
+        column=column,
+        graph=graph,
+        shown=shown,
+        steps=steps,
+        shading=shading,
+    )
     with panel:
-        Panel(
-            run_id=place.run_id,
-            iteration=place.iteration,
-            task_id=place.task_id,
-            column=column,
-            graph=graph,
-            shown=shown,
-            steps=steps,
-            shading=shading,
-        ).show(selected)
+        lists.show(selected)
+    if isinstance(selected, tuple):
+        lists.show_steps(selected)
 
 
 def _choose_place(store: Store) -> _Place | None:
     """Offer run, iteration, task, estimator and what to compare with."""
-    columns = st.columns([2, 1, 4, 2, 2])
+    columns = st.columns([3, 2, 5, 3, 3])
     with columns[0]:
         run_id = selection.choose_run(store)
     if run_id is None:
@@ -221,7 +225,12 @@ def _say_what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading) -> 
 
 
 def _offer_export(
-    place: _Place, shown: TaskGraph, steps: pa.Table, column: str, drawing: Drawing
+    place: _Place,
+    shown: TaskGraph,
+    steps: pa.Table,
+    column: str,
+    drawing: Drawing,
+    path: Sequence[str],
 ) -> None:
     st.download_button(
         "Export as HTML",
@@ -229,6 +238,7 @@ def _offer_export(
             drawing,
             shown,
             steps,
+            path=path,
             column=column,
             title=f"{place.task_id} · run {place.run_id}, iteration {place.iteration}",
         ),

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
+from graphcredit.store.schema import split_estimator_column
 from graphcredit.viewer import selection
 from graphcredit.viewer.cache import ask
 from graphcredit.viewer.differences import compare
@@ -59,6 +60,15 @@ class Panel:
             self._transition(selected)
         else:
             self._state(selected)
+
+    def show_steps(self, ends: Ends) -> None:
+        """Show the steps of a transition with every part of every estimator's credit."""
+        _title("Steps of this transition")
+        steps = edge_steps(self.steps, ends)
+        shown = [name for name in steps.column_names if name != "is_action_valid"]
+        parts = [name for name in shown if split_estimator_column(name)]
+        number = st.column_config.NumberColumn(format="%+.3f")
+        show_table(steps.select(shown), column_config=dict.fromkeys(parts, number))
 
     def _choose_state(self, selected: int | Ends | None) -> None:
         names = {node_key(node.state_id): state_name(node) for node in self.shown.nodes}
@@ -131,8 +141,6 @@ class Panel:
                 self._button(f"{title} {names[state_id]}", node_key(state_id), title)
         show_text(self._edge_facts(edge))
         steps = edge_steps(self.steps, ends)
-        shown = [name for name in steps.column_names if name not in ("is_action_valid",)]
-        show_table(steps.select(shown), height=min(38 + 35 * len(steps), 320))
         st.caption("Open a step in its trajectory:")
         with st.container(gap=None):
             for step in steps.slice(0, _MOST_LINKS).to_pylist():

@@ -4,9 +4,11 @@
 
 const DRAWN = Symbol.for("graphcredit.graph");
 const LIBRARY_READY = "graphcredit-cytoscape";
+const MARKS = "graphcredit-marks";
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
- *  data: {nodes, edges, legend, signature, path: [ids], selected: id or null}. */
+ *  data: {nodes, edges, legend, signature}. What is marked comes by an event of its own, so that a
+ *  click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or null}. */
 export default function drawGraph(component) {
   const { data, parentElement, setTriggerValue } = component;
   if (!globalThis.cytoscape) {
@@ -16,18 +18,24 @@ export default function drawGraph(component) {
   }
   const root = parentElement.querySelector(".graph");
   if (root[DRAWN]?.signature !== data.signature) {
-    root[DRAWN]?.cy.destroy();
-    root[DRAWN] = { cy: build(root, data), signature: data.signature };
+    forget(root);
+    const cy = build(root, data);
+    const onMarks = () => mark(cy, globalThis[MARKS]);
+    globalThis.addEventListener(MARKS, onMarks);
+    root[DRAWN] = { cy, onMarks, signature: data.signature };
   }
-  const { cy } = root[DRAWN];
   root[DRAWN].click = (id) => setTriggerValue("clicked", id);
-  cy.style(styles(root));
+  root[DRAWN].cy.style(styles(root));
+  root[DRAWN].onMarks();
   showLegend(root, data.legend);
-  mark(cy, data);
-  return () => {
-    root[DRAWN]?.cy.destroy();
-    root[DRAWN] = undefined;
-  };
+  return () => forget(root);
+}
+
+function forget(root) {
+  if (!root[DRAWN]) return;
+  globalThis.removeEventListener(MARKS, root[DRAWN].onMarks);
+  root[DRAWN].cy.destroy();
+  root[DRAWN] = undefined;
 }
 
 function build(root, data) {
@@ -82,15 +90,16 @@ function onKey(root, cy, event) {
 }
 
 /** Show what is selected and which trajectory is laid over the graph. */
-function mark(cy, data) {
+function mark(cy, marks) {
   cy.batch(() => {
     cy.elements().removeClass("path faded chosen");
-    const path = cy.collection(data.path.map((id) => cy.getElementById(id)[0]).filter(Boolean));
+    if (!marks) return;
+    const path = cy.collection(marks.path.map((id) => cy.getElementById(id)[0]).filter(Boolean));
     if (path.length) {
       cy.elements().not(path).addClass("faded");
       path.addClass("path");
     }
-    if (data.selected) cy.getElementById(data.selected).removeClass("faded").addClass("chosen");
+    if (marks.selected) cy.getElementById(marks.selected).removeClass("faded").addClass("chosen");
   });
 }
 
@@ -109,7 +118,7 @@ function styles(root) {
         label: "data(label)",
         width: "data(size)",
         height: "data(size)",
-        "font-size": 11,
+        "font-size": 14,
         "min-zoomed-font-size": 6,
         "text-valign": "bottom",
         "text-margin-y": 3,
@@ -139,8 +148,8 @@ function styles(root) {
         "curve-style": "unbundled-bezier",
         "control-point-distances": "data(bend)",
         "control-point-weights": 0.5,
-        "font-size": 9,
-        "min-zoomed-font-size": 7,
+        "font-size": 12,
+        "min-zoomed-font-size": 6,
         "text-rotation": "autorotate",
       },
     },
@@ -154,6 +163,7 @@ function styles(root) {
       style: { "underlay-color": "#c9a400", "underlay-opacity": 0.45, "underlay-padding": 4 },
     },
     { selector: ".faded", style: { opacity: 0.22 } },
+    { selector: "edge.faded[?flipped]", style: { "underlay-opacity": 0.1 } },
     { selector: "edge.path", style: { "z-index": 2 } },
     { selector: "node.path", style: { "border-color": accent, "border-opacity": 1, "border-width": 3 } },
     {

@@ -7,7 +7,7 @@ from graphcredit.viewer import missing, step_charts, step_facts
 from graphcredit.viewer.cache import ask, viewed_store
 from graphcredit.viewer.chosen_steps import choose_steps
 from graphcredit.viewer.queries import trajectory as queries
-from graphcredit.viewer.selection import choose_estimator, current, link, select
+from graphcredit.viewer.selection import after, choose_estimator, current, link, select
 from graphcredit.viewer.text import show_code, show_table
 from graphcredit.viewer.trajectory_html import trajectory_page
 
@@ -38,7 +38,7 @@ def show() -> None:
     if estimator is not None:
         _elsewhere(table, estimator, step)
     _tokens(table, step)
-    _all_steps(table)
+    _all_steps(table, step)
 
 
 def _step(table: pa.Table) -> int:
@@ -77,27 +77,33 @@ def _headline(table: pa.Table, estimator: str | None) -> None:
 
 
 def _course(table: pa.Table, estimator: str, step: int) -> None:
-    # A new chart for each step: its own memory of the last click would swallow a second one there.
-    key = f"course_{step}"
-    st.altair_chart(
-        step_charts.course(
-            table,
-            column=f"{estimator}_advantage",
-            selected=step,
-            limit=step_facts.largest(table, [estimator]),
-        ),
-        key=key,
-        on_select=lambda: _select_clicked(key),
-        selection_mode="click",
+    chart = step_charts.course(
+        table,
+        column=f"{estimator}_advantage",
+        selected=step,
+        limit=step_facts.largest(table, [estimator]),
     )
+    clicked = st.altair_chart(
+        chart, key=_key("course", table, step), on_select="rerun", selection_mode="click"
+    )
+    for point in clicked["selection"]["click"]:
+        _go_to(step=int(point["step"]))
     if table["oracle_distance"].null_count < table.num_rows:
         st.altair_chart(step_charts.distances(table, selected=step))
 
 
-def _select_clicked(key: str) -> None:
-    clicked = st.session_state[key]["selection"]["click"]
-    if clicked:
-        select(step=int(clicked[0]["step"]))
+def _go_to(**changes: object) -> None:
+    """Show another step at once.
+
+    What was clicked has the place in its key, so that nothing is clicked at the next place.
+    """
+    if after(**changes) != current():
+        select(**changes)
+        st.rerun()
+
+
+def _key(name: str, table: pa.Table, step: int) -> str:
+    return f"{name}_{table['trajectory_id'][step].as_py()}_{step}"
 
 
 def _buttons(table: pa.Table, estimator: str | None, step: int) -> None:
@@ -201,23 +207,17 @@ def _show_steps_here(found: pa.Table, estimator: str, trajectory_id: str, step: 
         }
     )
     st.caption("Ranked by advantage. Click a row to go to its step.")
-    key = f"elsewhere_{trajectory_id}_{step}"
     number = st.column_config.NumberColumn(format="%+.3f")
-    show_table(
+    chosen = show_table(
         shown,
         column_config={f"{estimator} advantage": number},
         height=min(38 + 35 * len(rows), 320),
-        on_select=lambda: _go_to_row(key, rows),
+        on_select="rerun",
         selection_mode="single-row",
-        key=key,
+        key=f"elsewhere_{trajectory_id}_{step}",
     )
-
-
-def _go_to_row(key: str, rows: list[dict[str, object]]) -> None:
-    chosen = st.session_state[key]["selection"]["rows"]
-    if chosen:
-        row = rows[chosen[0]]
-        select(trajectory=row["trajectory_id"], step=row["step_index"])
+    for place in chosen["selection"]["rows"]:
+        _go_to(trajectory=rows[place]["trajectory_id"], step=rows[place]["step_index"])
 
 
 def _tokens(table: pa.Table, step: int) -> None:
@@ -236,7 +236,7 @@ def _tokens(table: pa.Table, step: int) -> None:
     st.altair_chart(step_charts.tokens(ids, table["response_logprobs"][step].as_py()))
 
 
-def _all_steps(table: pa.Table) -> None:
+def _all_steps(table: pa.Table, step: int) -> None:
     names = step_facts.estimators(table)
     columns = {
         "step": table["step_index"],
@@ -247,17 +247,12 @@ def _all_steps(table: pa.Table) -> None:
     }
     number = st.column_config.NumberColumn(format="%+.3f")
     with st.expander("All steps"):
-        key = "all_steps"
-        show_table(
+        chosen = show_table(
             pa.table(columns),
             column_config={f"{name} advantage": number for name in names},
-            on_select=lambda: _select_row(key),
+            on_select="rerun",
             selection_mode="single-row",
-            key=key,
+            key=_key("all_steps", table, step),
         )
-
-
-def _select_row(key: str) -> None:
-    chosen = st.session_state[key]["selection"]["rows"]
-    if chosen:
-        select(step=chosen[0])
+    for row in chosen["selection"]["rows"]:
+        _go_to(step=row)

@@ -1,0 +1,135 @@
+"""Steps, those who were at the same state, and how far two estimators agree: by hand and by SQL."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphcredit.store.catalog import run_trusted_query
+from graphcredit.viewer.action_pairs import ActionPairs
+from graphcredit.viewer.queries import compare, trajectory
+from tests.viewer.stores import credited, two_tasks
+from tests.worlds import trajectory as steps_of
+from tests.worlds import worked_example, write_store
+
+ONE: dict[str, Any] = {"run_id": "r0", "iteration": 0}
+TWO = {"left": "grpo", "right": "graphgpo"}
+
+
+def test_failed_trajectories_are_offered_before_those_that_succeeded(tmp_path: Path):
+    unfinished = steps_of("u", "A a B", success=None)
+    store = write_store(tmp_path / "s", [*worked_example(), *unfinished])
+    found = trajectory.trajectories(store, **ONE, task_id="t0").to_pylist()
+    facts = [(r["trajectory_id"], r["success"], r["num_steps"], r["return"]) for r in found]
+    assert facts == [
+        ("y", False, 2, 0.0),
+        ("z", False, 2, -0.1),
+        ("x", True, 4, 10.0),
+        ("u", None, 1, 0.0),
+    ]
+
+
+def test_the_steps_of_a_trajectory_are_those_of_the_view_enriched(tmp_path: Path):
+    store = credited(tmp_path / "s", two_tasks())
+    sql = "FROM enriched WHERE trajectory_id = 'x' ORDER BY step_index"
+    found = trajectory.steps(store, **ONE, trajectory_id="x")
+    assert found.to_pylist() == run_trusted_query(store, sql).table.to_pylist()
+    assert found["state"].to_pylist() == ["A", "B", "A", "C"]
+
+
+def test_steps_have_no_credit_where_none_was_assigned(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    found = trajectory.steps(store, **ONE, trajectory_id="x")
+    assert found["state_id"].to_pylist() == [None] * 4
+
+
+def test_who_was_at_a_state_is_ranked_by_advantage(tmp_path: Path):
+    store = credited(tmp_path / "s", two_tasks())
+    found = trajectory.steps_here(
+        store, **ONE, task_id="t0", state_id=0, estimator="graphgpo"
+    ).to_pylist()
+    # A is left by x at 0 and 2, by y at 0, by z at 0 and 1; x alone succeeds, with return 10.
+    places = {(row["trajectory_id"], row["step_index"]) for row in found}
+    assert places == {("x", 0), ("x", 2), ("y", 0), ("z", 0), ("z", 1)}
+    advantages = [row["advantage"] for row in found]
+    assert advantages == sorted(advantages, reverse=True)
+    assert {(r["trajectory_id"], r["success"], r["return"]) for r in found} == {
+        ("x", True, 10.0),
+        ("y", False, 0.0),
+        ("z", False, -0.1),
+    }
+    best = found[0]
+    assert (best["trajectory_id"], best["step_index"], best["action"]) == ("x", 2, "c")
+
+
+def test_agreement_counts_the_steps_of_opposite_sign(tmp_path: Path):
+    store = credited(tmp_path / "s", two_tasks(), names=("grpo", "graphgpo"))
+    whole, *tasks = compare.agreement(store, **ONE, **TWO).to_pylist()
+    sql = """
+        SELECT count(*) AS num_steps, corr(grpo_advantage, graphgpo_advantage) AS correlation,
+            avg((grpo_advantage * graphgpo_advantage < 0)::INTEGER) AS flip_share
+        FROM enriched
+    """
+    (expected,) = run_trusted_query(store, sql).table.to_pylist()
+    assert whole.pop("task_id") is None
+    assert whole == pytest.approx(expected)
+    assert whole["num_steps"] == 12
+    assert whole["flip_share"] > 0
+    # Nothing varies in t1, whose two failures are equal: no correlation.
+    assert [task["task_id"] for task in tasks] == ["t0", "t1"]
+    assert (tasks[1]["correlation"], tasks[1]["flip_share"]) == (None, 0)
+
+
+def test_the_steps_that_differ_most_come_first_and_flips_alone_on_demand(tmp_path: Path):
+    store = credited(tmp_path / "s", two_tasks(), names=("grpo", "graphgpo"))
+    every = compare.differing_steps(store, **ONE, **TWO, only_flips=False, num_rows=20)
+    differences = every["difference"].to_pylist()
+    assert differences == sorted(differences, reverse=True)
+    flips = compare.differing_steps(store, **ONE, **TWO, only_flips=True, num_rows=20).to_pylist()
+    expected = [row for row in every.to_pylist() if row["left"] * row["right"] < 0]
+    assert flips == expected != []
+    assert compare.differing_steps(store, **ONE, **TWO, only_flips=False, num_rows=1).num_rows == 1
+
+
+def test_the_map_of_two_advantages_has_each_step_once(tmp_path: Path):
+    store = credited(tmp_path / "s", two_tasks(), names=("grpo", "graphgpo"))
+    cells = compare.cells(store, **ONE, **TWO).to_pylist()
+    assert sum(cell["steps"] for cell in cells) == 12
+    # The four steps of t1 have no advantage at all.
+    assert sum(c["steps"] for c in cells if c["x"] == c["y"] == 0) >= 4
+    assert all(abs(cell[axis]) <= compare.END + 1e-9 for cell in cells for axis in "xy")
+
+
+def test_an_action_is_recognised_in_another_iteration(tmp_path: Path):
+    credited(tmp_path / "s", two_tasks())
+    store = credited(tmp_path / "s", steps_of("w", "A c C d won", success=True), iteration=1)
+    here = compare.action_advantages(store, **ONE, estimator="graphgpo")
+    there = compare.action_advantages(store, run_id="r0", iteration=1, estimator="graphgpo")
+    pairs = ActionPairs.of(here, there)
+    named = compare.actions_named(store, **ONE, keys=tuple(pairs.key.tolist())).to_pylist()
+    found = {(row["task_id"], row["state"], row["action"]) for row in named}
+    assert found == {("t0", "A", "c"), ("t0", "C", "d")}
+    examples = {row["action"]: (row["trajectory_id"], row["step_index"]) for row in named}
+    assert examples == {"c": ("x", 2), "d": ("x", 3)}
+
+
+def test_the_advantage_of_an_action_is_the_mean_over_its_steps(tmp_path: Path):
+    store = credited(tmp_path / "s", worked_example())
+    table = compare.action_advantages(store, **ONE, estimator="graphgpo")
+    sql = """
+        SELECT avg(graphgpo_advantage) AS mean, count(*) AS visits
+        FROM enriched GROUP BY state, action ORDER BY ALL
+    """
+    expected = run_trusted_query(store, sql).table.to_pylist()
+    found = sorted(zip(table["advantage"].to_pylist(), table["visits"].to_pylist(), strict=True))
+    assert [advantage for advantage, _ in found] == pytest.approx(
+        [row["mean"] for row in expected], abs=1e-6
+    )
+    assert sum(visits for _, visits in found) == 8
+
+
+def test_an_estimator_of_a_foreign_name_is_no_sql(tmp_path: Path):
+    store = credited(tmp_path / "s", worked_example())
+    evil = "1 AS x) TO '/nowhere' --\""
+    with pytest.raises(ValueError, match="not found"):
+        trajectory.steps_here(store, **ONE, task_id="t0", state_id=0, estimator=evil)

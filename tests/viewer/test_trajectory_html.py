@@ -1,0 +1,72 @@
+"""A trajectory as one file: all that matters is in it, and nothing in it reaches out or runs."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from graphcredit.viewer.queries.trajectory import steps
+from graphcredit.viewer.trajectory_html import trajectory_page
+from tests.viewer.stores import HOSTILE, credited, hostile
+from tests.worlds import worked_example, write_store
+
+ONE: dict[str, Any] = {"run_id": "r0", "iteration": 0}
+
+
+class _Reader(HTMLParser):
+    """Collects tags, attributes and text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.texts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def _example(root: Path) -> pa.Table:
+    store = credited(root, worked_example(), names=("grpo", "graphgpo"))
+    return steps(store, **ONE, trajectory_id="x")
+
+
+def test_every_step_is_there_with_its_numbers(tmp_path: Path):
+    table = _example(tmp_path / "s")
+    page = _Reader(trajectory_page(table, title="r0, iteration 0", estimator="graphgpo"))
+    texts = [text.strip() for text in page.texts]
+    assert "r0, iteration 0, t0, x" in texts
+    assert "The trajectory succeeded after 4 steps with return 10." in texts
+    actions = [text for text in texts if text.startswith("Step ")]
+    assert actions == ["Step 0: a", "Step 1: b", "Step 2: c", "Step 3: d"]
+    for name in ("grpo_advantage", "graphgpo_advantage", "graphgpo_step_advantage"):
+        for value in table[name].to_pylist():
+            assert f"{value:+.3f}" in texts
+    links = [value for name, value in page.attributes if name == "href"]
+    assert links == ["#step-0", "#step-1", "#step-2", "#step-3"]
+
+
+def test_without_credit_the_page_says_so(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    page = trajectory_page(steps(store, **ONE, trajectory_id="x"), title="r0")
+    assert "No credit was assigned to it." in page
+
+
+def test_what_a_log_says_is_text_and_nothing_is_fetched_or_run(tmp_path: Path):
+    store = credited(tmp_path / "s", hostile())
+    table = steps(store, **ONE, trajectory_id="x" + HOSTILE)
+    page = trajectory_page(table, title="r0")
+    reader = _Reader(page)
+    assert reader.tags.isdisjoint({"script", "img", "link", "iframe", "object", "base"})
+    assert {name for name, _ in reader.attributes if name.startswith("on")} == set()
+    assert all((value or "").startswith("#") for name, value in reader.attributes if name == "href")
+    assert "src" not in dict(reader.attributes)
+    assert "default-src 'none'" in page
+    assert "\x1b" not in page
+    assert any("<script>alert(1)</script>" in text for text in reader.texts)

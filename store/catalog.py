@@ -123,7 +123,7 @@ def _create_views(
                 parquet_source(store.root, replace(view, pattern=pattern))
                 for pattern in sorted(patterns)
             ]
-            found = _columns_of(connection, sources) if view.parts else []
+            found = _columns_of(connection, sources) if view.is_open else []
             sql = base_view_sql(view.all_columns(found), sources)
             connection.execute(f"CREATE VIEW {view.name} AS {sql}")
         for name, sql in DERIVED_VIEWS.items():
@@ -144,7 +144,9 @@ def _iteration_folders(store: Store, run_id: str | None, iteration: int | None) 
     return found | {f"iteration={iteration:06d}"}
 
 
-def _columns_of(connection: Connection, sources: list[str]) -> list[str]:
+def _columns_of(connection: Connection, sources: list[str]) -> list[pa.Field]:
     return [
-        name for source in sources for name in connection.sql(f"SELECT * FROM {source}").columns
+        field
+        for source in sources
+        for field in connection.sql(f"SELECT * FROM {source} LIMIT 0").to_arrow_table().schema
     ]

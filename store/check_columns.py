@@ -17,13 +17,12 @@ from graphcredit.store.schema import (
     CONFIGURATION_KEY,
     CREDIT_COLUMNS,
     Column,
-    split_estimator_column,
 )
 from graphcredit.store.shards import conform, open_parquet
 from graphcredit.store.views import BASE_VIEWS
 from graphcredit.store.violations import SHOWN_ROWS, Violation
 
-_PARTS = {view.name: view.parts for view in BASE_VIEWS}
+_VIEWS = {view.name: view for view in BASE_VIEWS}
 
 
 def check_columns(file: TableFile) -> list[Violation]:
@@ -65,19 +64,18 @@ def _column_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violati
             found.append(violation("columns", file, f"{count} columns {name!r}"))
     if found:
         return found
-    parts = _PARTS.get(file.kind, ())
-    for column in file.columns:
+    extra = _VIEWS[file.kind].extra_columns(schema) if file.kind in _VIEWS else ()
+    columns = {column.name: column for column in (*file.columns, *extra)}
+    for column in columns.values():
         if column.name in schema.names:
             found += _type_violations(file, parquet, column)
         elif not column.nullable:
             found.append(violation("columns", file, f"no column {column.name!r}"))
-    for name in schema.names:
-        split = split_estimator_column(name)
-        if split and split[1] in parts:
-            column = Column(name=name, type=pa.float32(), nullable=True, meaning="")
-            found += _type_violations(file, parquet, column)
-        elif all(name != column.name for column in file.columns):
-            found.append(violation("unknown_column", file, f"column {name!r}"))
+    found += [
+        violation("unknown_column", file, f"column {name!r}")
+        for name in schema.names
+        if name not in columns
+    ]
     return found
 
 

@@ -206,7 +206,7 @@ def _create_table_view(
     )
     columns = files[0].columns
     if kind == "credit":
-        found = connection.sql(f"SELECT * FROM {source} LIMIT 0").columns
+        found = connection.sql(f"SELECT * FROM {source} LIMIT 0").to_arrow_table().schema
         columns = _CREDIT_VIEW.all_columns(found)[len(_CREDIT_VIEW.partitions) :]
     sql = base_view_sql((*_PLACE, *columns), [source])
     if kind == "credit":

@@ -116,7 +116,7 @@ def _open_locked(root: Path, memory: int) -> duckdb.DuckDBPyConnection:
 
 def _register(
     connection: duckdb.DuckDBPyConnection, root: Path, view: BaseView
-) -> tuple[set[str], list[str]]:
+) -> tuple[list[pa.Field], list[str]]:
     """Register a view's files, one data set per layout of columns; return columns and names."""
     partitions = arrow_schema(view.partitions).remove_metadata()
     layouts: defaultdict[pa.Schema, list[str]] = defaultdict(list)
@@ -135,7 +135,7 @@ def _register(
         )
         sources.append(f"{view.name}_files_{number}")
         connection.register(sources[-1], dataset)
-    return {name for schema in layouts for name in schema.names}, sources
+    return [field for schema in layouts for field in schema], sources
 
 
 def _check_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> None:

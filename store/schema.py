@@ -156,7 +156,8 @@ RELATION_COLUMNS: tuple[Column, ...] = (
 )
 
 
-def _metric(name: str, meaning: str) -> Column:
+def metric_column(name: str, meaning: str) -> Column:
+    """Return a column of `training`."""
     return _nullable(name, _DOUBLE, meaning)
 
 
@@ -164,41 +165,47 @@ TRAINING_COLUMNS: tuple[Column, ...] = (
     _column("training", _STRING, "name of the directory that the policy went to"),
     _column("update", _INT, "optimizer step, 0-based"),
     _column("epoch", _INT, "how often each step had been used before"),
-    _metric("loss", "what was minimised"),
-    _metric("policy_loss", "its part from the objective"),
-    _metric("kl", "mean divergence from the reference per token; null without a reference"),
-    _metric("entropy", "mean entropy of the policy per token, in nats"),
-    _metric("ratio_mean", "mean probability ratio of new to old policy"),
-    _metric("ratio_max", "the greatest"),
-    _metric("clipped_high", "share of tokens clipped from above"),
-    _metric("clipped_low", "share clipped from below"),
-    _metric("dual_clipped", "share clipped by the dual clip"),
-    _metric("approx_kl", "mean of r - 1 - log r against the old policy"),
-    _metric("mismatch_mean", "mean gap in nats between sampler and trainer"),
-    _metric("mismatch_max", "the greatest"),
-    _metric("mismatch_share", "share of tokens with a gap above 0.1"),
-    _metric("correction_mean", "mean importance weight"),
-    _metric("correction_cut", "share of tokens whose weight was cut or masked"),
-    _metric("effective_sample_size", "of the importance weights, as a share of tokens"),
-    _metric("grad_norm", "norm of the gradient before clipping"),
-    _metric("learning_rate", "of this update"),
-    _metric("advantage_mean", "over the update's steps"),
-    _metric("advantage_std", "over the update's steps"),
-    _metric("advantage_zero", "share of steps whose advantage is 0"),
-    _metric("staleness_mean", "mean age of the steps in policy versions; null where unknown"),
-    _metric("num_steps", "steps used"),
-    _metric("num_tokens", "tokens that went through the model"),
-    _metric("num_scored", "tokens that entered the loss"),
-    _metric("fill", "share of the token budget that was used"),
-    _metric("rank_imbalance", "cost of the busiest rank over the mean, less 1"),
-    _metric("dedup_ratio", "tokens of the plan over distinct prefixes"),
-    _metric("seconds", "time of the update"),
-    _metric("data_wait", "seconds of it spent waiting for steps"),
-    _metric("tokens_per_second", "num_tokens / seconds"),
-    _metric("mfu", "share of the device's peak arithmetic; null where the peak is unknown"),
-    _metric("peak_memory", "bytes on the device; null without one"),
+    metric_column("loss", "what was minimised"),
+    metric_column("policy_loss", "its part from the objective"),
+    metric_column("kl", "mean divergence from the reference per token; null without a reference"),
+    metric_column("entropy", "mean entropy of the policy per token, in nats"),
+    metric_column("ratio_mean", "mean probability ratio of new to old policy"),
+    metric_column("ratio_max", "the greatest"),
+    metric_column("clipped_high", "share of tokens clipped from above"),
+    metric_column("clipped_low", "share clipped from below"),
+    metric_column("dual_clipped", "share clipped by the dual clip"),
+    metric_column("approx_kl", "mean of r - 1 - log r against the old policy"),
+    metric_column("mismatch_mean", "mean gap in nats between sampler and trainer"),
+    metric_column("mismatch_max", "the greatest"),
+    metric_column("mismatch_share", "share of tokens with a gap above 0.1"),
+    metric_column("correction_mean", "mean importance weight"),
+    metric_column("correction_cut", "share of tokens whose weight was cut or masked"),
+    metric_column("effective_sample_size", "of the importance weights, as a share of tokens"),
+    metric_column("grad_norm", "norm of the gradient before clipping"),
+    metric_column("learning_rate", "of this update"),
+    metric_column("advantage_mean", "over the update's steps"),
+    metric_column("advantage_std", "over the update's steps"),
+    metric_column("advantage_zero", "share of steps whose advantage is 0"),
+    metric_column("staleness_mean", "mean age of the steps in policy versions; null where unknown"),
+    metric_column("num_steps", "steps used"),
+    metric_column("num_tokens", "tokens that went through the model"),
+    metric_column("num_scored", "tokens that entered the loss"),
+    metric_column("fill", "share of the token budget that was used"),
+    metric_column("rank_imbalance", "cost of the busiest rank over the mean, less 1"),
+    metric_column("dedup_ratio", "tokens of the plan over distinct prefixes"),
+    metric_column("seconds", "time of the update"),
+    metric_column("data_wait", "seconds of it spent waiting for steps"),
+    metric_column("tokens_per_second", "num_tokens / seconds"),
+    metric_column("mfu", "share of the device's peak arithmetic; null where the peak is unknown"),
+    metric_column("peak_memory", "bytes on the device; null without one"),
 )
-"""One row per optimizer step, in `training/`."""
+"""One row per optimizer step, in `training/`. Files may have more metrics: what an objective tells
+of its own (`dual_clipped` is one such) need not be listed here."""
+
+
+def estimator_column(name: str) -> Column:
+    """Return a `<estimator>_<part>` column."""
+    return _nullable(name, _FLOAT, "written by an estimator")
 
 
 def split_estimator_column(name: str) -> tuple[str, str] | None:

@@ -22,6 +22,8 @@ from graphcredit.store.schema import (
     STEP_COLUMNS,
     TRAINING_COLUMNS,
     Column,
+    estimator_column,
+    metric_column,
     split_estimator_column,
 )
 
@@ -55,15 +57,36 @@ class BaseView:
     """Columns that every file has, or that read as null where a file lacks them."""
     parts: tuple[str, ...] = ()
     """Parts whose `<estimator>_<part>` columns the view has where a file has them."""
+    has_metrics: bool = False
+    """Whether the view has any other column of doubles, where a file has it."""
 
-    def all_columns(self, found: Iterable[str]) -> tuple[Column, ...]:
-        """Return the columns of the view, given the names that were found in the files."""
-        estimators = [
-            Column(name=name, type=pa.float32(), nullable=True, meaning="")
-            for name in found
+    @property
+    def is_open(self) -> bool:
+        """Whether the columns depend on the files."""
+        return bool(self.parts) or self.has_metrics
+
+    def all_columns(self, found: Iterable[pa.Field]) -> tuple[Column, ...]:
+        """Return the columns of the view, given those that were found in the files."""
+        return (*self.partitions, *self.columns, *self.extra_columns(found))
+
+    def extra_columns(self, found: Iterable[pa.Field]) -> tuple[Column, ...]:
+        """Return those of the found columns that the view has beside the schema's."""
+        types: dict[str, set[pa.DataType]] = {}
+        for field in found:
+            types.setdefault(field.name, set()).add(field.type)
+        for column in (*self.partitions, *self.columns):
+            types.pop(column.name, None)
+        of_estimators = [
+            estimator_column(name)
+            for name in types
             if (split := split_estimator_column(name)) and split[1] in self.parts
         ]
-        return (*self.partitions, *self.columns, *estimators)
+        of_metrics = [
+            metric_column(name, "written by an objective")
+            for name, found_types in types.items()
+            if self.has_metrics and found_types == {pa.float64()}
+        ]
+        return (*of_estimators, *of_metrics)
 
 
 BASE_VIEWS: tuple[BaseView, ...] = (
@@ -104,6 +127,7 @@ BASE_VIEWS: tuple[BaseView, ...] = (
         pattern=f"training/{_ITERATION_FOLDERS}/*.parquet",
         partitions=PARTITION_COLUMNS,
         columns=TRAINING_COLUMNS,
+        has_metrics=True,
     ),
 )
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from graphcredit.store.atomic import atomic_path, write_table
 from graphcredit.store.errors import MissingDependencyError
 from graphcredit.store.layout import Store, is_name
-from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
+from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema, metric_column
 from graphcredit.store.shards import open_parquet
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.output import Output
@@ -189,9 +189,13 @@ def write_training(path: Path, out: Path, rows: Sequence[Mapping[str, Any]]) -> 
     Args:
         path: From `training_path`.
         out: Where the training writes to.
-        rows: One for each update; what a row lacks is null.
+        rows: One for each update; what a row lacks is null, and what the schema lacks, such as the
+            statistics of an objective, has a column of its own.
     """
-    schema = arrow_schema(TRAINING_COLUMNS)
+    columns = {column.name: column for column in TRAINING_COLUMNS}
+    for name in (name for row in rows for name in row if name not in columns):
+        columns[name] = metric_column(name, "written by an objective")
+    schema = arrow_schema(tuple(columns.values()))
     named = [{"training": path.stem, **row} for row in rows]
     table = pa.Table.from_pylist(named, schema=schema)
     metadata = {**(schema.metadata or {}), _OUT_KEY: str(out).encode()}

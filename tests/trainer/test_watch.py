@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphcredit.store import create_store
 from graphcredit.store.catalog import connect
+from graphcredit.store.checks import check_store
+from graphcredit.store.sandbox import run_query
 from graphcredit.trainer.watch import Journal, training_path, write_training
 
 
@@ -62,3 +65,32 @@ def test_two_outputs_of_one_name_keep_their_metrics_apart(tmp_path: Path):
     assert len(names) == 2
     assert names[0] == ("policy",)
     assert names[1][0].startswith("policy-")
+
+
+def test_what_only_an_objective_tells_is_a_column_too(tmp_path: Path):
+    store = create_store(tmp_path / "s")
+    plain, own = tmp_path / "a", tmp_path / "b"
+    write_training(
+        training_path(store, "r", 0, plain), plain, [{"update": 0, "epoch": 0, "loss": 0.5}]
+    )
+    rows = [{"update": 0, "epoch": 0}, {"update": 1, "epoch": 0, "loss": 0.25, "pulled": 1}]
+    write_training(training_path(store, "r", 0, own), own, rows)
+    sql = "SELECT training, update, loss, pulled FROM training ORDER BY training, update"
+    expected = [("a", 0, 0.5, None), ("b", 0, None, None), ("b", 1, 0.25, 1.0)]
+    with connect(store) as connection:
+        assert connection.execute(sql).fetchall() == expected
+    locked = run_query(store, sql).table.to_pylist()
+    assert [tuple(row.values()) for row in locked] == expected
+
+
+def test_a_text_that_another_program_wrote_is_no_metric(tmp_path: Path):
+    store = create_store(tmp_path / "s")
+    path = training_path(store, "r", 0, tmp_path / "a")
+    write_training(path, tmp_path / "a", [{"update": 0, "epoch": 0, "pulled": 0.5}])
+    table = pq.read_table(path, partitioning=None)
+    pq.write_table(table.append_column("note", pa.array(["fine"])), path)
+    with connect(store) as connection:
+        names = [row[0] for row in connection.execute("DESCRIBE training").fetchall()]
+    assert "pulled" in names
+    assert "note" not in names
+    assert [violation.found for violation in check_store(store).violations] == ["column 'note'"]

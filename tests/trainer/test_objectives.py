@@ -4,7 +4,7 @@ import itertools
 import math
 import random
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import torch
@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from graphcredit.store.errors import OptionError
+from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.objectives.cispo import Cispo
 from graphcredit.trainer.objectives.gspo import Gspo
 from graphcredit.trainer.objectives.ppo import Ppo
@@ -300,3 +301,8 @@ def test_an_objective_takes_numbers_and_text_alike():
 def test_a_wrong_name_or_option_is_refused(name: str, options: dict[str, Any], message: str):
     with pytest.raises(OptionError, match=message):
         configure_objective(name, options)
+
+
+def test_the_help_of_the_flag_names_every_objective():
+    _, text = get_args(get_type_hints(TrainConfig, include_extras=True)["objective"])
+    assert [row.name for row in OBJECTIVES if row.name not in text] == []

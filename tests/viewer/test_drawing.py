@@ -1,0 +1,115 @@
+"""What Cytoscape is given to draw."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphcredit.viewer.colours import colour_limit, diverging, sequential
+from graphcredit.viewer.drawing import (
+    Drawing,
+    Shading,
+    draw_part,
+    edge_key,
+    node_key,
+    parse_key,
+)
+from graphcredit.viewer.layered import layers_of
+from graphcredit.viewer.task_graph import TaskGraph, read_task_graph
+from tests.viewer.stores import HOSTILE, credited, hostile
+from tests.worlds import worked_example
+
+IDS = st.integers(0, 10**6)
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> TaskGraph:
+    store = credited(tmp_path / "s", worked_example(), names=("graphgpo", "rewardflow"))
+    return read_task_graph(
+        store, run_id="r0", iteration=0, task_id="t0", column="graphgpo_advantage"
+    )
+
+
+def _draw(graph: TaskGraph, **shading: object) -> Drawing:
+    return draw_part(graph, layers_of(graph), Shading(advantage="graphgpo", **shading))
+
+
+def _of(elements: object) -> dict[str, dict[str, object]]:
+    return {element["data"]["id"]: element["data"] for element in elements}
+
+
+def test_goal_start_and_dead_ends_have_shapes_of_their_own(graph: TaskGraph):
+    kinds = {key: data["kind"] for key, data in _of(_draw(graph).nodes).items()}
+    # A starts; from B one came back; from C one won; nobody came back from D.
+    assert kinds == {"n0": "start", "n1": "state", "n2": "state", "n3": "dead end", "n4": "goal"}
+
+
+def test_the_nearer_to_the_goal_the_deeper_a_state_is_coloured(graph: TaskGraph):
+    nodes = _of(_draw(graph).nodes)
+    # Distances: goal 0, C 1, A 2, B 3, D none.
+    colours = [nodes[key].get("colour") for key in ("n4", "n2", "n0", "n1", "n3")]
+    assert colours == [*(sequential(share) for share in (1, 2 / 3, 1 / 3, 0)), None]
+
+
+def test_rewardflow_values_colour_states_where_they_are_asked_for(graph: TaskGraph):
+    drawing = _draw(graph, by_value=True)
+    values = [node.rewardflow_value for node in graph.nodes]
+    assert _of(drawing.nodes)["n4"]["colour"] == sequential(1)
+    assert drawing.legend["state_ends"] == [f"{min(values):.3g}", f"{max(values):.3g}"]
+
+
+def test_edges_are_coloured_by_advantage_and_dashed_where_pruned(graph: TaskGraph):
+    drawing = _draw(graph)
+    limit = colour_limit(edge.advantage for edge in graph.edges)
+    drawn = _of(drawing.edges)
+    for edge in graph.edges:
+        data = drawn[edge_key(edge.ends)]
+        assert data["colour"] == diverging(edge.advantage or 0.0, limit)
+        assert ("pruned" in data) == edge.is_pruned
+    assert drawing.legend["limit"] == f"{limit:.2g}"
+    assert drawn["e0-0"]["pruned"]
+
+
+def test_a_comparison_colours_the_difference_and_marks_changed_signs(graph: TaskGraph):
+    won = next(edge for edge in graph.edges if edge.ends == (2, 4))
+    assert won.advantage is not None
+    assert won.advantage > 0
+    drawn = _of(_draw(graph, others={(2, 4): -won.advantage, (0, 2): None}).edges)
+    assert drawn["e2-4"]["flipped"]
+    # The only difference there is: twice the advantage, which is the end of the scale.
+    assert drawn["e2-4"]["colour"] == diverging(1, 1)
+    assert drawn["e0-2"]["colour"] == diverging(0, 1)
+    assert [key for key, data in drawn.items() if "flipped" in data] == ["e2-4"]
+
+
+def test_a_sixth_of_the_values_is_beyond_the_scale():
+    assert colour_limit([1.0, -2.0, 3.0, -4.0, 5.0, -600.0, None]) == 600.0
+    assert colour_limit([1.0, -2.0, 3.0, -4.0, 5.0, 6.0, -700.0]) == 6.0
+    assert colour_limit([None]) == 0.0
+
+
+@given(state=IDS, source=IDS, target=IDS)
+def test_names_in_a_drawing_lead_back_to_states_and_transitions(
+    state: int, source: int, target: int
+):
+    assert parse_key(node_key(state)) == state
+    assert parse_key(edge_key((source, target))) == (source, target)
+
+
+@pytest.mark.parametrize("text", ["", "n", "x3", "n1-2", "e1", "e1-2-3", "n-1", "e1-", "n²", "n٣"])
+def test_any_other_text_names_nothing(text: str):
+    assert parse_key(text) is None
+
+
+def test_hostile_text_is_one_visible_line_in_labels(tmp_path: Path):
+    store = credited(tmp_path / "s", hostile())
+    graph = read_task_graph(
+        store, run_id="r0", iteration=0, task_id=HOSTILE, column="graphgpo_advantage"
+    )
+    drawing = _draw(graph)
+    texts = [data["label"] for data in _of([*drawing.nodes, *drawing.edges]).values()]
+    texts += [data["tip"] for data in _of([*drawing.nodes, *drawing.edges]).values()]
+    assert len(texts) == 2 * (len(graph.nodes) + len(graph.edges))
+    assert all("\x1b" not in text and "\u202e" not in text for text in texts)
+    assert max(map(len, texts)) < 800

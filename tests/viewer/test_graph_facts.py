@@ -1,0 +1,136 @@
+"""What is known of states and transitions equals SQL on the store."""
+
+from pathlib import Path
+
+import pytest
+
+from graphcredit.credit.merging import MergeSettings
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store
+from graphcredit.store.catalog import run_trusted_query
+from graphcredit.viewer.drawing import Shading
+from graphcredit.viewer.graph_facts import (
+    advantages_at,
+    choices,
+    edge_steps,
+    names_on,
+    remarkable,
+    states_on,
+    step_ends,
+    trajectories,
+)
+from graphcredit.viewer.queries.graphs import graph_tasks, state_texts, task_steps
+from graphcredit.viewer.task_graph import TaskGraph, read_task_graph
+from tests.viewer.stores import credited, two_tasks
+from tests.worlds import trajectory, worked_example, write_store
+
+HERE = {"run_id": "r0", "iteration": 0}
+
+
+def _graph(store: Store, column: str = "graphgpo_advantage", iteration: int = 0) -> TaskGraph:
+    return read_task_graph(store, run_id="r0", iteration=iteration, task_id="t0", column=column)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return credited(tmp_path / "s", two_tasks(), names=("graphgpo", "gigpo"))
+
+
+def test_tasks_with_a_graph_are_listed(store: Store):
+    assert graph_tasks(store, **HERE) == ["t0", "t1"]
+
+
+def test_actions_are_ranked_by_the_mean_advantage_of_their_steps(store: Store):
+    found = choices(task_steps(store, **HERE, task_id="t0"), 0, "graphgpo_advantage")
+    sql = """
+        SELECT action, next_state_id, count(*)::INTEGER, avg(graphgpo_advantage)
+        FROM enriched WHERE task_id = 't0' AND state_id = 0
+        GROUP BY ALL ORDER BY 4 DESC
+    """
+    expected = run_trusted_query(store, sql, **HERE).table.to_pylist()
+    assert [(c.action, c.target, c.visits) for c in found] == [
+        tuple(row.values())[:3] for row in expected
+    ]
+    assert [c.advantage for c in found] == pytest.approx([[*row.values()][3] for row in expected])
+    # x and z took a at A, and only x won; x and y took c.
+    assert {c.action: c.won for c in found} == {"a": 0.5, "c": 0.5, "q": 0.0}
+
+
+def test_a_transition_has_its_steps_with_every_part_of_every_estimator(store: Store):
+    steps = edge_steps(task_steps(store, **HERE, task_id="t0"), (0, 2))
+    assert steps["trajectory_id"].to_pylist() == ["x", "y"]
+    assert steps["step_index"].to_pylist() == [2, 0]
+    parts = ("step_advantage", "episode_advantage", "advantage")
+    expected = {f"{name}_{part}" for name in ("gigpo", "graphgpo") for part in parts}
+    assert {*steps.column_names} == expected | {
+        *("graphgpo_step_reward", "trajectory_id", "step_index", "action"),
+        *("is_action_valid", "reward", "won"),
+    }
+
+
+def test_an_incomplete_trajectory_has_no_place_in_the_graph(tmp_path: Path):
+    cut = trajectory("cut", "A a B", success=None)
+    store = credited(tmp_path / "s", [*worked_example(), *cut])
+    assert set(trajectories(task_steps(store, **HERE, task_id="t0"))) == {"x", "y", "z"}
+
+
+def test_lost_trajectories_come_first_with_their_length(store: Store):
+    found = trajectories(task_steps(store, **HERE, task_id="t0"))
+    assert list(found.items()) == [("y", (2, False)), ("z", (2, False)), ("x", (4, True))]
+
+
+def test_a_trajectory_goes_through_its_states_and_transitions(store: Store):
+    steps = task_steps(store, **HERE, task_id="t0")
+    assert states_on(steps, "x") == [0, 1, 0, 2, 4]
+    assert names_on(steps, "x") == ["n0", "n1", "n2", "n4", "e0-1", "e1-0", "e0-2", "e2-4"]
+    assert names_on(steps, "nobody") == []
+    assert step_ends(steps, "x", 3) == (2, 4)
+    assert step_ends(steps, "x", 4) is None
+
+
+def test_the_texts_of_a_state_are_counted(tmp_path: Path):
+    spaced = trajectory("zz", ["A", "a", "B  ", "b", "A"])
+    store = write_store(tmp_path / "s", [*worked_example(), *spaced])
+    merge = MergeSettings(rules=("whitespace",))
+    assign_credit(store, CreditSettings(estimators=configure(["graphgpo"]), merge=merge))
+    texts = state_texts(store, **HERE, task_id="t0", state_id=1)
+    # x stepped on from B, z ended there; zz stepped on from the text with spaces.
+    assert [(text.text, text.visits) for text in texts] == [("B", 2), ("B  ", 1)]
+    goal = state_texts(store, **HERE, task_id="t0", state_id=_graph(store).goal or -1)
+    assert [text.text for text in goal] == ["won"]
+
+
+def test_iterations_are_compared_by_the_texts_of_their_states(tmp_path: Path):
+    credited(tmp_path / "s", worked_example())
+    # The other iteration sees C before B, so that its states have other numbers.
+    later = [*trajectory("a", "A c C e D"), *worked_example()[:4]]
+    store = credited(tmp_path / "s", later, iteration=1)
+    ours, theirs = _graph(store), _graph(store, iteration=1)
+    name = {node.state_id: node.state for node in theirs.nodes}
+    there = {(name[e.source], name[e.target]): e.advantage for e in theirs.edges}
+    states = {node.state_id: node.state for node in ours.nodes}
+    mapped = {(states[a], states[b]): v for (a, b), v in advantages_at(ours, theirs).items()}
+    assert mapped == there
+    assert [*states.values()] != [*name.values()]
+
+
+def test_the_most_credited_and_the_most_blamed_transitions_are_remarkable(store: Store):
+    graph = _graph(store)
+    first, *_, last = remarkable(graph, Shading(advantage="a"), most=4)
+    values = [edge.advantage for edge in graph.edges if edge.advantage is not None]
+    assert first.advantage == max(values)
+    assert last.advantage == min(values)
+
+
+def test_changed_signs_come_first_however_small(store: Store):
+    graph = _graph(store)
+    others = {edge.ends: (edge.advantage or 0.0) + 100 for edge in graph.edges}
+    flipped = next(edge for edge in graph.edges if edge.ends == (2, 4))
+    others[2, 4] = -0.001
+    assert flipped.advantage is not None
+    assert flipped.advantage > 0
+    blamed = {e.ends for e in graph.edges if e.advantage is not None and e.advantage < 0}
+    ranked = remarkable(graph, Shading(advantage="a", others=others), most=20)
+    assert {edge.ends for edge in ranked[: len(blamed) + 1]} == {*blamed, (2, 4)}

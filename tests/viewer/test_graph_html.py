@@ -1,0 +1,69 @@
+"""A graph as one HTML file."""
+
+import json
+import re
+from pathlib import Path
+
+from graphcredit.store.catalog import run_trusted_query
+from graphcredit.viewer.drawing import Shading, draw_part
+from graphcredit.viewer.graph_component import asset
+from graphcredit.viewer.graph_html import graph_html
+from graphcredit.viewer.layered import layers_of
+from graphcredit.viewer.queries.graphs import task_steps
+from graphcredit.viewer.task_graph import read_task_graph
+from tests.viewer.stores import HOSTILE, credited, hostile
+from tests.worlds import worked_example
+
+COLUMN = "graphgpo_advantage"
+
+
+def _page(tmp_path: Path, rows: list[dict[str, object]], task_id: str = "t0") -> str:
+    store = credited(tmp_path / "s", rows)
+    here = {"run_id": "r0", "iteration": 0, "task_id": task_id}
+    graph = read_task_graph(store, **here, column=COLUMN)
+    drawing = draw_part(graph, layers_of(graph), Shading(advantage=COLUMN))
+    steps = task_steps(store, **here)
+    return graph_html(drawing, graph, steps, path=["n0"], column=COLUMN, title=task_id)
+
+
+def _data(page: str) -> dict[str, object]:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
+    return json.loads(text)
+
+
+def test_it_holds_the_drawing_and_what_stands_behind_it(tmp_path: Path):
+    data = _data(_page(tmp_path, worked_example()))
+    assert len(data["nodes"]) == 5
+    assert data["path"] == ["n0"]
+    title, text = data["details"]["n0"]
+    assert title == "0  A"
+    (best,) = run_trusted_query(
+        credited(tmp_path / "s", worked_example()),
+        f"SELECT avg({COLUMN}) AS a FROM enriched WHERE state_id = 0 AND action = 'c'",
+    ).table.to_pylist()
+    assert f"{best['a']:+.2f}  c → 2  C  (2×, 50% won)" in text
+    assert "trajectory_id: x" in data["details"]["e0-2"][1]
+
+
+def test_it_needs_no_server_and_asks_none(tmp_path: Path):
+    page = _page(tmp_path, worked_example())
+    own = page.replace(asset("cytoscape.min.js"), "")
+    assert len(page) - len(own) > 400_000
+    assert "default-src 'none'" in own
+    assert not re.search(r"https?:|src=|href=|@import|url\(", own)
+    assert "[[" not in own
+
+
+def test_a_log_cannot_put_markup_into_it(tmp_path: Path):
+    page = _page(tmp_path, hostile(), HOSTILE)
+    own = page.replace(asset("cytoscape.min.js"), "")
+    assert own.count("<script") == 3
+    assert "<img" not in own
+    assert "\x1b" not in own
+    assert "<script>alert" in _data(page)["nodes"][0]["data"]["tip"]
+
+
+def test_a_title_that_looks_like_a_place_to_fill_stays_a_title(tmp_path: Path):
+    page = _page(tmp_path, worked_example("[[DATA]]"), "[[DATA]]")
+    assert "<title>[[DATA]]</title>" in page
+    assert len(_data(page)["nodes"]) == 5

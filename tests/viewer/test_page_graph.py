@@ -1,0 +1,254 @@
+"""The Graph page."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from graphcredit.credit.merging import MergeSettings
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store, create_store
+from graphcredit.store.catalog import run_trusted_query
+from graphcredit.viewer import focus
+from graphcredit.viewer.pages import graph_controls
+from graphcredit.viewer.text import label
+from tests.viewer.browser import go, markdown_of, open_page
+from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
+from tests.worlds import trajectory, worked_example, write_store
+
+CORRIDOR = " a ".join(f"s{number}" for number in range(200))
+"""A way through more states than are shown at first."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return credited(tmp_path / "s", two_tasks(), names=("graphgpo", "gigpo"))
+
+
+def _component(app: AppTest, name: str) -> dict[str, Any]:
+    """Return what one of the graph's components was given."""
+    (found,) = (
+        element.proto
+        for element in app.get("bidi_component")
+        if element.proto.component_name == f"graphcredit_{name}"
+    )
+    return json.loads(found.json)
+
+
+def _states(app: AppTest) -> list[str]:
+    return [node["data"]["id"] for node in _component(app, "graph")["nodes"]]
+
+
+def _buttons(app: AppTest) -> list[str]:
+    return [button.label for button in app.button]
+
+
+def test_every_state_and_transition_of_a_small_graph_is_drawn(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    app = open_page(monkeypatch, store, "graph", task="t0", estimator="graphgpo")
+    assert not app.exception
+    sql = "SELECT DISTINCT state_id, next_state_id FROM edges WHERE task_id = 't0'"
+    rows = run_trusted_query(store, sql).table.to_pylist()
+    drawn = {edge["data"]["id"] for edge in _component(app, "graph")["edges"]}
+    assert drawn == {f"e{row['state_id']}-{row['next_state_id']}" for row in rows}
+    assert _states(app) == ["n0", "n1", "n2", "n3", "n4"]
+    assert "5 of 5 states" in app.caption[0].value
+
+
+def test_the_most_blamed_action_of_the_lost_trajectories_is_one_click_away(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    app = open_page(monkeypatch, store, "graph", task="t0", estimator="graphgpo")
+    sql = """
+        SELECT state_id, next_state_id, avg(graphgpo_advantage) AS advantage FROM enriched
+        WHERE task_id = 't0' GROUP BY ALL ORDER BY advantage LIMIT 1
+    """
+    (worst,) = run_trusted_query(store, sql).table.to_pylist()
+    button = app.button[-1]
+    assert button.label.startswith(label(f"{worst['advantage']:+.2f}"))
+    button.click().run()
+    key = f"e{worst['state_id']}-{worst['next_state_id']}"
+    assert app.query_params["at"] == key
+    assert _component(app, "marks")["selected"] == key
+
+
+def test_a_state_shows_its_text_and_ranks_its_actions(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    app = open_page(monkeypatch, store, "graph", task="t0", estimator="graphgpo", at="n0")
+    assert app.code[0].value == "A"
+    sql = """
+        SELECT action, avg(graphgpo_advantage) AS advantage FROM enriched
+        WHERE task_id = 't0' AND state_id = 0 GROUP BY ALL ORDER BY advantage DESC
+    """
+    rows = run_trusted_query(store, sql).table.to_pylist()
+    expected = [label(f"{row['advantage']:+.2f} {row['action']} ") for row in rows]
+    assert len(expected) == 3
+    for shown, start in zip(_buttons(app), expected, strict=True):
+        assert shown.startswith(start)
+
+
+def test_a_transition_shows_every_part_of_its_steps_and_links_to_them(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    app = open_page(monkeypatch, store, "graph", task="t0", estimator="gigpo", at="e0-2")
+    shown = app.dataframe[0].value
+    sql = """
+        SELECT * FROM enriched WHERE task_id = 't0' AND state_id = 0 AND next_state_id = 2
+        ORDER BY trajectory_id, step_index
+    """
+    rows = run_trusted_query(store, sql).table
+    parts = [name for name in rows.column_names if name.startswith(("gigpo_", "graphgpo_"))]
+    assert len(parts) == 7
+    for name in parts:
+        assert list(shown[name]) == pytest.approx(rows[name].to_pylist()), name
+    links = [link.proto for link in app.get("page_link")]
+    assert "trajectory=x" in links[0].query_string
+    assert "step=2" in links[0].query_string
+    assert len(links) == 2
+
+
+def test_a_step_of_the_address_selects_its_transition(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    app = open_page(monkeypatch, store, "graph", task="t0", trajectory="x", step=3)
+    marks = _component(app, "marks")
+    assert marks["selected"] == "e2-4"
+    assert marks["path"] == ["n0", "n1", "n2", "n4", "e0-1", "e1-0", "e0-2", "e2-4"]
+
+
+def test_two_estimators_are_compared_with_changed_signs_first(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    app = open_page(monkeypatch, store, "graph", task="t0", estimator="graphgpo", other="gigpo")
+    sql = """
+        SELECT state_id, next_state_id, avg(graphgpo_advantage) AS a, avg(gigpo_advantage) AS b
+        FROM enriched WHERE task_id = 't0' GROUP BY ALL
+    """
+    rows = run_trusted_query(store, sql).table.to_pylist()
+    flips = {f"e{r['state_id']}-{r['next_state_id']}" for r in rows if r["a"] * r["b"] < 0}
+    edges = [edge["data"] for edge in _component(app, "graph")["edges"]]
+    assert {edge["id"] for edge in edges if "flipped" in edge} == flips
+    assert f"{len(flips)} of {len(rows)} compared transitions change sign" in app.caption[0].value
+    marked = ["⇄" in text for text in _buttons(app)]
+    assert marked == sorted(marked, reverse=True)
+    assert sum(marked) == len(flips)
+
+
+def test_two_iterations_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for iteration in (0, 1):
+        store = credited(tmp_path / "s", worked_example(), iteration=iteration)
+    app = open_page(monkeypatch, store, "graph", run="r0", iteration=1, other="iteration 0")
+    assert not app.exception
+    # Both are the same, so nothing changes sign and every difference is zero.
+    assert "0 of 6 compared transitions change sign" in app.caption[0].value
+    assert all(text.startswith(label("+0.00")) for text in _buttons(app))
+
+
+def test_a_large_graph_starts_with_the_best_path_and_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    long = trajectory("long", CORRIDOR)
+    won = trajectory("won", "s0 b s5 b s6 b won", rewards=[0, 0, 1], success=True)
+    store = credited(tmp_path / "s", [*long, *won])
+    app = open_page(monkeypatch, store, "graph")
+    # s0, s5, s6 and the goal, and one step around them: s1, s4, s7.
+    assert "7 of 201 states" in app.caption[0].value
+    app = go(app, "graph", run="r0", iteration=0, task="t0", hops=2)
+    assert "10 of 201 states" in app.caption[0].value
+    app = go(app, "graph", run="r0", iteration=0, task="t0", view="around", at="n100", hops=1)
+    assert _states(app) == ["n99", "n100", "n101"]
+    app = go(app, "graph", run="r0", iteration=0, task="t0", trajectory="won", hops=0)
+    assert len(_states(app)) == 4
+    monkeypatch.setattr(focus, "MOST", 50)
+    app = go(app, "graph", run="r0", iteration=0, task="t0", view="everything")
+    assert "50 of 201 states" in app.caption[0].value
+
+
+def test_merged_texts_are_shown_with_their_likeness_and_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    other = trajectory("zz", ["A", "a", "a HALL", "b", "A"])
+    first = trajectory("z", ["A", "a", "a hall", "b", "A"])
+    store = write_store(tmp_path / "s", [*first, *other])
+    merge = MergeSettings(rules=("casefold",))
+    assign_credit(store, CreditSettings(estimators=configure(["graphgpo"]), merge=merge))
+    app = open_page(monkeypatch, store, "graph", at="n1")
+    assert "2 texts are this state" in markdown_of(app)
+    # One of two words is equal in each.
+    assert app.expander[0].label == "50% alike, 1 visits"
+    assert [code.value for code in app.code] == ["a hall", "  a \n- hall\n+ HALL"]
+
+
+def test_a_click_in_the_graph_is_in_the_address_until_another_graph_is_shown(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    app = open_page(monkeypatch, store, "graph", run="r0", iteration=0, task="t0", at="n3")
+    assert _component(app, "marks")["selected"] == "n3"
+    app.selectbox(key="choose_task").select("t1").run()
+    assert "at" not in app.query_params
+    assert _component(app, "marks")["selected"] is None
+
+
+def test_the_list_of_states_selects_without_a_mouse(store: Store, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, store, "graph", task="t0")
+    app.selectbox(key="graph_state").select("n2").run()
+    assert _component(app, "marks")["selected"] == "n2"
+    assert app.code[0].value == "C"
+
+
+@pytest.mark.parametrize("at", ["n99", "e0-99", "<script>", "n", "e1"])
+def test_an_address_that_names_nothing_selects_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch, at: str
+):
+    app = open_page(monkeypatch, store, "graph", task="t0", at=at, view="no such", hops="many")
+    assert not app.exception
+    assert _component(app, "marks")["selected"] is None
+
+
+def test_hostile_text_reaches_no_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    store = credited(tmp_path / "s", hostile(), names=("graphgpo", "gigpo"))
+    for at in ("", "n0", "e0-2"):
+        app = open_page(monkeypatch, store, "graph", other="gigpo", at=at)
+        assert not app.exception
+        shown = markdown_of(app)
+        assert "![x](" not in shown
+        assert "<script>" not in shown
+        assert "\x1b" not in shown
+    assert HOSTILE.startswith("<script>")
+
+
+def test_without_credit_the_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, write_store(tmp_path / "s", worked_example()), "graph")
+    assert "no credit yet" in app.info[0].value
+    assert app.code[0].value.startswith("graphcredit credit ")
+
+
+def test_an_empty_store_says_how_to_fill_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, create_store(tmp_path / "s"), "graph")
+    assert not app.exception
+    assert "no steps yet" in app.info[0].value
+
+
+def test_a_damaged_graph_is_named(store: Store, monkeypatch: pytest.MonkeyPatch):
+    (store.graph_dir("r0", 0) / "nodes.parquet").write_bytes(b"PAR1 no PAR1")
+    app = open_page(monkeypatch, store, "graph", task="t0")
+    assert not app.exception
+    assert "cannot be shown" in app.error[0].value
+
+
+def test_a_graph_without_a_winner_says_so(store: Store, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, store, "graph", task="t1")
+    assert "no trajectory won" in app.caption[0].value
+
+
+def test_picking_nothing_clears_the_address(monkeypatch: pytest.MonkeyPatch):
+    params = {"at": "n1", "step": "3", "task": "t0"}
+    monkeypatch.setattr(graph_controls.st, "query_params", params)
+    graph_controls.pick("")
+    assert params == {"task": "t0"}

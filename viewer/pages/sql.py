@@ -104,7 +104,7 @@ def _show_answer(answer: _Answer) -> None:
     show_table(table)
     with st.container(horizontal=True):
         _download("CSV", "text/csv", lambda: csv_text(table).encode())
-        _download("Parquet", "application/vnd.apache.parquet", lambda: _parquet(table))
+        _download("Parquet", "application/vnd.apache.parquet", lambda: parquet_bytes(table))
 
 
 def _download(kind: str, mime: str, data: Callable[[], bytes]) -> None:
@@ -124,7 +124,12 @@ def _distinct(names: list[str]) -> list[str]:
     return found
 
 
-def _parquet(table: pa.Table) -> bytes:
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a table as the bytes of a Parquet file; it has no intervals, so they become text."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_interval(field.type):
+            texts = [None if value is None else str(value) for value in table[index].to_pylist()]
+            table = table.set_column(index, field.name, pa.array(texts, pa.string()))
     sink = io.BytesIO()
     pq.write_table(table, sink, compression="zstd")
     return sink.getvalue()

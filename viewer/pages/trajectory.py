@@ -1,5 +1,7 @@
 """The Trajectory page: what the agent saw, thought and did at each step, and what credit it got."""
 
+from typing import Any
+
 import pyarrow as pa
 import streamlit as st
 
@@ -7,6 +9,7 @@ from graphcredit.viewer import missing, step_charts, step_facts
 from graphcredit.viewer.cache import ask, viewed_store
 from graphcredit.viewer.chosen_steps import choose_steps
 from graphcredit.viewer.queries import trajectory as queries
+from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.selection import after, choose_estimator, current, link, select
 from graphcredit.viewer.text import show_code, show_table
 from graphcredit.viewer.trajectory_html import trajectory_page
@@ -19,14 +22,15 @@ def show() -> None:
         table = choose_steps()
         if table is None:
             return
-        estimator = choose_estimator(step_facts.estimators(table))
+        where = _place()
+        estimator = choose_estimator(ask(estimators, **where))
     step = _step(table)
     _headline(table, estimator)
     if estimator is None:
-        run, iteration = current().run, current().iteration
-        assert run is not None
-        assert iteration is not None
-        missing.no_credit(viewed_store(), run, iteration)
+        missing.no_credit(viewed_store(), where["run_id"], where["iteration"])
+    elif estimator not in step_facts.estimators(table):
+        st.info("This trajectory has no credit: only complete ones get any.")
+        estimator = None
     else:
         _course(table, estimator, step)
     _buttons(table, estimator, step)
@@ -39,6 +43,12 @@ def show() -> None:
         _elsewhere(table, estimator, step)
     _tokens(table, step)
     _all_steps(table, step)
+
+
+def _place() -> dict[str, Any]:
+    """Return the run and the iteration that were chosen."""
+    chosen = current()
+    return {"run_id": chosen.run, "iteration": chosen.iteration}
 
 
 def _step(table: pa.Table) -> int:
@@ -163,9 +173,6 @@ def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
     found = step_facts.estimators(table)
     names = [estimator, *(name for name in found if name != estimator)]
     bars = step_facts.bars(table, step, names)
-    if not bars:
-        st.caption("This step has no credit: its trajectory is incomplete.")
-        return
     st.altair_chart(step_charts.credit(bars, limit=step_facts.largest(table, names)))
 
 
@@ -174,14 +181,10 @@ def _elsewhere(table: pa.Table, estimator: str, step: int) -> None:
     if state_id is None:
         return
     st.subheader("The same state elsewhere in this group")
-    chosen = current()
-    assert chosen.run is not None
-    assert chosen.iteration is not None
     found = ask(
         queries.steps_here,
-        run_id=chosen.run,
-        iteration=chosen.iteration,
-        task_id=chosen.task,
+        **_place(),
+        task_id=current().task,
         state_id=state_id,
         estimator=estimator,
     )

@@ -1,0 +1,209 @@
+"""The Trajectory page."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from graphcredit.store import create_store
+from graphcredit.store.catalog import run_trusted_query
+from tests.viewer.browser import click_row, markdown_of, open_page
+from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
+from tests.worlds import trajectory, worked_example, write_store
+
+
+def charts(app: AppTest) -> list[list[dict[str, Any]]]:
+    """Return what the marks of each chart on a page are drawn from."""
+    return [_rows(chart.proto) for chart in app.get("vega_lite_chart")]
+
+
+def _rows(proto: Any) -> list[dict[str, Any]]:
+    if proto.HasField("data"):
+        # What all layers have in common goes to the browser as Arrow.
+        return pa.ipc.open_stream(proto.data.data).read_all().to_pylist()
+    layers = json.loads(proto.spec)["layer"]
+    return max((layer["data"]["values"] for layer in layers), key=len)
+
+
+def code(app: AppTest) -> list[str]:
+    return [element.value for element in app.code]
+
+
+def test_a_failed_trajectory_is_shown_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory")
+    assert not app.exception
+    assert app.query_params["task"] == "t0"
+    assert app.query_params["trajectory"] == "y"
+    assert "**failed** after 2 steps with return 0." in markdown_of(app)
+    assert "Of its group of 3, 1 succeeded." in markdown_of(app)
+    # It did c at A.
+    assert code(app)[:2] == ["c", "A"]
+
+
+def test_the_bars_are_the_numbers_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    store = credited(tmp_path / "s", two_tasks(), names=("gigpo", "graphgpo"))
+    app = open_page(monkeypatch, store, "trajectory", trajectory="x", estimator="graphgpo", step=2)
+    sql = "FROM credit WHERE trajectory_id = 'x' ORDER BY step_index"
+    credit = run_trusted_query(store, sql).table.to_pylist()
+    course, bars = charts(app)
+    assert [row["value"] for row in course] == [r["graphgpo_advantage"] for r in credit]
+    assert [row["tint"] > 0 for row in course] == [False, False, True, False]
+    shown = {row["name"]: row["value"] for row in bars}
+    assert shown == {
+        f"{name}{suffix}": credit[2][f"{name}_{part}"]
+        for name in ("graphgpo", "gigpo")
+        for suffix, part in (
+            ("", "advantage"),
+            (" · episode", "episode_advantage"),
+            (" · step", "step_advantage"),
+        )
+    }
+    assert next(iter(shown)) == "graphgpo"
+
+
+def test_keys_and_buttons_walk_through_the_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(
+        monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x"
+    )
+    buttons = {button.label: button for button in app.button}
+    assert [buttons[name].proto.shortcut.lower() for name in ("Previous", "Next")] == ["k", "j"]
+    assert buttons["Previous"].disabled
+    actions = [code(app)[0]]
+    for _ in range(3):
+        app.button(key="go_Next").click().run()
+        actions.append(code(app)[0])
+    assert actions == ["a", "b", "c", "d"]
+    assert app.button(key="go_Next").disabled
+    assert app.query_params["step"] == "3"
+    app.button(key="go_Previous").click().run()
+    assert app.query_params["step"] == "2"
+
+
+def test_the_step_with_the_most_credit_is_a_click_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = credited(tmp_path / "s", two_tasks())
+    app = open_page(monkeypatch, store, "trajectory", trajectory="x")
+    sql = "FROM credit SELECT arg_{}(step_index, graphgpo_advantage) WHERE trajectory_id = 'x'"
+    for button, extreme in (("go_Most credit", "max"), ("go_Most blame", "min")):
+        expected = run_trusted_query(store, sql.format(extreme)).table[0][0].as_py()
+        app.button(key=button).click().run()
+        assert app.query_params["step"] == str(expected)
+
+
+def test_a_click_on_a_bar_shows_its_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(
+        monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x"
+    )
+    app.session_state["course_x_0"] = {"selection": {"click": [{"step": 3}]}}
+    app.run()
+    assert app.query_params["step"] == "3"
+    assert code(app)[0] == "d"
+
+
+def test_others_at_the_state_are_listed_and_lead_to_their_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    app = open_page(
+        monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x"
+    )
+    shown = app.dataframe[0].value
+    assert list(shown["action"][:1]) == ["c"]
+    assert sorted(zip(shown["trajectory"], shown["step"], strict=True)) == [
+        ("x", 0),
+        ("x", 2),
+        ("y", 0),
+        ("z", 0),
+        ("z", 1),
+    ]
+    assert list(shown["trajectory"][shown["here"] == "▶"]) == ["x"]
+    place = [t == "y" for t in shown["trajectory"]].index(True)
+    click_row(app, "elsewhere_x_0", place)
+    assert (app.query_params["trajectory"], app.query_params["step"]) == ("y", "0")
+
+
+def test_a_click_on_the_step_that_is_shown_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    app = open_page(
+        monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x", step=1
+    )
+    click_row(app, "all_steps_x_1", 1)
+    assert not app.exception
+    assert app.query_params["step"] == "1"
+    click_row(app, "all_steps_x_1", 2)
+    assert app.query_params["step"] == "2"
+
+
+def test_a_step_beyond_the_end_is_the_last_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(
+        monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x", step=99
+    )
+    assert "The trajectory has 4 steps: the last one is shown." in markdown_of(app)
+    assert app.query_params["step"] == "3"
+
+
+def test_distances_and_tokens_are_drawn_where_they_were_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    logged = {
+        "oracle_distance": 2.0,
+        "next_oracle_distance": 1.0,
+        "prompt_ids": [1, 2, 3],
+        "response_ids": [7, 8],
+        "response_logprobs": [-0.5, -3.0],
+        "temperature": 0.5,
+    }
+    steps = trajectory("x", "A a B b won", success=True, **logged)
+    app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory")
+    _, distances, _, tokens = charts(app)
+    assert [row["distance"] for row in distances] == [2.0, 2.0]
+    found = [(row["token"], row["logprob"]) for row in tokens]
+    assert found == [("7", -0.5), ("8", -3.0)]
+    text = markdown_of(app)
+    assert "2 tokens were sampled after a prompt of 3, at temperature 0.5." in text
+    assert "true distance 2 → 1" in text
+
+
+def test_without_tokens_or_credit_the_page_says_how_to_get_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = write_store(tmp_path / "s", worked_example())
+    app = open_page(monkeypatch, store, "trajectory")
+    assert not app.exception
+    assert "This iteration has no credit yet" in markdown_of(app)
+    assert "No tokens were logged" in markdown_of(app)
+    assert any("graphcredit credit" in text for text in code(app))
+    assert "c" in code(app)
+
+
+def test_an_unfinished_trajectory_has_steps_but_no_credit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    steps = [*worked_example(), *trajectory("u", "A a B", success=None)]
+    app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory", trajectory="u")
+    assert not app.exception
+    assert "**unfinished** after 1 steps" in markdown_of(app)
+    assert "only complete ones get any" in markdown_of(app)
+    assert code(app) == ["a", "A", "B"]
+    assert charts(app) == []
+
+
+def test_an_empty_store_has_no_trajectory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, create_store(tmp_path / "s"), "trajectory")
+    assert not app.exception
+    assert "This store has no steps yet" in markdown_of(app)
+
+
+def test_what_a_log_says_is_never_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    store = credited(tmp_path / "s", hostile())
+    app = open_page(monkeypatch, store, "trajectory", trajectory="y" + HOSTILE)
+    assert not app.exception
+    text = markdown_of(app)
+    assert "<script>" not in text
+    assert "![x]" not in text
+    assert any("<script>alert(1)</script> ![x]" in shown for shown in code(app))
+    assert all("\x1b" not in shown for shown in code(app))

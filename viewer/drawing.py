@@ -72,6 +72,11 @@ def signed(value: float | None) -> str:
     return "–" if value is None else f"{value:+.2f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things as text: `1 step`, `2 steps`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def edge_value(edge: Edge, shading: Shading) -> float | None:
     """Return what an edge is coloured by: its advantage, or the difference to the other one."""
     if shading.others is None or edge.advantage is None:
@@ -181,13 +186,15 @@ def _kind(node: Node, *, is_start: bool) -> str:
 
 
 def _node_tip(node: Node) -> str:
-    distance = "no way to the goal was seen" if node.goal_distance is None else ""
-    if node.goal_distance is not None:
-        distance = f"{node.goal_distance:g} to the goal"
-    facts = [distance, f"{node.visits} visits", f"{node.success_rate:.0%} of them won"]
+    facts = [
+        "no way to the goal was seen"
+        if node.goal_distance is None
+        else f"{node.goal_distance:g} to the goal",
+        f"{counted(node.visits, 'visit')}, {node.success_rate:.0%} won",
+    ]
     if node.num_merged > 1:
-        facts.append(f"{node.num_merged} texts")
-    return f"{state_name(node)}\n{' · '.join(facts)}\n{visible(node.state)[:400]}"
+        facts.append(counted(node.num_merged, "text"))
+    return f"{state_name(node)}\n{' · '.join(facts)}\n{one_line(node.state, 160)}"
 
 
 def _edge(
@@ -207,7 +214,7 @@ def _edge(
         "target": node_key(edge.target),
         "label": label + more if len(graph.edges) <= _ROOM_FOR_ACTIONS else "",
         "tip": f"{' | '.join(one_line(action) for action in edge.actions[:6])}\n"
-        f"{shading.advantage} {signed(value)} · {edge.visits} steps"
+        f"{shading.advantage} {signed(value)} · {counted(edge.visits, 'step')}"
         f"{' · pruned' if edge.is_pruned else ''}",
         "colour": diverging(value or 0.0, limit),
         "width": round(1.5 + 6 * (edge.visits / most) ** 0.5, 1),

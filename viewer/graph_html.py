@@ -7,7 +7,7 @@ from html import escape
 
 import pyarrow as pa
 
-from graphcredit.viewer.drawing import Drawing, edge_key, node_key, signed, state_name
+from graphcredit.viewer.drawing import Drawing, counted, edge_key, node_key, signed, state_name
 from graphcredit.viewer.graph_component import asset
 from graphcredit.viewer.graph_facts import choices, edge_steps
 from graphcredit.viewer.task_graph import TaskGraph
@@ -70,8 +70,11 @@ def _details(graph: TaskGraph, steps: pa.Table, column: str) -> Iterator[tuple[s
             for row in found.slice(0, _MOST_STEPS).to_pylist()
         )
         left_out = max(len(found) - _MOST_STEPS, 0)
-        more = [f"and {left_out} more steps"] if left_out else []
-        yield edge_key(edge.ends), [title, "\n\n".join([f"{len(found)} steps", *lines, *more])]
+        more = [f"and {left_out} more"] if left_out else []
+        yield (
+            edge_key(edge.ends),
+            [title, "\n\n".join([counted(len(found), "step"), *lines, *more])],
+        )
 
 
 def _shown(value: object) -> str:

@@ -181,7 +181,7 @@ def test_merged_texts_are_shown_with_their_likeness_and_difference(
     app = open_page(monkeypatch, store, "graph", at="n1")
     assert "2 texts are this state" in markdown_of(app)
     # One of two words is equal in each.
-    assert app.expander[0].label == "50% alike, 1 visits"
+    assert app.expander[0].label == "50% alike, 1 visit"
     assert [code.value for code in app.code] == ["a hall", "  a \n- hall\n+ HALL"]
 
 

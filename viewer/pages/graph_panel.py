@@ -14,6 +14,7 @@ from graphcredit.viewer.differences import compare
 from graphcredit.viewer.drawing import (
     Ends,
     Shading,
+    counted,
     edge_key,
     edge_value,
     is_flipped,
@@ -99,8 +100,8 @@ class Panel:
         way = "no way to the goal was seen" if distance is None else f"{distance:g} to the goal"
         value = node.rewardflow_value
         show_text(
-            f"{way} · {node.visits} visits by {node.num_trajectories} trajectories, "
-            f"{node.success_rate:.0%} of which won"
+            f"{way} · {counted(node.visits, 'visit')} by "
+            f"{node.num_trajectories} of the trajectories, {node.success_rate:.0%} won"
             + ("" if value is None else f" · RewardFlow value {value:.3g}")
         )
         show_code(node.state, height=_TEXT_HEIGHT if len(node.state) > 400 else None)
@@ -128,7 +129,7 @@ class Panel:
         _title(f"{len(texts)} texts are this state")
         for text in others[:_MOST_TEXTS]:
             difference = compare(representative, text.text)
-            with st.expander(f"{difference.ratio:.0%} alike, {text.visits} visits"):
+            with st.expander(f"{difference.ratio:.0%} alike, {counted(text.visits, 'visit')}"):
                 show_code(difference.lines or "They differ in spaces only.")
         if len(others) > _MOST_TEXTS:
             st.caption(f"{len(others) - _MOST_TEXTS} more were read less often.")
@@ -158,7 +159,7 @@ class Panel:
         )
 
     def _edge_facts(self, edge: Edge) -> str:
-        facts = [f"{edge.visits} steps", f"{self.column} {signed(edge.advantage)}"]
+        facts = [counted(edge.visits, "step"), f"{self.column} {signed(edge.advantage)}"]
         if self.shading.others is not None:
             facts.append(f"the other {signed(self.shading.others.get(edge.ends))}")
         if edge.is_pruned:

@@ -108,7 +108,6 @@ function styles(root) {
   const colour = (name, otherwise) => theme.getPropertyValue(name).trim() || otherwise;
   const ink = colour("--st-text-color", "#212529");
   const paper = colour("--st-background-color", "#ffffff");
-  const accent = colour("--st-primary-color", "#ff4b4b");
   const text = { color: ink, "text-outline-color": paper, "text-outline-width": 2 };
   return [
     {
@@ -165,10 +164,10 @@ function styles(root) {
     { selector: ".faded", style: { opacity: 0.22 } },
     { selector: "edge.faded[?flipped]", style: { "underlay-opacity": 0.1 } },
     { selector: "edge.path", style: { "z-index": 2 } },
-    { selector: "node.path", style: { "border-color": accent, "border-opacity": 1, "border-width": 3 } },
+    { selector: "node.path", style: { "border-color": ink, "border-opacity": 1, "border-width": 3 } },
     {
       selector: ".chosen",
-      style: { "overlay-color": accent, "overlay-opacity": 0.28, "overlay-padding": 6, "z-index": 3 },
+      style: { "overlay-color": ink, "overlay-opacity": 0.28, "overlay-padding": 6, "z-index": 3 },
     },
   ];
 }

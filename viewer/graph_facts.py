@@ -4,6 +4,7 @@
 # (pyarrow.compute makes its functions when it is imported)
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -80,6 +81,12 @@ def names_on(steps: pa.Table, trajectory_id: str) -> list[str]:
     way = _way(steps, trajectory_id)
     states = {state for ends in way for state in ends}
     return [*map(node_key, sorted(states)), *(edge_key(ends) for ends in dict.fromkeys(way))]
+
+
+def ranked_steps(steps: pa.Table, trajectory_id: str, column: str) -> list[dict[str, Any]]:
+    """Return the steps of a trajectory that have an advantage, the greatest first."""
+    mine = steps.filter((pc.field("trajectory_id") == trajectory_id) & pc.field(column).is_valid())
+    return mine.sort_by([(column, "descending"), ("step_index", "ascending")]).to_pylist()
 
 
 def step_ends(steps: pa.Table, trajectory_id: str, step_index: int) -> Ends | None:

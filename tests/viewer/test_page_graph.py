@@ -122,6 +122,25 @@ def test_a_step_of_the_address_selects_its_transition(
     assert marks["path"] == ["n0", "n1", "n2", "n4", "e0-1", "e1-0", "e0-2", "e2-4"]
 
 
+def test_the_steps_of_a_lost_trajectory_are_ranked_by_their_own_advantage(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    app = open_page(monkeypatch, store, "graph", task="t0", estimator="graphgpo", trajectory="z")
+    sql = """
+        SELECT step_index, action, graphgpo_advantage AS advantage FROM enriched
+        WHERE trajectory_id = 'z' ORDER BY advantage DESC, step_index
+    """
+    rows = run_trusted_query(store, sql).table.to_pylist()
+    expected = [
+        label(f"{row['advantage']:+.2f} step {row['step_index']}: {row['action']} ") for row in rows
+    ]
+    assert len(expected) == 2
+    for shown, start in zip(_buttons(app), expected, strict=True):
+        assert shown.startswith(start)
+    app.button[0].click().run()
+    assert app.query_params["at"].startswith("e0-")
+
+
 def test_two_estimators_are_compared_with_changed_signs_first(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):

@@ -74,6 +74,7 @@ def show() -> None:
         shown=shown,
         steps=steps,
         shading=shading,
+        trajectory=trajectory,
     )
     with panel:
         lists.show(selected)

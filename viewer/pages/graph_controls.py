@@ -106,7 +106,7 @@ def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> View:
     name = _segments("view", "Show", names, default, _VIEWS.__getitem__)
     if name == "everything":
         return View(name=name, num_hops=0)
-    usual = "2" if name == "around" else "1"
+    usual = {"around": "2", "trajectory": "0"}.get(name, "1")
     hops = [str(number) for number in range(_MOST_HOPS + 1)]
     return View(name=name, num_hops=int(_segments("hops", "and steps around it", hops, usual)))
 

@@ -22,7 +22,7 @@ from graphcredit.viewer.drawing import (
     signed,
     state_name,
 )
-from graphcredit.viewer.graph_facts import Choice, choices, edge_steps, remarkable
+from graphcredit.viewer.graph_facts import Choice, choices, edge_steps, ranked_steps, remarkable
 from graphcredit.viewer.pages import graph_controls as controls
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.task_graph import Edge, TaskGraph
@@ -33,6 +33,7 @@ _MOST_ACTIONS = 20
 _MOST_TEXTS = 10
 _MOST_LINKS = 12
 _TEXT_HEIGHT = 200
+_LIST_HEIGHT = 560
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,11 +52,15 @@ class Panel:
     steps: pa.Table
     """From `queries.graphs.task_steps`."""
     shading: Shading
+    trajectory: str | None
+    """The trajectory that is laid over the graph."""
 
     def show(self, selected: int | Ends | None) -> None:
         """Show the panel for a state, a transition, or nothing in particular."""
         self._choose_state(selected)
-        if selected is None:
+        if selected is None and self.trajectory is not None:
+            self._trajectory(self.trajectory)
+        elif selected is None:
             self._overview()
         elif isinstance(selected, tuple):
             self._transition(selected)
@@ -83,6 +88,19 @@ class Panel:
             placeholder="choose a state, or click it in the graph",
             on_change=lambda: controls.pick(st.session_state["graph_state"] or ""),
         )
+
+    def _trajectory(self, trajectory_id: str) -> None:
+        _title("Its steps, the most credited first")
+        selection.link("trajectory", "Step by step", trajectory=trajectory_id)
+        with st.container(gap=None, height=_LIST_HEIGHT):
+            for step in ranked_steps(self.steps, trajectory_id, self.column):
+                ends = step["state_id"], step["next_state_id"]
+                self._button(
+                    f"{signed(step[self.column])}  step {step['step_index']}: {step['action']}  "
+                    f"({ends[0]} → {self._target(ends[1])})",
+                    edge_key(ends),
+                    f"step{step['step_index']}",
+                )
 
     def _overview(self) -> None:
         compared = self.shading.others is not None

@@ -45,7 +45,7 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Char
             "step": index,
             "value": value_of(table, column, index),
             "colour": diverging(value_of(table, column, index) or 0.0, limit),
-            "tint": 0.14 if index == selected else 0.0,
+            "tint": 0.14 if index == selected else 0.01,
             "action": one_line(action),
             "reward": reward,
         }
@@ -65,13 +65,14 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Char
             alt.Tooltip("reward:Q"),
         ],
     )
-    # The full height of a step is what one clicks: a bar near zero is too small a target.
+    # The full height of a step is what one clicks, for a bar near zero is too small a target. What
+    # is wholly transparent cannot be clicked.
     target = base.mark_rect(color="#7f8792", cursor="pointer").encode(
         opacity=alt.Opacity("tint:Q", scale=None)
     )
     click = alt.selection_point(name="click", fields=["step"])
     bar = base.mark_bar(cursor="pointer").encode(
-        y=alt.Y("value:Q", title="advantage", axis=_AXIS, scale=_around_zero(limit)),
+        y=alt.Y("value:Q", title="advantage", axis=_AXIS, scale=_around_zero(1.1 * limit)),
         color=alt.Color("colour:N", scale=None),
     )
     zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color="#7f8792").encode(y=alt.datum(0.0))
@@ -114,10 +115,15 @@ def credit(bars: Sequence[Bar], *, limit: float) -> Chart:
     ]
     order = [bar.name for bar in bars]
     base = alt.Chart(alt.Data(values=rows)).encode(
-        y=alt.Y("name:N", sort=order, title=None, axis=alt.Axis(labelLimit=220, minExtent=130))
+        y=alt.Y(
+            "name:N",
+            sort=order,
+            title=None,
+            axis=alt.Axis(labelLimit=220, minExtent=130, labelFlush=False),
+        )
     )
     # Room for the numbers at both ends.
-    x = alt.X("value:Q", title=None, scale=_around_zero(1.35 * limit))
+    x = alt.X("value:Q", title=None, scale=_around_zero(1.6 * limit))
     bar = base.mark_bar().encode(
         x=x, color=alt.Color("colour:N", scale=None), size=alt.Size("thick:Q", scale=None)
     )
@@ -160,7 +166,9 @@ def tokens(ids: Sequence[int], logprobs: Sequence[float] | None) -> Chart:
             alt.Tooltip("logprob:Q", title="log-probability", format=".3f"),
         ],
     )
-    scale = alt.Scale(domain=[_FLOOR, 0.0], range=[_UNLIKELY, _LIKELY], clamp=True)
+    scale = alt.Scale(
+        domain=[_FLOOR, 0.0], range=[_UNLIKELY, _LIKELY], clamp=True, interpolate="rgb"
+    )
     legend = None if logprobs is None else alt.Legend(title="log-probability")
     colour = alt.Color("logprob:Q", scale=scale, legend=legend)
     cell = base.mark_rect(stroke="white", strokeWidth=1).encode(

@@ -68,12 +68,14 @@ def largest(table: pa.Table, names: list[str]) -> float:
 
 
 def extreme_steps(table: pa.Table, estimator: str) -> tuple[int, int] | None:
-    """Return the steps with the most and the least advantage; None where none has any."""
+    """Return the steps with the most and the least advantage; None where all look the same."""
     values = table[f"{estimator}_advantage"].to_pylist()
     known = [index for index, value in enumerate(values) if value is not None]
-    if not known:
+    most = max(known, key=values.__getitem__, default=None)
+    least = min(known, key=values.__getitem__, default=None)
+    if most is None or least is None or values[most] - values[least] < 0.005:
         return None
-    return max(known, key=values.__getitem__), min(known, key=values.__getitem__)
+    return most, least
 
 
 def outcome(success: bool | None) -> str:

@@ -69,21 +69,20 @@ def _headline(table: pa.Table, estimator: str | None) -> None:
     if rate is not None:
         size = table["group_size"][0].as_py()
         words += f" Of its group of {size}, {rate * size:.0f} succeeded."
-    places = st.columns([4, 1, 1], vertical_alignment="center")
-    places[0].markdown(words)
-    with places[1]:
-        link("graph", "Its state graph")
     run, iteration = current().run, current().iteration
-    places[2].download_button(
-        "As HTML",
-        data=lambda: trajectory_page(
-            table, title=f"{run}, iteration {iteration}", estimator=estimator
-        ),
-        file_name="trajectory.html",
-        mime="text/html",
-        on_click="ignore",
-        help="One file that needs no server and no network.",
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(words, width="content")
+        link("graph", "Its state graph")
+        st.download_button(
+            "As HTML",
+            data=lambda: trajectory_page(
+                table, title=f"{run}, iteration {iteration}", estimator=estimator
+            ),
+            file_name="trajectory.html",
+            mime="text/html",
+            on_click="ignore",
+            help="One file that needs no server and no network.",
+        )
 
 
 def _course(table: pa.Table, estimator: str, step: int) -> None:
@@ -141,20 +140,26 @@ def _go(title: str, step: int, *, disabled: bool, shortcut: str | None = None) -
 def _what_happened(table: pa.Table, step: int) -> None:
     row = table.slice(step, 1).to_pylist()[0]
     st.caption("Did" if row["is_action_valid"] else "Did, and the environment refused it")
-    show_code(row["action"])
+    _box(row["action"])
     if row["thought"]:
         st.caption("Thought")
-        show_code(row["thought"])
+        _box(row["thought"])
     st.caption("Saw")
-    show_code(row["observation"] or row["state"], height=260)
+    _box(row["observation"] or row["state"])
     if row["observation"]:
         with st.expander("The state that this observation stands for"):
-            show_code(row["state"])
+            _box(row["state"])
     if row["admissible_actions"]:
         with st.expander(f"{len(row['admissible_actions'])} admissible actions"):
-            show_code("\n".join(row["admissible_actions"]))
+            _box("\n".join(row["admissible_actions"]))
     with st.expander("Came to"):
-        show_code(row["next_state"])
+        _box(row["next_state"])
+
+
+def _box(text: str) -> None:
+    """Show a text in a box that scrolls where it would push everything else away."""
+    num_lines = sum(1 + len(line) // 70 for line in text.splitlines())
+    show_code(text, height=300 if num_lines > 11 else None)
 
 
 def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:

@@ -1,6 +1,7 @@
 """What a training run is asked to do: every option, its default and its range, in one place."""
 
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -164,15 +165,18 @@ class TrainConfig:
             )
 
     def resolved(self) -> "TrainConfig":
-        """Return the same configuration with whole paths, however they were spelt."""
+        """Return the same configuration with whole paths, however they were spelt.
+
+        Links are left as they are: what is behind them is told by its hash.
+        """
         name = self.reference
         return replace(
             self,
-            store=self.store.resolve(),
-            out=self.out.resolve(),
+            store=Path(os.path.abspath(self.store)),
+            out=Path(os.path.abspath(self.out)),
             model=_whole(self.model),
             reference=None if name is None else _whole(name),
-            continue_from=self.continue_from and self.continue_from.resolve(),
+            continue_from=self.continue_from and Path(os.path.abspath(self.continue_from)),
         )
 
     @property
@@ -263,7 +267,7 @@ def without_effect(config: TrainConfig) -> TrainConfig:
 
 def _whole(name: str) -> str:
     """Return the whole path of a directory; a name in the cache is left as it is."""
-    return str(Path(name).resolve()) if Path(name).is_dir() else name
+    return os.path.abspath(name) if Path(name).is_dir() else name
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

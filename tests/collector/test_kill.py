@@ -32,13 +32,23 @@ def _run(target: Callable[..., None], *arguments: object) -> int | None:
     return process.exitcode
 
 
-def _kill_after(seconds: float, target: Callable[..., None], *arguments: object) -> None:
+def _kill_after(
+    seconds: float, target: Callable[..., None], *arguments: object, at_work: Path | None = None
+) -> None:
+    """Kill a process some time after its start, or after it has begun to write a file."""
+    size = _size(at_work)
     process = processes.Process(target=target, args=arguments)
     process.start()
     assert process.pid is not None
+    while at_work is not None and _size(at_work) == size and process.is_alive():
+        time.sleep(0.001)
     time.sleep(seconds)
     os.kill(process.pid, signal.SIGKILL)
     process.join()
+
+
+def _size(path: Path | None) -> int:
+    return path.stat().st_size if path is not None and path.exists() else 0
 
 
 def _steps(store: Store) -> list[dict[str, Any]]:
@@ -126,9 +136,14 @@ def test_random_kills_of_a_busy_worker_lose_and_double_nothing(tmp_path: Path):
     store, acknowledged = create_store(tmp_path / "store"), tmp_path / "acknowledged.txt"
     wait = random.Random(7)
     num_kills = 25
-    for _ in range(num_kills):
+    for number in range(num_kills):
         _kill_after(
-            wait.uniform(0.02, 0.12), crash_worker.record_for_ever, store.root, acknowledged, "w0"
+            wait.uniform(0.02, 0.12),
+            crash_worker.record_for_ever,
+            store.root,
+            acknowledged,
+            "w0",
+            at_work=acknowledged if number % 2 else None,
         )
     assert store.shards()
     recover_spools(store)

@@ -47,7 +47,6 @@ def frozen_logprobs(
     identity: Mapping[str, str],
     open_scorer: Callable[[], Engine],
     plan: Plan,
-    num_updates: int,
     reader: BatchReader,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> tuple[FrozenLogprobs, list[str]]:
@@ -60,7 +59,6 @@ def frozen_logprobs(
         open_scorer: Returns an engine with the weights of the policy; called where they are not on
             disk. All ranks take part.
         plan: Whose steps are scored.
-        num_updates: Optimizer steps of its first epoch.
         reader: Reads the micro-batches.
         on_progress: Called with the share that is done.
 
@@ -71,7 +69,7 @@ def frozen_logprobs(
     if fault is not None:
         engine = open_scorer()
         name = _part(process.rank, process.world_size)
-        write_table(_score(engine, plan, num_updates, reader, on_progress), directory / name)
+        write_table(_score(engine, plan, reader, on_progress), directory / name)
         process.barrier()
         if process.rank == 0:
             _complete(directory, process.world_size, identity)
@@ -115,11 +113,12 @@ def _fault(directory: Path, identity: Mapping[str, str]) -> str | None:
 def _score(
     engine: Engine,
     plan: Plan,
-    num_updates: int,
     reader: BatchReader,
     on_progress: Callable[[float], None],
 ) -> pa.Table:
-    mine = [plan.micro_batches(n, engine.world_size)[engine.rank] for n in range(num_updates)]
+    mine = [
+        plan.micro_batches(n, engine.world_size)[engine.rank] for n in range(plan.updates_per_epoch)
+    ]
     micro_batches = [micro for update in mine for micro in update]
     steps: list[NDArray[np.int64]] = []
     lists: list[pa.Array] = []

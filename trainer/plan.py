@@ -68,6 +68,11 @@ class Plan:
     hash: str
     """Of everything that decides the result."""
 
+    @property
+    def updates_per_epoch(self) -> int:
+        """Optimizer steps in which each step of the index is used once."""
+        return len(self.updates) // self.epochs
+
     def micro_batches(self, update: int, world_size: int) -> list[list[MicroBatch]]:
         """Return the micro-batches of each rank in one optimizer step, the same number for all.
 
@@ -84,7 +89,7 @@ class Plan:
             self.index,
             steps,
             self.aggregation,
-            num_updates=len(self.updates) // self.epochs,
+            num_updates=self.updates_per_epoch,
             response_length=self.response_length,
         )
         ranks = spread(self._costs(update), world_size)

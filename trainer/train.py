@@ -242,7 +242,6 @@ class _Training:
             self.identity.as_json(),
             scorer,
             self.plan,
-            len(self.plan.updates) // self.config.epochs,
             reader,
             lambda share: on_progress(f"log-probabilities: {what}", share, 1, {}),
         )

@@ -70,7 +70,7 @@ class Updater:
             seen, flops = self._step(islice(batches, count), count, rate)
             seconds = time.perf_counter() - started
             metrics: Metrics = {
-                "epoch": number * self._config.epochs // len(self._plan.updates),
+                "epoch": number // self._plan.updates_per_epoch,
                 **_of_plan(self._plan, number, self._engine.world_size),
                 **seen,
                 "learning_rate": rate,

@@ -54,15 +54,6 @@ def no_er_graph() -> None:
     )
 
 
-def not_selected(what: str) -> None:
-    """Say that the page needs something to be selected.
-
-    Args:
-        what: "a task", for example; never text from a log.
-    """
-    st.info(f"Select {what} first.")
-
-
 @contextmanager
 def guarded(what: str) -> Generator[None]:
     """Show an error that is raised on purpose in place of what it broke; the page goes on.

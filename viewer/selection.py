@@ -8,7 +8,6 @@ gives them back what the session saw last.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -110,11 +109,6 @@ def link(page: str, text: str, **changes: Any) -> None:
 def open_page(page: str, **changes: Any) -> None:
     """Go to a page at once, as a click on a row does; see `link` for the arguments."""
     st.switch_page(sitemap.page(page), query_params=_params(after(**changes)))
-
-
-def address(page: str, **changes: Any) -> str:
-    """Return the URL of a page, for a column of links; see `link` for the arguments."""
-    return f"/{sitemap.page(page).url_path}?{urlencode(_params(after(**changes)))}"
 
 
 def choose(

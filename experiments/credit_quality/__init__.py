@@ -1,0 +1,1 @@
+"""How well does each estimator's credit follow the truth, on games that know the way?"""

@@ -1,0 +1,70 @@
+"""The games: one set to design and tune on, another that is looked at once.
+
+Both sets have every kind of game that TextWorld makes, in equal numbers. They share no seed; the
+held-out set has a size of each kind that the development set has not.
+"""
+
+from collections.abc import Mapping
+from itertools import islice
+from types import MappingProxyType
+
+KINDS: tuple[str, ...] = ("custom", "treasure", "coin", "cooking")
+"""Families of `graphcredit collect --games`."""
+
+SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "custom": ("r8o8q6", "r6o6q4", "r5o5q6", "r6o8q5"),
+        "treasure": ("l12", "l15"),
+        "coin": ("l105", "l205"),
+        "cooking": ("r1t1g6", "r1t1g6k1"),
+    }
+)
+"""Settings of the games of each kind, taken in turn."""
+
+NEW_SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "custom": ("r10o10q8",),
+        "treasure": ("l18",),
+        "coin": ("l207",),
+        "cooking": ("r2t2g6",),
+    }
+)
+"""Settings of games that only the held-out set has."""
+
+FIRST_HELD_OUT_SEED = 10_000
+"""Seeds below it are for development."""
+
+
+def _games(sizes: Mapping[str, tuple[str, ...]], first_seed: int, number: int) -> tuple[str, ...]:
+    """Return full names of games, a number of each kind, each with a seed of its own."""
+    return tuple(
+        f"{kind}-{sizes[kind][i % len(sizes[kind])]}-s{first_seed + i}"
+        for kind in KINDS
+        for i in range(number)
+    )
+
+
+DEVELOPMENT: tuple[str, ...] = _games(SIZES, 1_000, 30)
+HELD_OUT: tuple[str, ...] = (
+    *_games(SIZES, FIRST_HELD_OUT_SEED, 30),
+    *_games(NEW_SIZES, FIRST_HELD_OUT_SEED + 1_000, 10),
+)
+
+GAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"development": DEVELOPMENT, "held-out": HELD_OUT}
+)
+"""By the name that the command takes."""
+
+
+def kind_of(game: str) -> str:
+    """Return the kind of a game."""
+    return game.partition("-")[0]
+
+
+def few(games: tuple[str, ...], number: int) -> tuple[str, ...]:
+    """Return the first games of each kind."""
+    return tuple(
+        game
+        for kind in KINDS
+        for game in islice((game for game in games if kind_of(game) == kind), number)
+    )

@@ -1,0 +1,66 @@
+"""Under what conditions credit is judged: one base, and each axis varied from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from benchmarks.noise import STRENGTHS
+from graphcredit.credit.merging import MergeSettings
+
+EPSILONS: tuple[float, ...] = (0.5, 0.7, 0.85, 0.95)
+"""Share of random actions of the policies `oracle:EPSILON`."""
+GROUP_SIZES: tuple[int, ...] = (4, 8, 16)
+NOISES: tuple[str, ...] = ("none", *(noise.name for noise in STRENGTHS))
+"""How much of benchmarks/noise.py is in the texts of states."""
+WINDOWS: tuple[int, ...] = (1, 3, 5)
+"""Iterations that the graph is made of, the judged one included."""
+
+_RULES = ("whitespace", "casefold")
+
+MERGES: Mapping[str, MergeSettings] = MappingProxyType(
+    {
+        "exact": MergeSettings(),
+        "segments": MergeSettings(merge="segments"),
+        "ngram 0.8": MergeSettings(merge="embedding", threshold=0.8, rules=_RULES),
+    }
+)
+"""How texts become states."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Condition:
+    """What steps are judged, and how their credit is computed."""
+
+    epsilon: float = 0.85
+    """Of the policy that played."""
+    group_size: int = 8
+    """Rollouts of each game in the judged iteration, the first ones of the log."""
+    noise: str = "none"
+    """One of `NOISES`."""
+    merge: str = "exact"
+    """One of `MERGES`."""
+    window: int = 1
+    """Iterations that the graph is made of."""
+
+    @property
+    def name(self) -> str:
+        """What it is, as a file name."""
+        merge = self.merge.replace(" ", "")
+        return (
+            f"epsilon{self.epsilon:g}-group{self.group_size}-{self.noise}-{merge}"
+            f"-window{self.window}"
+        )
+
+
+BASE = Condition()
+
+
+def conditions() -> list[Condition]:
+    """Return all conditions, the base first, each once."""
+    found = [
+        BASE,
+        *(Condition(epsilon=e, group_size=size) for e in EPSILONS for size in GROUP_SIZES),
+        *(replace(BASE, noise=noise, merge=merge) for noise in NOISES for merge in MERGES),
+        *(replace(BASE, window=window) for window in WINDOWS),
+    ]
+    return list(dict.fromkeys(found))

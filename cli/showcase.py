@@ -12,7 +12,7 @@ from rich.text import Text
 from graphcredit.cli.console import PLAIN, out
 from graphcredit.cli.plain import plain_text
 from graphcredit.cli.rows import print_table
-from graphcredit.credit.quality import rank_correlation, step_shares
+from graphcredit.credit.quality import mean_agreement, step_shares
 from graphcredit.credit.report import CreditReport, merge_reports
 from graphcredit.store import Store
 from graphcredit.store.atomic import atomic_path
@@ -81,10 +81,10 @@ def show_shares(connection: Connection) -> None:
 
 def show_correlations(connection: Connection, estimators: Sequence[str]) -> None:
     """Print each estimator's rank correlation with the true progress of a step."""
-    out.print("Rank correlation (Spearman) of each advantage with the progress its step made:")
+    out.print("Rank correlation (Spearman) with a step's progress, mean over the games:")
     table = _table("", "all steps", "steps of failures")
     for name in estimators:
-        found = rank_correlation(connection, f"{name}_advantage")
+        found = mean_agreement(connection, f"{name}_advantage")
         table.add_row(name, _signed(found.over_all), _signed(found.over_failed))
     _print_wide(table)
 

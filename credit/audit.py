@@ -11,12 +11,19 @@ from secrets import token_hex
 from tempfile import gettempdir
 from typing import Any
 
-from graphcredit.credit.audits import advantages, copies, grouping, outcomes, progress, states
+from graphcredit.credit.audits import (
+    advantages,
+    copies,
+    grouping,
+    outcomes,
+    progress,
+    states,
+    truth,
+)
 from graphcredit.credit.audits.check import Check, Finding, Need, Place, Severity, Sql
 from graphcredit.credit.audits.numbers import NUMBERS, TOTALS
-from graphcredit.credit.audits.scope import TRAJECTORY, Scope, prepare
+from graphcredit.credit.audits.scope import Scope, prepare
 from graphcredit.credit.audits.thresholds import AuditThresholds
-from graphcredit.credit.quality import rank_correlation
 from graphcredit.store.catalog import connect
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
@@ -178,28 +185,8 @@ def _numbers(scope: Scope) -> dict[str, dict[str, float]]:
         if scope.has(row.needs)
     }
     if scope.has_truth and scope.has_credit:
-        numbers["rank correlation with true progress"] = _rank_correlations(scope)
+        numbers |= truth.numbers(scope)
     return {name: values for name, values in numbers.items() if values}
-
-
-def _rank_correlations(scope: Scope) -> dict[str, float]:
-    """Return Spearman's correlation of each advantage, over all steps and those of failures."""
-    names = scope.advantages
-    scope.connection.execute(
-        f"""
-        CREATE TEMP TABLE judged_steps AS
-        SELECT {TRAJECTORY}, oracle_distance, next_oracle_distance, {", ".join(names)}
-        FROM enriched WHERE oracle_distance - next_oracle_distance IS NOT NULL;
-        CREATE TEMP VIEW enriched AS FROM judged_steps;
-        """
-    )
-    found: dict[str, float | None] = {}
-    for name in names:
-        correlation = rank_correlation(scope.connection, name)
-        estimator = name.removesuffix("_advantage")
-        found[estimator] = correlation.over_all
-        found[f"{estimator} in failures"] = correlation.over_failed
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _text(scope: Scope, sql: Sql) -> str:

@@ -1,23 +1,61 @@
 """How well credit follows the truth, for stores whose environment knows the distance to the goal.
 
-The truth of a step is `oracle_distance - next_oracle_distance`: how much nearer it led. It judges
-credit; no estimator reads it.
+The truth of a step is its progress, `oracle_distance - next_oracle_distance`: how much nearer it
+led. It judges credit; no estimator reads it. Judged are the steps of complete trajectories that
+have both distances: a step that loses a game has none.
+
+Credit is relative to its group, so each group is judged by itself, and the groups are averaged:
+each counts once. `Agreement` defines the numbers; the audit, the demo and
+`experiments/credit_quality` report these and no others.
 """
 
-import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import duckdb
 
 _JUDGED = """
-    SELECT oracle_distance - next_oracle_distance AS progress, won, {columns}
+    SELECT run_id, iteration, task_id, won,
+        oracle_distance - next_oracle_distance AS progress, {columns}
     FROM enriched JOIN (
         SELECT run_id, iteration, trajectory_id, success AS won
         FROM trajectories WHERE is_complete
     ) USING (run_id, iteration, trajectory_id)
     WHERE progress IS NOT NULL
 """
+
+_RANK = """rank() OVER (PARTITION BY {group}, failed_only ORDER BY {name})
+            + (count(*) OVER (PARTITION BY {group}, failed_only, {name}) - 1) / 2"""
+"""Ties share their mean rank."""
+
+_GROUP = "run_id, iteration, task_id"
+
+_AGREEMENT = f"""
+    WITH counted AS (
+        SELECT *, unnest(CASE WHEN won THEN [false] ELSE [false, true] END) AS failed_only
+        FROM ({_JUDGED}) WHERE credit IS NOT NULL
+    ), ranked AS (
+        SELECT *,
+            {_RANK.format(group=_GROUP, name="progress")} AS progress_rank,
+            {_RANK.format(group=_GROUP, name="credit")} AS credit_rank
+        FROM counted
+    ), found AS (
+        SELECT {_GROUP}, failed_only, count(*) AS num_steps,
+            CASE WHEN min(progress) = max(progress) THEN NULL
+                WHEN min(credit) = max(credit) THEN 0
+                ELSE corr(progress_rank, credit_rank) END AS correlation,
+            avg((sign(credit) = sign(progress))::INT) FILTER (progress <> 0) AS agreement,
+            avg((credit = 0)::INT) AS silent_share
+        FROM ranked GROUP BY {_GROUP}, failed_only
+    )
+    SELECT {_GROUP}, every.num_steps, coalesce(failed.num_steps, 0),
+        every.correlation, failed.correlation, every.agreement, every.silent_share
+    FROM (FROM found WHERE NOT failed_only) AS every
+    LEFT JOIN (FROM found WHERE failed_only) AS failed USING ({_GROUP})
+    ORDER BY {_GROUP}
+"""
+"""Steps of failures are counted twice: among all steps, and among their own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,15 +73,57 @@ class StepShares:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RankCorrelation:
-    """Spearman's correlation of a credit column with the progress of each step."""
+class Agreement:
+    """How a credit column follows the progress of the steps of one group."""
 
-    column: str
-    """The credit column."""
+    run_id: str
+    iteration: int
+    task_id: str
+    num_steps: int
+    """Judged steps that have credit."""
+    num_failed_steps: int
+    """Those of failed trajectories among them."""
     over_all: float | None
-    """Over all judged steps; None where one side does not vary."""
+    """Spearman's rank correlation over the judged steps, ties sharing their mean rank. 0 where the
+    credit does not vary: it ranks nothing. None where the progress does not: it judges nothing."""
     over_failed: float | None
-    """Over the steps of failed trajectories alone."""
+    """The same over the steps of failed trajectories alone; None also where there are none."""
+    sign_agreement: float | None
+    """Among steps with progress above or below 0, the share whose credit has the sign of the
+    progress: no credit never agrees. None where there is no such step."""
+    silent_share: float
+    """Share of steps whose credit is exactly 0: no signal."""
+
+
+_FIELDS = tuple(field.name for field in fields(Agreement))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MeanAgreement:
+    """The mean of each number over the groups in which it is defined, and how many these are."""
+
+    num_groups: int
+    num_ranked: int
+    """Groups with a rank correlation over all steps."""
+    num_ranked_failed: int
+    """Groups with a rank correlation over the steps of failures."""
+    over_all: float | None
+    over_failed: float | None
+    sign_agreement: float | None
+    silent_share: float | None
+
+    @classmethod
+    def of(cls, agreements: Sequence[Agreement]) -> "MeanAgreement":
+        """Average over groups; None where no group has a number."""
+        return cls(
+            num_groups=len(agreements),
+            num_ranked=sum(found.over_all is not None for found in agreements),
+            num_ranked_failed=sum(found.over_failed is not None for found in agreements),
+            over_all=_mean(found.over_all for found in agreements),
+            over_failed=_mean(found.over_failed for found in agreements),
+            sign_agreement=_mean(found.sign_agreement for found in agreements),
+            silent_share=_mean(found.silent_share for found in agreements),
+        )
 
 
 def step_shares(connection: duckdb.DuckDBPyConnection) -> StepShares:
@@ -52,7 +132,7 @@ def step_shares(connection: duckdb.DuckDBPyConnection) -> StepShares:
     Args:
         connection: With the views of one store, from `catalog.connect`.
     """
-    counts = _row(
+    (counts,) = _rows(
         connection,
         f"""
         SELECT count_if(NOT won), count_if(NOT won AND progress > 0),
@@ -68,43 +148,29 @@ def step_shares(connection: duckdb.DuckDBPyConnection) -> StepShares:
     )
 
 
-def rank_correlation(connection: duckdb.DuckDBPyConnection, column: str) -> RankCorrelation:
-    """Return Spearman's correlation (average ranks for ties) of a credit column with progress.
+def agreements(connection: duckdb.DuckDBPyConnection, column: str) -> list[Agreement]:
+    """Judge a credit column in each group by itself.
 
     Args:
         connection: With the views of one store, from `catalog.connect`.
         column: A float column of `credit`; steps where it is null do not count.
+
+    Returns:
+        One for each group that has a judged step, by run, iteration and task.
     """
-    over_all, over_failed = (
-        _row(
-            connection,
-            f"""
-            WITH judged AS (
-                SELECT progress, "{column}" AS credit
-                FROM ({_JUDGED.format(columns=f'"{column}"')})
-                WHERE credit IS NOT NULL AND ({who})
-            ), ranked AS (
-                SELECT
-                    rank() OVER (ORDER BY progress)
-                        + (count(*) OVER (PARTITION BY progress) - 1) / 2 AS progress_rank,
-                    rank() OVER (ORDER BY credit)
-                        + (count(*) OVER (PARTITION BY credit) - 1) / 2 AS credit_rank
-                FROM judged
-            )
-            SELECT corr(progress_rank, credit_rank) FROM ranked
-            """,
-        )[0]
-        for who in ("true", "NOT won")
-    )
-    return RankCorrelation(
-        column=column, over_all=_number(over_all), over_failed=_number(over_failed)
-    )
+    rows = _rows(connection, _AGREEMENT.format(columns=f'"{column}" AS credit'))
+    return [Agreement(**dict(zip(_FIELDS, row, strict=True))) for row in rows]
 
 
-def _row(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
-    (row,) = connection.execute(sql).fetchall()
-    return row
+def mean_agreement(connection: duckdb.DuckDBPyConnection, column: str) -> MeanAgreement:
+    """Judge a credit column: the mean over all groups; see `agreements`."""
+    return MeanAgreement.of(agreements(connection, column))
 
 
-def _number(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else value
+def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
+    return connection.execute(sql).fetchall()
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

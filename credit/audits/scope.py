@@ -99,8 +99,12 @@ class Scope:
     @property
     def advantages(self) -> list[str]:
         """The columns that trainers use: not the parts that they are sums of."""
+        return self.columns_of("advantage")
+
+    def columns_of(self, *parts: str) -> list[str]:
+        """Return the columns of some parts, for example `step_advantage`."""
         splits = {name: split_estimator_column(name) for name in self.columns}
-        return [name for name, split in splits.items() if split and split[1] == "advantage"]
+        return [name for name, split in splits.items() if split and split[1] in parts]
 
     def has(self, need: str) -> bool:
         """Return whether there is what a check needs."""

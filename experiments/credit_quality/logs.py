@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-import pyarrow as pa
-
 from benchmarks.noise import NOISES, disturb_steps
 from experiments.credit_quality.conditions import BASE, EPSILONS, GROUP_SIZES, WINDOWS, Condition
 from experiments.credit_quality.games import KINDS, kind_of

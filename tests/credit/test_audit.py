@@ -455,7 +455,15 @@ def test_true_distances_are_preferred_and_judge_every_estimator(tmp_path: Path):
     # Covariance 4·2·(6 - 4.5) + (6 - 4.5)(-2) + 3·(-2.5)(-2) = 24; squares 30 and 32.
     judged = report.numbers["rank correlation with true progress"]
     assert judged["grpo"] == pytest.approx(24 / (30 * 32) ** 0.5)
-    assert "grpo in failures" not in judged
+    # One step of a failure led nearer; GRPO's credit is the same for all four.
+    assert report.numbers["rank correlation in failures"]["grpo"] == 0
+    assert report.numbers["sign agreement with true progress"]["grpo"] == 4 / 5
+    assert report.numbers["steps without a signal"]["grpo"] == 0
+    assert report.numbers["groups that were judged"] == {
+        "with credit": 1,
+        "with progress that varies": 1,
+        "with progress that varies in failures": 1,
+    }
 
 
 def test_a_rare_fault_is_only_something_to_know(tmp_path: Path):

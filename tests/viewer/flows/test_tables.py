@@ -1,0 +1,108 @@
+"""From the runs to a task, and from a comparison to a step."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from graphcredit.store import Store
+from tests.viewer.flows.screen import (
+    ask,
+    cells,
+    choose,
+    click_row,
+    column,
+    expect_at,
+    expect_same_after_reload,
+    main,
+    open_page,
+)
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_runs_have_the_figures_of_the_store(page: Page, store: Store):
+    open_page(page, "runs")
+    expect(column(page, "run")).to_have_text(["asked", "hostile", "r0", "r0"])
+    sql = """
+        SELECT
+            iteration, avg(success::INTEGER) AS success, avg("return") AS "return",
+            avg(num_steps) AS length, count(DISTINCT task_id) AS groups, count(*) AS complete,
+            sum(num_steps) AS steps
+        FROM trajectories GROUP BY iteration ORDER BY iteration
+    """
+    for title, expected in ask(store, sql).to_pydict().items():
+        shown = cells(page, title)[2:]
+        assert [float(cell) for cell in shown] == pytest.approx([float(v) for v in expected]), title
+
+
+def test_a_finding_leads_to_its_task(page: Page):
+    open_page(page, "runs", run="r0", iteration=1)
+    page.get_by_role("button", name="Audit this iteration").click()
+    page.get_by_text("info: degenerate groups").click()
+    expect(
+        page.get_by_text("all 2 trajectories (4 steps, 0 successful) have return 0")
+    ).to_be_visible()
+    page.get_by_role("link", name="t1", exact=True).first.click()
+    expect_at(page, "graph", run="r0", iteration=1, task="t1")
+    expect(page.get_by_role("combobox", name="Task")).to_have_value("t1")
+
+
+def test_tasks_are_found_and_have_the_figures_of_the_store(page: Page, store: Store):
+    open_page(page, "runs")
+    click_row(page, 3)
+    expect_at(page, "tasks", run="r0", iteration=1)
+    choose(page, "Estimator", "graphgpo")
+    expect_at(page, "tasks", estimator="graphgpo")
+    choose(page, "First", "lowest success")
+    expect(column(page, "task")).to_have_text(["t1", "t0"])
+    choose(page, "Show", "mixed outcomes")
+    expect(column(page, "task")).to_have_text(["t0"])
+    sql = """
+        SELECT
+            (SELECT success_rate FROM groups WHERE iteration = 1 AND task_id = 't0') AS success,
+            stddev_pop(graphgpo_advantage) AS spread, count(*) AS steps,
+            avg((gigpo_advantage * graphgpo_advantage < 0)::INTEGER) AS disagree
+        FROM enriched WHERE iteration = 1 AND task_id = 't0'
+    """
+    for title, expected in ask(store, sql).to_pydict().items():
+        assert [float(cell) for cell in cells(page, title)] == pytest.approx(expected), title
+    choose(page, "Show", "all")
+    page.get_by_role("textbox", name="Find in names").fill("T1")
+    page.keyboard.press("Enter")
+    expect(column(page, "task")).to_have_text(["t1"])
+    expect_at(page, "tasks", find="T1", first="lowest success")
+    expect_same_after_reload(page)
+    expect(column(page, "task")).to_have_text(["t1"])
+    click_row(page, 0)
+    expect_at(page, "graph", task="t1", estimator="graphgpo")
+    expect(main(page)).to_contain_text("no trajectory won")
+
+
+def test_a_comparison_leads_to_the_step_that_differs_most(page: Page, store: Store):
+    open_page(page, "compare", run="r0", iteration=1, estimator="gigpo", other="graphgpo")
+    sql = """
+        SELECT corr(gigpo_advantage, graphgpo_advantage) AS correlation FROM credit
+        WHERE iteration = 1
+    """
+    (correlation,) = ask(store, sql)["correlation"].to_pylist()
+    expect(page.get_by_test_id("stMetricValue").nth(1)).to_have_text(f"{correlation:.3f}")
+    page.get_by_text("Only sign flips").click()
+    expect_at(page, "compare", flips="true")
+    expect(column(page, "trajectory", 1)).to_have_text(["y"])
+    sql = """
+        SELECT trajectory_id, step_index, action FROM enriched
+        WHERE iteration = 1 AND gigpo_advantage * graphgpo_advantage < 0
+    """
+    (flipped,) = ask(store, sql).to_pylist()
+    assert cells(page, "step", 1) == [str(flipped["step_index"])]
+    expect_same_after_reload(page)
+    click_row(page, 0, 1)
+    expect_at(page, "trajectory", trajectory=flipped["trajectory_id"], step=flipped["step_index"])
+    expect(page.get_by_test_id("stCode").first).to_have_text(flipped["action"])
+
+
+def test_two_iterations_are_compared_action_by_action(page: Page):
+    open_page(page, "compare", run="r0", iteration=1, estimator="gigpo")
+    page.get_by_role("radio", name="Two iterations").click()
+    expect_at(page, "compare", other="r0/0")
+    # The same games of t0, and nothing of t1, which only one of them has.
+    expect(page.get_by_test_id("stMetricValue")).to_have_text(["6", "1.000", "0.0%"])

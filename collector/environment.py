@@ -4,7 +4,7 @@ An environment is one file in `environments/` with a class that has the methods 
 function that opens it, a function that names its tasks, and a row in `environments/table.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,6 +45,9 @@ class Observation:
     words. A policy with words of its own ignores it."""
     task: str | None = None
     """What is to be done, in words; None where the environment does not say it."""
+    situation: Hashable | None = None
+    """Equal only where every action does the same from here on, whatever was done before; None
+    where the environment cannot tell. Unlike `state` it may have what the agent cannot see."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

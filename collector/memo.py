@@ -3,7 +3,8 @@
 An environment is deterministic: the same actions after a reset give the same transitions. So what
 was seen is kept as a tree of actions, and a rollout walks along it without a real environment. When
 it leaves what is known, a real one is brought to where the rollout stands, and goes on with it. A
-refused action leads nowhere: the rollout stays where it stands.
+refused action leads nowhere: the rollout stays where it stands. Where the environment says that it
+is in a situation that it was in before, branches grow together.
 
 What is recorded is the same with and without this; rollouts of one task that go the same ways, as
 those of a trained policy do, cost next to nothing.
@@ -24,7 +25,7 @@ MAX_TRANSITIONS = 50_000
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class _Node:
-    """Where the actions on the way from the root lead."""
+    """Where the actions on the way from the root lead, and others that lead to its situation."""
 
     observation: Observation
     parent: "_Node | None" = None
@@ -40,7 +41,16 @@ class _Memory:
 
     root: _Node
     note: str | None
+    places: dict[Hashable, _Node] = field(default_factory=dict)
+    """The first node of each situation."""
     num_transitions: int = 0
+
+    def node_at(self, observation: Observation, parent: _Node, action: str) -> _Node:
+        """Return where an action led: where it was before, or a new node."""
+        node = _Node(observation=observation, parent=parent, action=action)
+        if observation.situation is None:
+            return node
+        return self.places.setdefault(observation.situation, node)
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -90,7 +100,10 @@ class Environments:
             real = self._real_for(walk)
             root = _Node(observation=real.environment.reset())
             real.at = root
-            self._memories[walk.key] = _Memory(root=root, note=real.environment.note)
+            memory = _Memory(root=root, note=real.environment.note)
+            if root.observation.situation is not None:
+                memory.places[root.observation.situation] = root
+            self._memories[walk.key] = memory
         self._memories.move_to_end(walk.key)
         return self._memories[walk.key]
 
@@ -100,7 +113,7 @@ class Environments:
         _bring(real, here)
         done = real.environment.step(action)
         if done.is_action_valid:
-            real.at = _Node(observation=done.observation, parent=here, action=action)
+            real.at = memory.node_at(done.observation, here, action)
         here.known[action] = (done, real.at or here)
         memory.num_transitions += 1
         while sum(m.num_transitions for m in self._memories.values()) > self._max_transitions:

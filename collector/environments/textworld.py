@@ -11,6 +11,8 @@ Importing this file imports TextWorld.
 """
 
 import re
+from collections.abc import Hashable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,16 @@ from graphcredit.collector.environment import Observation, Transition
 from graphcredit.collector.environments.textworld_cache import game_file, generator_seed
 from graphcredit.collector.environments.textworld_games import parse_game
 from graphcredit.collector.environments.textworld_plan import without_detours
+from graphcredit.collector.environments.textworld_situation import Situations
 
 _PLAIN = re.compile(r"[a-zA-Z][a-zA-Z0-9' -]{0,99}")
 _DIRECTIONS = frozenset({"north", "south", "east", "west"})
 _LOOK = re.compile(r"look|inventory|examine .*")
 _STATUS_LINE = re.compile(r"\n>[^\n]*-=[^\n]*=-\d+/\d+\s*\Z")
+_EPILOGUE = re.compile(r"\n\s*You scored \d+ out of a possible \d+, in \d+ turns.*\Z", re.DOTALL)
+"""What a game says when it is over; it counts the moves, and asks what nobody answers."""
+_REFUSAL = "That's not a verb I recognise."
+"""What the game says of a word that it does not know; said for it where it is not asked."""
 
 
 class TextWorldEnvironment:
@@ -66,12 +73,14 @@ class TextWorldEnvironment:
         self._moves = 0
         self._score = 0
         self._verbs: frozenset[str] = frozenset()
+        self._situations = Situations()
         self._here: Observation | None = None
 
     def reset(self) -> Observation:
         """Start the game from its beginning."""
         state: Any = self._game.reset()
         self._verbs = _DIRECTIONS.union(state.verbs)
+        self._situations.begin(state["_facts"])
         self._here = self._observe(state, is_first=True)
         return self._here
 
@@ -86,7 +95,7 @@ class TextWorldEnvironment:
         was_admissible = action in (here.admissible_actions or ())
         if not was_admissible and not self._is_plain(action):
             return Transition(
-                observation=here,
+                observation=replace(here, text=_shown(here.task, _REFUSAL)),
                 reward=0.0,
                 cost=1.0,
                 is_action_valid=False,
@@ -95,6 +104,7 @@ class TextWorldEnvironment:
             )
         moves, score = self._moves, self._score
         state: Any = self._game.step(action)[0]
+        self._situations.follow(state["_facts"])
         self._here = self._observe(state, is_first=False)
         return Transition(
             observation=self._here,
@@ -127,12 +137,22 @@ class TextWorldEnvironment:
         task = _normalise(state.objective)
         return Observation(
             state=_normalise(f"{state.description}\n{state.inventory}"),
-            text=f"Task: {task}\n{said}",
+            text=_shown(task, said),
             admissible_actions=admissible,
             oracle_actions=plan,
             oracle_distance=None if plan is None else float(len(plan)),
             task=task,
+            situation=self._situation(state),
         )
+
+    def _situation(self, state: Any) -> Hashable:
+        """Return all that decides what the game does next; its plan depends on the way here too."""
+        arrangement = self._situations.arrangement
+        if self._with_oracle or arrangement is None:
+            return None
+        quests = state["_game_progression"].quest_progressions
+        done = tuple((quest.completed, quest.failed) for quest in quests)
+        return arrangement, state.score, done
 
     def _plan(self, state: Any) -> tuple[str, ...] | None:
         if not self._with_oracle or state.lost:
@@ -159,9 +179,13 @@ def open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> TextWorldEn
     )
 
 
+def _shown(task: str | None, said: str) -> str:
+    return f"Task: {task}\n{said}"
+
+
 def _said(feedback: str, objective: str) -> str:
-    """Return what the game said, without the status line and the banner that opens a game."""
-    text = _STATUS_LINE.sub("", feedback)
+    """Return what the game said, without status line, epilogue, and the banner of the opening."""
+    text = _EPILOGUE.sub("", _STATUS_LINE.sub("", feedback))
     _, found, rest = text.partition(objective) if objective else ("", "", "")
     return _normalise(rest if found else text)
 

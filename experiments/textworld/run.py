@@ -101,10 +101,10 @@ def _warm(task: tuple[Path, str, int]) -> None:
         num_episodes=_EPISODES // len(setting.seeds),
         max_steps=setting.max_steps,
         num_tokens=1024,
-        num_updates=400,
+        num_updates=600,
         template="tiny",
         seed=number,
-        num_workers=1,
+        num_workers=0,
         games_dir=None,
     )
     run_warmup(plan, on_progress=lambda what, done, total: None)

@@ -2,12 +2,13 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.collector.environment import Environment, Transition
+from graphcredit.collector.environment import Environment, Observation, Transition
 from graphcredit.collector.memo import Environments
 from graphcredit.store.errors import InputError
 from tests.collector.corridor import Corridor
@@ -19,8 +20,8 @@ class _Counted(Corridor):
     num_open = 0
     num_asked = 0
 
-    def __init__(self) -> None:
-        super().__init__(num_rooms=4)
+    def __init__(self, num_rooms: int = 4) -> None:
+        super().__init__(num_rooms=num_rooms)
         _Counted.num_open += 1
 
     def step(self, action: str) -> Transition:
@@ -114,17 +115,36 @@ def test_an_environment_that_does_something_else_the_second_time_is_refused():
         second.step("east")
 
 
+class _Situated(_Counted):
+    """A corridor that says when it is again where it was."""
+
+    def _observe(self) -> Observation:
+        return replace(super()._observe(), situation=self._room)
+
+
+def test_a_situation_is_explored_once_however_it_is_reached():
+    environments = Environments()
+    walk = environments.enter("a", _Situated)
+    _go(walk, "east", "west", "east", "east", "west")
+    # There and back, then one step for the real one to follow, and two that are new.
+    assert _Counted.num_asked == 2 + 1 + 2
+    for action in ("west", "east", "east", "west"):  # all known, though not after these actions
+        walk.step(action)
+    assert _Counted.num_asked == 5
+
+
+@pytest.mark.parametrize("kind", [_Counted, _Situated])
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 30))
 def test_interleaved_rollouts_see_what_each_would_see_alone(
-    seed: int, max_open: int, max_transitions: int
+    kind: type[_Counted], seed: int, max_open: int, max_transitions: int
 ):
     rng = random.Random(seed)
     environments = Environments(max_open=max_open, max_transitions=max_transitions)
     pairs: list[tuple[Environment, Corridor]] = []
-    opened: Callable[[], Environment] = lambda: Corridor(num_rooms=9)  # noqa: E731
+    opened: Callable[[], _Counted] = lambda: kind(num_rooms=9)  # noqa: E731
     for _ in range(60):
         if not pairs or rng.random() < 0.1:
-            pairs.append((environments.enter(rng.choice("ab"), opened), Corridor(num_rooms=9)))
+            pairs.append((environments.enter(rng.choice("ab"), opened), opened()))
         walk, alone = rng.choice(pairs)
         if rng.random() < 0.1:
             assert walk.reset() == alone.reset()

@@ -4,14 +4,16 @@ import random
 from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
-from graphcredit.collector.environment import Observation, Transition, replay
+from graphcredit.collector.environment import Environment, Observation, Transition, replay
 from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.environments.textworld_games import parse_game
+from graphcredit.collector.memo import Environments
 from graphcredit.store.errors import OptionError
 
 pytestmark = pytest.mark.play
@@ -109,8 +111,9 @@ def test_an_order_to_the_interpreter_never_reaches_it(
     with _open(TREE, games_dir.resolve()) as environment:
         start = environment.reset()
         refused = environment.step(order)
+        assert refused.observation.text.endswith("\nThat's not a verb I recognise.")
         assert refused == Transition(
-            observation=start,
+            observation=replace(start, text=refused.observation.text),
             reward=0.0,
             cost=1.0,
             is_action_valid=False,
@@ -234,6 +237,48 @@ def test_the_plan_is_a_shortest_one_from_everywhere_in_a_game_with_loops(games_d
                 observation, over = done.observation, done.terminated
     assert start.oracle_distance == 4.0  # the quest walks six steps, around a loop
     assert len(shortest) > 30
+
+
+@pytest.mark.parametrize("spec", [TREE, LOOPS, QUEST, MEAL])
+def test_what_is_remembered_of_a_game_is_what_the_game_does(spec: str, games_dir: Path):
+    kind = environment_kind("textworld")
+    num_asked = num_steps = 0
+
+    def opened() -> Environment:
+        environment = kind.open(spec, games_dir, False)
+        ask = environment.step
+
+        def counted(action: str) -> Transition:
+            nonlocal num_asked
+            num_asked += 1
+            return ask(action)
+
+        vars(environment)["step"] = counted
+        return environment
+
+    with (
+        closing(Environments()) as environments,
+        closing(kind.open(spec, games_dir, False)) as game,
+    ):
+        for seed in range(25):
+            rng = random.Random(seed)
+            here = game.reset()
+            with closing(environments.enter(spec, opened)) as remembered:
+                assert remembered.reset() == here
+                for _ in range(20):
+                    action = rng.choice((*(here.admissible_actions or ()), "fly", "open door"))
+                    done = game.step(action)
+                    assert _seen(remembered.step(action)) == _seen(done)
+                    here = done.observation
+                    num_steps += 1
+                    if done.terminated:
+                        break
+    assert num_asked < num_steps
+
+
+def _seen(done: Transition) -> Transition:
+    """Return all but the situation, of which the order of things may be known in one walk only."""
+    return replace(done, observation=replace(done.observation, situation=None))
 
 
 def test_a_game_is_made_once_by_any_number_of_processes(tmp_path: Path):

@@ -14,6 +14,9 @@ from graphcredit.store.catalog import run_trusted_query
 _HEADER, _ROW = 36, 35
 """Heights in a table, in pixels; tables are drawn, so a click needs a place."""
 
+_WORDS = ", ".join(f"[data-testid={name}]" for name in ("stMarkdownContainer", "stCode", "stText"))
+"""Where words of a page stand; those in charts come later than the rest."""
+
 _CYTOSCAPE = "root => root[Symbol.for('graphcredit.graph')].cy"
 
 
@@ -27,8 +30,7 @@ def open_page(page: Page, name: str, **selected: object) -> None:
     path = "" if name == "runs" else name
     page.goto(f"/{path}?{urlencode(selected)}")
     expect(page.get_by_role("heading", level=2).first).to_be_visible()
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+    _settle(page)
 
 
 def main(page: Page) -> Locator:
@@ -114,8 +116,18 @@ def expect_at(page: Page, name: str, **selected: object) -> None:
 
 
 def expect_same_after_reload(page: Page) -> None:
-    """Reload, and wait until the page shows what it showed before."""
-    address, text = page.url, main(page).inner_text()
+    """Reload, and wait until the page shows the words and choices that it showed before."""
+    _settle(page)
+    words, boxes = main(page).locator(_WORDS), page.get_by_role("combobox")
+    address, texts = page.url, words.all_text_contents()
+    choices = [box.input_value() for box in boxes.all()]
     page.reload()
-    expect(main(page)).to_have_text(text, use_inner_text=True)
+    expect(words).to_have_text(texts)
+    for box, choice in zip(boxes.all(), choices, strict=True):
+        expect(box).to_have_value(choice)
     assert page.url == address
+
+
+def _settle(page: Page) -> None:
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)

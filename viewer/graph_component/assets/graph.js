@@ -22,11 +22,16 @@ export default function drawGraph(component) {
     const cy = build(root, data);
     const onMarks = () => mark(cy, globalThis[MARKS]);
     globalThis.addEventListener(MARKS, onMarks);
-    root[DRAWN] = { cy, onMarks, signature: data.signature };
+    root[DRAWN] = { cy, onMarks, signature: data.signature, inks: inks(root).join() };
   }
-  root[DRAWN].click = (id) => setTriggerValue("clicked", id);
-  root[DRAWN].cy.style(styles(root));
-  root[DRAWN].onMarks();
+  const drawn = root[DRAWN];
+  drawn.click = (id) => setTriggerValue("clicked", id);
+  // To style thousands of elements takes as long as to place them: only for another theme.
+  if (drawn.inks !== inks(root).join()) {
+    drawn.inks = inks(root).join();
+    drawn.cy.style(styles(root));
+  }
+  drawn.onMarks();
   showLegend(root, data.legend);
   return () => forget(root);
 }
@@ -92,7 +97,7 @@ function onKey(root, cy, event) {
 /** Show what is selected and which trajectory is laid over the graph. */
 function mark(cy, marks) {
   cy.batch(() => {
-    cy.elements().removeClass("path faded chosen");
+    cy.$(".path, .faded, .chosen").removeClass("path faded chosen");
     if (!marks) return;
     const path = cy.collection(marks.path.map((id) => cy.getElementById(id)[0]).filter(Boolean));
     if (path.length) {
@@ -103,11 +108,15 @@ function mark(cy, marks) {
   });
 }
 
-function styles(root) {
+/** The theme's colours of text and of ground. */
+function inks(root) {
   const theme = getComputedStyle(root);
   const colour = (name, otherwise) => theme.getPropertyValue(name).trim() || otherwise;
-  const ink = colour("--st-text-color", "#212529");
-  const paper = colour("--st-background-color", "#ffffff");
+  return [colour("--st-text-color", "#212529"), colour("--st-background-color", "#ffffff")];
+}
+
+function styles(root) {
+  const [ink, paper] = inks(root);
   const text = { color: ink, "text-outline-color": paper, "text-outline-width": 2 };
   return [
     {

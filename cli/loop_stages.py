@@ -9,7 +9,7 @@ passed over.
 import json
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from graphcredit.collector.memo import Environments
 
 Line = dict[str, Any]
-"""What an iteration came to; names that end in `_seconds` are how long its stages took."""
+"""What an iteration came to. Names that end in `_seconds` are how long its stages took; only
+`cpu_seconds` is how long this process was at work, on all its threads."""
 
 OnProgress = Callable[[str, float, int], None]
 """Told what is being done, how much of it is done, and of how much."""
@@ -37,7 +38,10 @@ _NOT_MODEL = ("checkpoints", "logprobs")
 
 
 def run_loop(
-    config: LoopConfig, *, on_progress: OnProgress = lambda what, done, total: None
+    config: LoopConfig,
+    *,
+    environments: "Environments | None" = None,
+    on_progress: OnProgress = lambda what, done, total: None,
 ) -> Generator[Line]:
     """Run a loop, or go on with one that was interrupted; yield the line of each iteration.
 
@@ -45,6 +49,8 @@ def run_loop(
 
     Args:
         config: What to do.
+        environments: Where to play if this process plays: what other loops saw in them need not be
+            seen again. The caller closes them.
         on_progress: Told how far each stage is.
 
     Raises:
@@ -60,8 +66,8 @@ def run_loop(
     lines = _read_lines(path, loop.num_updates)
     yield from lines
     num_lines = loop.num_updates + loop.is_evaluated(loop.num_updates)
-    with closing(Environments()) as environments:
-        stages = _Stages(loop=loop, environments=environments, on_progress=on_progress)
+    with nullcontext(environments) if environments else closing(Environments()) as known:
+        stages = _Stages(loop=loop, environments=known, on_progress=on_progress)
         for number in range(len(lines), num_lines):
             lines.append(_iterate(stages, number, lines[-1]["env_steps"] if lines else 0))
             with atomic_path(path) as temporary:
@@ -80,6 +86,7 @@ def _read_lines(path: Path, num_updates: int) -> list[Line]:
 def _iterate(stages: "_Stages", number: int, num_before: int) -> Line:
     """Return the line of an iteration, or of the last policy, from which nothing is learnt."""
     loop = stages.loop
+    started = time.process_time()
     line: Line = {"iteration": number, "env_steps": num_before}
     if loop.is_evaluated(number):
         with _timed(line, "evaluate"):
@@ -102,6 +109,7 @@ def _iterate(stages: "_Stages", number: int, num_before: int) -> Line:
         "valid_share": summary.valid_share,
         "num_updates": result.get("num_updates", 0),
         **{name: result.get("last", {}).get(name) for name in _SHOWN},
+        "cpu_seconds": round(time.process_time() - started, 3),
     }
 
 

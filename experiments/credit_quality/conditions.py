@@ -26,11 +26,26 @@ MERGES: Mapping[str, MergeSettings] = MappingProxyType(
 )
 """How texts become states."""
 
+OPTIONS: tuple[str, ...] = (
+    "graphgpo.distance_discount=0.2",
+    "graphgpo.distance_discount=0.5",
+    "graphgpo.distance_discount=0.8",
+    "rewardflow.gamma=0.7",
+    "rewardflow.gamma=0.95",
+    "gigpo.gamma=0.8",
+    "gigpo.gamma=1.0",
+    "hgpo.history=0",
+    "spo3.alpha=50",
+)
+"""Other values of the options that matter most: are the defaults to blame?"""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Condition:
     """What steps are judged, and how their credit is computed."""
 
+    environment: str = "textworld"
+    """Whose games: `textworld`, or `search`."""
     epsilon: float = 0.85
     """Of the policy that played."""
     group_size: int = 8
@@ -41,15 +56,27 @@ class Condition:
     """One of `MERGES`."""
     window: int = 1
     """Iterations that the graph is made of."""
+    option: str = ""
+    """`ESTIMATOR.OPTION=VALUE`, one of `OPTIONS`, judged for this estimator alone; or none."""
 
     @property
     def name(self) -> str:
         """What it is, as a file name."""
-        merge = self.merge.replace(" ", "")
-        return (
-            f"epsilon{self.epsilon:g}-group{self.group_size}-{self.noise}-{merge}"
-            f"-window{self.window}"
+        parts = (
+            self.environment,
+            f"epsilon{self.epsilon:g}",
+            f"group{self.group_size}",
+            self.noise,
+            self.merge.replace(" ", ""),
+            f"window{self.window}",
+            self.option,
         )
+        return "-".join(part for part in parts if part)
+
+    @property
+    def run_id(self) -> str:
+        """The run of the log that it takes its steps from."""
+        return f"{self.environment}-oracle-{self.epsilon:g}"
 
 
 BASE = Condition()
@@ -62,5 +89,7 @@ def conditions() -> list[Condition]:
         *(Condition(epsilon=e, group_size=size) for e in EPSILONS for size in GROUP_SIZES),
         *(replace(BASE, noise=noise, merge=merge) for noise in NOISES for merge in MERGES),
         *(replace(BASE, window=window) for window in WINDOWS),
+        *(replace(BASE, option=option) for option in OPTIONS),
+        *(Condition(environment="search", epsilon=e) for e in EPSILONS),
     ]
     return list(dict.fromkeys(found))

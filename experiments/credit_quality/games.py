@@ -2,10 +2,12 @@
 
 Both sets have every kind of game that TextWorld makes, in equal numbers. They share no seed; the
 held-out set has a size of each kind that the development set has not.
+
+Questions of the environment `search` stand beside them: they alone are about entities, which SAPO
+needs.
 """
 
 from collections.abc import Mapping
-from itertools import islice
 from types import MappingProxyType
 
 KINDS: tuple[str, ...] = ("custom", "treasure", "coin", "cooking")
@@ -50,21 +52,31 @@ HELD_OUT: tuple[str, ...] = (
     *_games(NEW_SIZES, FIRST_HELD_OUT_SEED + 1_000, 10),
 )
 
-GAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"development": DEVELOPMENT, "held-out": HELD_OUT}
+
+def _questions(first: int, number: int) -> tuple[str, ...]:
+    return tuple(f"{kind}-s{first + i}" for kind in ("2hop", "3hop") for i in range(number))
+
+
+GAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "development": {"textworld": DEVELOPMENT, "search": _questions(0, 15)},
+        "held-out": {"textworld": HELD_OUT, "search": _questions(200, 15)},
+    }
 )
-"""By the name that the command takes."""
+"""By the name that the command takes, then by environment."""
 
 
 def kind_of(game: str) -> str:
-    """Return the kind of a game."""
+    """Return the kind of a game, or of a question."""
     return game.partition("-")[0]
+
+
+def by_kind(games: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Return the games of each kind, in order."""
+    kinds = dict.fromkeys(map(kind_of, games))
+    return {kind: tuple(game for game in games if kind_of(game) == kind) for kind in kinds}
 
 
 def few(games: tuple[str, ...], number: int) -> tuple[str, ...]:
     """Return the first games of each kind."""
-    return tuple(
-        game
-        for kind in KINDS
-        for game in islice((game for game in games if kind_of(game) == kind), number)
-    )
+    return tuple(game for same in by_kind(games).values() for game in same[:number])

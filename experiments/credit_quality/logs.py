@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.noise import NOISES, disturb_steps
 from experiments.credit_quality.conditions import BASE, EPSILONS, GROUP_SIZES, WINDOWS, Condition
-from experiments.credit_quality.games import KINDS, kind_of
+from experiments.credit_quality.games import by_kind
 from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.memo import Environments
 from graphcredit.collector.rollout import collect
 from graphcredit.store import Store, create_store
 from graphcredit.store.atomic import write_table
 from graphcredit.store.catalog import connect
-from graphcredit.store.schema import PARTITION_COLUMNS, STEP_SCHEMA
+from graphcredit.store.er_graph import merge_er_graph, read_er_graph
+from graphcredit.store.schema import STEP_SCHEMA
 
 MAX_STEPS = 25
 JUDGED = max(WINDOWS) - 1
@@ -36,46 +38,61 @@ _STEPS = """
 """
 
 
-def run_of(epsilon: float) -> str:
-    """Return the run that a policy played."""
-    return f"oracle-{epsilon:g}"
-
-
-def play(root: Path, games: Sequence[str], *, epsilons: Iterable[float] = EPSILONS) -> Store:
+def play(
+    store: Store,
+    environment: str,
+    games: Sequence[str],
+    *,
+    epsilons: Iterable[float] = EPSILONS,
+    group_size: int = max(GROUP_SIZES),
+    games_dir: Path | None = None,
+) -> None:
     """Play what of the log is not there yet.
 
     Args:
-        root: The store of the log.
+        store: The log.
+        environment: `textworld`, whose base policy plays the earlier iterations too, or `search`.
         games: Full names.
-        epsilons: Policies; the one of `BASE` plays the earlier iterations too.
+        epsilons: Policies.
+        group_size: Rollouts of each game in the judged iteration.
+        games_dir: Where generated games are kept; the user's cache by default.
     """
-    store = create_store(root)
-    for kind in KINDS:
-        specs = ",".join(game for game in games if kind_of(game) == kind)
-        tasks = environment_kind("textworld").list_tasks(specs, num_tasks=len(games), seed=0)
+    for kind, names in by_kind(tuple(games)).items():
+        tasks = environment_kind(environment).list_tasks(
+            ",".join(names), num_tasks=len(names), seed=0
+        )
+        # What was seen in a game is remembered from one policy to the next.
         with closing(Environments(max_transitions=200_000)) as environments:
-            for epsilon in epsilons:
-                earlier = range(JUDGED) if epsilon == BASE.epsilon else ()
-                for iteration in (*earlier, JUDGED):
-                    done = collect(
-                        store,
-                        tasks=tasks,
-                        policy=f"oracle:{epsilon}",
-                        group_size=max(GROUP_SIZES) if iteration == JUDGED else BASE.group_size,
-                        max_steps=MAX_STEPS,
-                        seed=_SEED,
-                        num_workers=0,
-                        run_id=run_of(epsilon),
-                        iteration=iteration,
-                        environments=environments,
-                        record_oracle=True,
-                    )
-                    print(
-                        f"{kind}, epsilon {epsilon:g}, iteration {iteration}: "
-                        f"{done.num_trajectories} trajectories, {done.seconds:.0f} s",
-                        flush=True,
-                    )
-    return store
+            for condition, iteration in _iterations(environment, epsilons):
+                done = collect(
+                    store,
+                    tasks=tasks,
+                    policy=f"oracle:{condition.epsilon}",
+                    group_size=group_size if iteration == JUDGED else BASE.group_size,
+                    max_steps=MAX_STEPS,
+                    seed=_SEED,
+                    num_workers=0,
+                    run_id=condition.run_id,
+                    iteration=iteration,
+                    environments=environments,
+                    record_oracle=True,
+                    cache_dir=games_dir,
+                )
+                print(
+                    f"{kind}, {condition.run_id}, iteration {iteration}: {done.num_trajectories} "
+                    f"trajectories in {done.seconds:.0f} s, {done.num_already_complete} were there",
+                    flush=True,
+                )
+
+
+def _iterations(environment: str, epsilons: Iterable[float]) -> list[tuple[Condition, int]]:
+    """Return the policies and iterations that are played, each as a condition that reads them."""
+    found: list[tuple[Condition, int]] = []
+    for epsilon in epsilons:
+        condition = replace(BASE, environment=environment, epsilon=epsilon)
+        found += [(condition, n) for n in range(JUDGED) if condition == BASE]
+        found.append((condition, JUDGED))
+    return found
 
 
 def write_steps(log: Store, condition: Condition, root: Path) -> Store:
@@ -89,13 +106,14 @@ def write_steps(log: Store, condition: Condition, root: Path) -> Store:
         condition: Which steps.
         root: Where no store is yet.
     """
-    store, run = create_store(root), run_of(condition.epsilon)
+    store, run = create_store(root), condition.run_id
     for iteration in range(JUDGED + 1 - condition.window, JUDGED + 1):
         with connect(log, run_id=run, iteration=iteration) as connection:
-            steps = connection.sql(_STEPS, params=[condition.group_size]).to_arrow_table()
-        steps = steps.drop_columns([column.name for column in PARTITION_COLUMNS])
-        steps = steps.select(STEP_SCHEMA.names).cast(STEP_SCHEMA)
+            rows = connection.sql(_STEPS, params=[condition.group_size]).to_arrow_table()
+        steps = rows.select(STEP_SCHEMA.names).cast(STEP_SCHEMA)
         if condition.noise != "none":
             steps = disturb_steps(steps, NOISES[condition.noise], seed=iteration)
         write_table(steps, store.steps_dir(run, iteration) / "log-000000.parquet")
+    if condition.environment == "search":
+        merge_er_graph(store, read_er_graph(log))
     return store

@@ -1,52 +1,15 @@
-"""Learning curves: success against environment steps and seconds, from the lines of the loops."""
+"""What is read off learning curves, and how sure it is."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
-from experiments.textworld.settings import Cell
+from numpy.typing import ArrayLike, NDArray
 
 SMOOTHED = 3
 """Iterations that are averaged: one has 64 trajectories, and a standard error of six points."""
 
-_STAGES = ("collect_seconds", "credit_seconds", "train_seconds")
 
-
-def read_runs(out: Path, cells: Iterable[Cell]) -> pl.DataFrame:
-    """Return a row for each iteration of each run that has begun.
-
-    `env_steps` and `seconds` are those before the iteration, so that its success rate is that of
-    the policy which they made.
-    """
-    rows: list[dict[str, object]] = []
-    for cell in cells:
-        path = out / cell.name / "loop.jsonl"
-        steps, seconds = 0, 0.0
-        for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            line = json.loads(text)
-            rows.append(
-                {
-                    "setting": cell.setting,
-                    "arm": cell.arm,
-                    "learning_rate": cell.learning_rate,
-                    "kl_coefficient": cell.kl_coefficient,
-                    "warm": cell.warm,
-                    "seed": cell.seed,
-                    **line,
-                    "env_steps": steps,
-                    "seconds": seconds,
-                }
-            )
-            steps = line["env_steps"]
-            seconds += sum(line.get(name, 0.0) for name in _STAGES)
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def smoothed(success: Sequence[float]) -> NDArray[np.float64]:
+def smoothed(success: ArrayLike) -> NDArray[np.float64]:
     """Return the mean over an iteration and those before it, `SMOOTHED` in all."""
     values = np.asarray(success, np.float64)
     sums = np.cumsum(np.concatenate([[0.0], values]))
@@ -55,7 +18,7 @@ def smoothed(success: Sequence[float]) -> NDArray[np.float64]:
     return (sums[stop] - sums[start]) / (stop - start)
 
 
-def first_at(x: Sequence[float], success: Sequence[float], level: float) -> float:
+def first_at(x: ArrayLike, success: ArrayLike, level: float) -> float:
     """Return where a smoothed curve first reaches a level; infinity where it never does.
 
     Args:
@@ -64,10 +27,10 @@ def first_at(x: Sequence[float], success: Sequence[float], level: float) -> floa
         level: Of success.
     """
     reached = np.flatnonzero(smoothed(success) >= level)
-    return float(x[reached[0]]) if len(reached) else float("inf")
+    return float(np.asarray(x)[reached[0]]) if len(reached) else float("inf")
 
 
-def area(x: Sequence[float], success: Sequence[float], budget: float) -> float:
+def area(x: ArrayLike, success: ArrayLike, budget: float) -> float:
     """Return the mean success over a budget of environment steps: the area under the curve.
 
     After its last iteration a run is taken to stay as it was.

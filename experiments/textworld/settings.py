@@ -4,7 +4,7 @@ Every arm starts from the same warm policies, plays the same games with the same
 tuned over the same learning rates and divergence coefficients. Only the advantage differs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -15,12 +15,13 @@ from graphcredit.cli.loop_config import LoopConfig, loop_config
 ARMS: tuple[str, ...] = ("grpo", "rloo", "gigpo", "rewardflow", "graphgpo", "spo3", "g2po")
 """Estimators that are compared."""
 
-LEARNING_RATES: tuple[float, ...] = (3e-4, 1e-4)
+LEARNING_RATES: tuple[float, ...] = (3e-4, 6e-4, 1.5e-4)
 KL_COEFFICIENTS: tuple[float, ...] = (0.02, 0.05, 0.0)
-"""Every arm is swept over all pairs of these, in this order."""
+"""Every arm is tried with each coefficient at the first rate, then with the other rates at the
+coefficient that was best for it."""
 
-WARM_STARTS, SEEDS = 3, 5
-"""Warm policies, and seeds of reinforcement learning on each of the tuned arms' runs."""
+Tuning = tuple[float, float]
+"""Learning rate and KL coefficient."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,17 +31,23 @@ class Setting:
     name: str
     shape: str
     """TextWorld's `custom` games: rooms, objects, actions of the quest, and how they are told."""
-    seeds: tuple[int, ...]
-    """Games that are learnt from."""
-    held_out: tuple[int, ...]
-    """Games that are only played."""
-    iterations: int
+    games: tuple[int, ...]
+    """Seeds of the games that are learnt from."""
+    held_out: tuple[int, ...] = ()
+    """Seeds of games that are only played."""
     max_steps: int
-    evaluate_every: int
+    """Of a trajectory."""
     budget: int
-    """Environment steps over which arms are compared."""
+    """Environment steps over which arms are compared; a run ends with the iteration that reaches
+    them."""
+    arms: tuple[str, ...] = ARMS
+    warm_starts: int = 3
+    seeds: int = 5
+    """Runs of a tuned arm on each warm start."""
+    is_swept: bool = True
+    """Whether arms are tuned on it; else they have what was best for them on `easy`."""
 
-    def games(self, seeds: tuple[int, ...]) -> str:
+    def specs(self, seeds: Sequence[int]) -> str:
         """Return the names of games as `collect --games` takes them."""
         return ",".join(f"custom-{self.shape}-s{seed}" for seed in seeds)
 
@@ -52,36 +59,35 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             Setting(
                 name="easy",
                 shape="r5o5q5b1n1",
-                seeds=(2, 3, 5, 6, 8, 10, 18, 19),
-                held_out=(9, 12, 13, 15),
-                iterations=30,
+                games=(2, 3, 5, 6, 8, 10, 18, 19),
                 max_steps=20,
-                evaluate_every=10,
-                budget=20_000,
+                budget=12_000,
             ),
             Setting(
                 name="hard",
                 shape="r8o8q6b1n1",
-                seeds=tuple(range(16)),
-                held_out=(100, 101, 102, 103),
-                iterations=40,
+                games=tuple(range(16)),
                 max_steps=25,
-                evaluate_every=20,
-                budget=60_000,
+                budget=40_000,
+                seeds=1,
+                is_swept=False,
             ),
             Setting(
                 name="general",
                 shape="r5o5q5b1n1",
-                seeds=tuple(range(64)),
+                games=tuple(range(64)),
                 held_out=tuple(range(1000, 1016)),
-                iterations=30,
                 max_steps=20,
-                evaluate_every=10,
                 budget=150_000,
+                arms=("grpo", "gigpo", "graphgpo"),
+                seeds=1,
+                is_swept=False,
             ),
         )
     }
 )
+"""Easy: one group in two has a success at first. Hard: longer quests in larger worlds. General:
+enough games that those it never learnt from may profit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,50 +107,48 @@ class Cell:
         tuned = f"lr{self.learning_rate:g}-kl{self.kl_coefficient:g}"
         return f"{self.setting}/{self.arm}/{tuned}/warm{self.warm}-seed{self.seed}"
 
-    def config(self, out: Path, *, iterations: int | None = None) -> LoopConfig:
+    def config(self, out: Path) -> LoopConfig:
         """Return the loop of this run.
 
         Args:
             out: Where all runs and warm starts are.
-            iterations: Fewer than the setting's.
         """
         setting = SETTINGS[self.setting]
-        return loop_config(
-            {
-                "out": out / self.name,
-                "model": warm_start(out, self.setting, self.warm) / "model",
-                "iterations": iterations or setting.iterations,
-                "collect": {
-                    "games": setting.games(setting.seeds),
-                    "tasks": len(setting.seeds),
-                    "seed": self.seed,
-                    "max_steps": setting.max_steps,
-                    "template": "tiny",
-                    "max_new_tokens": 14,
-                },
-                "credit": {"estimators": [self.arm]},
-                "train": self._train(),
-                "evaluate": {
-                    "every": setting.evaluate_every,
-                    "games": setting.games(setting.held_out),
-                    "tasks": len(setting.held_out),
-                    "samples": 8,
-                    "greedy": True,
-                },
-            }
-        )
-
-    def _train(self) -> dict[str, Any]:
-        return {
-            "learning_rate": self.learning_rate,
-            "kl_coefficient": self.kl_coefficient,
-            "beta2": 0.98,
-            "batch_size": 320,
-            "max_tokens": 4096,
-            "old_logprobs": "behaviour",
-            "seed": self.seed,
-            "device": "cpu",
+        config: dict[str, Any] = {
+            "out": out / self.name,
+            "model": warm_start(out, self.setting, self.warm) / "model",
+            # More than the budget has: no trajectory is shorter than a step.
+            "iterations": setting.budget,
+            "collect": {
+                "games": setting.specs(setting.games),
+                "tasks": len(setting.games),
+                "seed": self.seed,
+                "max_steps": setting.max_steps,
+                "template": "tiny",
+                "max_new_tokens": 14,
+            },
+            "credit": {"estimators": [self.arm]},
+            "train": {
+                "learning_rate": self.learning_rate,
+                "kl_coefficient": self.kl_coefficient,
+                "beta2": 0.98,
+                "batch_size": 40 * len(setting.games),
+                "max_tokens": 4096,
+                "old_logprobs": "behaviour",
+                "seed": self.seed,
+                "device": "cpu",
+            },
         }
+        if setting.held_out:
+            config["evaluate"] = {
+                "every": 3,
+                "games": setting.specs(setting.held_out),
+                "tasks": len(setting.held_out),
+                "on_training_games": False,
+                "greedy": False,
+                "samples": 8,
+            }
+        return loop_config(config)
 
 
 def warm_start(out: Path, setting: str, number: int) -> Path:
@@ -153,25 +157,41 @@ def warm_start(out: Path, setting: str, number: int) -> Path:
 
 
 def sweep(setting: str) -> list[Cell]:
-    """Return the runs that every arm is tuned by: one seed on one warm start, all pairs."""
+    """Return the runs that show each arm's KL coefficient: one seed on one warm start."""
     return [
         Cell(setting=setting, arm=arm, learning_rate=rate, kl_coefficient=kl, warm=0, seed=0)
-        for rate in LEARNING_RATES
+        for rate in LEARNING_RATES[:1]
         for kl in KL_COEFFICIENTS
-        for arm in ARMS
+        for arm in SETTINGS[setting].arms
     ]
 
 
-def repeats(setting: str, best: Mapping[str, tuple[float, float]]) -> list[Cell]:
+def sweep_rates(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
+    """Return the runs that show each arm's learning rate.
+
+    Args:
+        setting: The setting.
+        best: What was best for each arm so far.
+    """
+    return [
+        Cell(setting=setting, arm=arm, learning_rate=rate, kl_coefficient=kl, warm=0, seed=0)
+        for rate in LEARNING_RATES[1:]
+        for arm, (_, kl) in best.items()
+    ]
+
+
+def repeats(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
     """Return the runs of the tuned arms: every seed on every warm start.
 
     Args:
         setting: The setting.
-        best: Arm to its learning rate and divergence coefficient.
+        best: What was best for each arm.
     """
+    chosen = SETTINGS[setting]
     return [
         Cell(setting=setting, arm=arm, learning_rate=rate, kl_coefficient=kl, warm=warm, seed=seed)
-        for seed in range(1, SEEDS + 1)
-        for warm in range(WARM_STARTS)
-        for arm, (rate, kl) in best.items()
+        for seed in range(1, chosen.seeds + 1)
+        for warm in range(chosen.warm_starts)
+        for arm in chosen.arms
+        for rate, kl in [best[arm]]
     ]

@@ -1,0 +1,79 @@
+"""What the runs came to, iteration by iteration: from their folders, or from a table that was kept.
+
+The table is `<setting>.parquet`, one row for each iteration of each run that is done. It is small
+where the folders are not, so it can be shared; a run that it has need not be made again.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from experiments.textworld.settings import SETTINGS, Cell
+
+_KEY = ("setting", "arm", "learning_rate", "kl_coefficient", "warm", "seed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """All runs there are of one setting."""
+
+    out: Path
+    """Where runs are made, each in its folder."""
+    kept: Path | None = None
+    """Directory of tables of runs that were made before."""
+    _kept: dict[str, pl.DataFrame] = field(default_factory=dict, init=False)
+
+    def of(self, cell: Cell) -> pl.DataFrame | None:
+        """Return a row for each iteration of a run, or None if it is not done.
+
+        `env_steps` and `seconds` are those before the iteration, so that its success rate is that
+        of the policy which they made; seconds are those of one core at work.
+        """
+        rows = _rows(self.out / cell.name / "loop.jsonl", cell)
+        if rows and _is_done(rows[-1]):
+            return pl.DataFrame(rows, infer_schema_length=None)
+        kept = self._table(cell.setting)
+        if kept is None:
+            return None
+        own = kept.filter(*(pl.col(name) == getattr(cell, name) for name in _KEY))
+        return own if len(own) else None
+
+    def done(self, cells: Iterable[Cell]) -> pl.DataFrame:
+        """Return the rows of all runs of a list that are done."""
+        found = [run for cell in cells if (run := self.of(cell)) is not None]
+        return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
+
+    def _table(self, setting: str) -> pl.DataFrame | None:
+        path = self.kept and self.kept / f"{setting}.parquet"
+        if not path or not path.exists():
+            return None
+        if setting not in self._kept:
+            self._kept[setting] = pl.read_parquet(path)
+        return self._kept[setting]
+
+
+def _rows(path: Path, cell: Cell) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    steps, seconds = 0, 0.0
+    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        line = json.loads(text)
+        rows.append(
+            {
+                **asdict(cell),
+                **line,
+                "env_steps": steps,
+                "seconds": seconds,
+                "num_env_steps": line["env_steps"] - steps,
+            }
+        )
+        steps = line["env_steps"]
+        seconds += line.get("cpu_seconds", 0.0)
+    return rows
+
+
+def _is_done(row: dict[str, Any]) -> bool:
+    return row["env_steps"] + row["num_env_steps"] >= SETTINGS[row["setting"]].budget

@@ -1,13 +1,12 @@
 """Run the experiment, or go on with it: warm starts, sweep, and the repeats of the tuned arms.
 
     python -m experiments.textworld.run --setting easy --out runs
-    python -m experiments.textworld.run --setting easy --out runs --kept experiments/textworld/kept \
-        --arms graphgpo --warm 0 --seed 1
+    python -m experiments.textworld.run --out runs --kept experiments/textworld/kept --seed 1
     python -m experiments.textworld.run --quick --out quick
 
 Every run is a loop of its own (`graphcredit loop`) in a folder of its own; what is done is not done
-again, so it may be interrupted, and what `--kept` has is not done at all, unless it is asked for by
-`--arms`, `--warm` or `--seed`. `--quick` is one run of few iterations; it fails unless success rises.
+again, so it may be interrupted. Nor is what the tables of `--kept` have, unless it is asked for by
+`--arms`, `--warm` or `--seed`. `--quick` is one short run; it fails unless success rises.
 """
 
 import argparse
@@ -16,7 +15,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -36,16 +34,16 @@ from graphcredit.cli.loop_stages import run_loop
 from graphcredit.cli.warmup_stages import Warmup, run_warmup
 from graphcredit.collector.memo import Environments
 
-QUICK_ITERATIONS = 8
-_EPISODES = 1200
-"""Random plays that a warm start imitates, over all games."""
-_UPDATES = 600
-"""Optimizer steps of a warm start."""
+QUICK = Cell(
+    setting="quick", arm="graphgpo", learning_rate=3e-4, kl_coefficient=0.02, warm=0, seed=0
+)
+RISE = 0.25
+"""What success must rise by in the quick run."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--setting", choices=list(SETTINGS), default="easy")
+    parser.add_argument("--setting", choices=["easy", "hard", "general"], default="easy")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--kept", type=Path, help="directory of tables that report.py kept")
     parser.add_argument("--workers", type=int, default=2, help="runs at a time, a core each")
@@ -55,10 +53,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one run, minutes")
     options = parser.parse_args()
     if options.quick:
-        sys.exit(_quick(options.out))
+        before, after = quick(options.out)
+        sys.exit(0 if after >= before + RISE else 1)
     runs = Runs(out=options.out, kept=options.kept)
     name = options.setting
-    if SETTINGS[name].is_swept:
+    if SETTINGS[name].sweep_budget:
         _make(runs, sweep(name), options.workers)
         _make(runs, sweep_rates(name, tuned(runs, name)), options.workers)
     best = tuned(runs, name)
@@ -81,19 +80,19 @@ def main() -> None:
 def tuned(runs: Runs, setting: str) -> dict[str, Tuning]:
     """Return the learning rate and KL coefficient at which each arm learnt most in the sweep.
 
-    Most is the mean success over the setting's budget of environment steps.
+    Most is the mean success over the sweep's budget of environment steps.
     """
-    swept = setting if SETTINGS[setting].is_swept else "easy"
-    best = _best(runs, sweep(swept), SETTINGS[swept].budget)
-    return _best(runs, [*sweep(swept), *sweep_rates(swept, best)], SETTINGS[swept].budget)
+    swept = setting if SETTINGS[setting].sweep_budget else "easy"
+    best = _best(runs, sweep(swept))
+    return _best(runs, [*sweep(swept), *sweep_rates(swept, best)])
 
 
-def _best(runs: Runs, cells: Sequence[Cell], budget: int) -> dict[str, Tuning]:
+def _best(runs: Runs, cells: Sequence[Cell]) -> dict[str, Tuning]:
     best: dict[str, tuple[float, Tuning]] = {}
     for cell in cells:
         run = runs.of(cell)
         if run is not None:
-            learnt = area(run["env_steps"], run["success_rate"], budget)
+            learnt = area(run["env_steps"], run["success_rate"], cell.budget)
             tuning = (cell.learning_rate, cell.kl_coefficient)
             if learnt > best.get(cell.arm, (-1.0, tuning))[0]:
                 best[cell.arm] = (learnt, tuning)
@@ -119,18 +118,21 @@ def _in_processes(do: Callable[[Any], None], tasks: Sequence[Any], count: int) -
 
 
 def _warm(task: tuple[Path, str, int]) -> None:
-    """Make a warm policy; it has seen random play of the games that are learnt from."""
-    out, name, number = task
+    make_warm(*task)
+
+
+def make_warm(out: Path, name: str, number: int) -> None:
+    """Make a warm policy, if it is not there: it imitates random play of a setting's games."""
     setting = SETTINGS[name]
     plan = Warmup(
         directory=warm_start(out, name, number),
         environment="textworld",
         games=setting.specs(setting.games),
         num_tasks=len(setting.games),
-        num_episodes=_EPISODES // len(setting.games),
+        num_episodes=setting.episodes // len(setting.games),
         max_steps=setting.max_steps,
         num_tokens=1024,
-        num_updates=_UPDATES,
+        num_updates=setting.updates,
         template="tiny",
         seed=number,
         num_workers=0,
@@ -145,8 +147,7 @@ _environments = Environments()
 
 def _run(task: tuple[Path, Cell]) -> None:
     out, cell = task
-    budget = SETTINGS[cell.setting].budget
-    lines = _until(budget, run_loop(cell.config(out), environments=_environments))
+    lines = _until(cell.budget, run_loop(cell.config(out), environments=_environments))
     success = smoothed([line["success_rate"] for line in lines])
     # A run that is done is read, not continued; its log stays.
     shutil.rmtree(out / cell.name / "policies")
@@ -167,20 +168,16 @@ def _until(budget: int, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]
     return taken
 
 
-def _quick(out: Path) -> int:
-    """Return 0 if one short run learns."""
-    cell = Cell(
-        setting="easy", arm="graphgpo", learning_rate=3e-4, kl_coefficient=0.02, warm=0, seed=0
-    )
+def quick(out: Path) -> tuple[float, float]:
+    """Return the success rate of a warm policy, and after a short run."""
     started = time.perf_counter()
-    _warm((out, "easy", 0))
-    print(f"warm start: {time.perf_counter() - started:.0f} s")
-    lines = list(islice(run_loop(cell.config(out)), QUICK_ITERATIONS))
-    success = [line["success_rate"] for line in lines]
-    first, last = success[0], float(smoothed(success)[-1])
-    print(f"success {first:.3f} before, {last:.3f} after {lines[-1]['env_steps']:,} steps")
+    make_warm(out, QUICK.setting, QUICK.warm)
+    print(f"warm start: {time.perf_counter() - started:.0f} s", flush=True)
+    lines = _until(QUICK.budget, run_loop(QUICK.config(out)))
+    success = smoothed([line["success_rate"] for line in lines])
+    print(f"success: {', '.join(f'{rate:.2f}' for rate in success)}")
     print(f"{time.perf_counter() - started:.0f} s in all")
-    return 0 if last > first + 0.1 else 1
+    return float(success[0]), float(success[-1])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from experiments.textworld.settings import SETTINGS, Cell
+from experiments.textworld.settings import Cell
 
 _KEY = ("setting", "arm", "learning_rate", "kl_coefficient", "warm", "seed")
 
@@ -34,7 +34,7 @@ class Runs:
         of the policy which they made; seconds are those of one core at work.
         """
         rows = _rows(self.out / cell.name / "loop.jsonl", cell)
-        if rows and _is_done(rows[-1]):
+        if rows and rows[-1]["env_steps"] + rows[-1]["num_env_steps"] >= cell.budget:
             return pl.DataFrame(rows, infer_schema_length=None)
         kept = self._table(cell.setting)
         if kept is None:
@@ -73,7 +73,3 @@ def _rows(path: Path, cell: Cell) -> list[dict[str, Any]]:
         steps = line["env_steps"]
         seconds += line.get("cpu_seconds", 0.0)
     return rows
-
-
-def _is_done(row: dict[str, Any]) -> bool:
-    return row["env_steps"] + row["num_env_steps"] >= SETTINGS[row["setting"]].budget

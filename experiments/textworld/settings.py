@@ -40,12 +40,17 @@ class Setting:
     budget: int
     """Environment steps over which arms are compared; a run ends with the iteration that reaches
     them."""
+    sweep_budget: int | None = None
+    """The same of the runs that arms are tuned by; None where arms are not tuned, but have what was
+    best for them on `easy`."""
     arms: tuple[str, ...] = ARMS
     warm_starts: int = 3
-    seeds: int = 5
-    """Runs of a tuned arm on each warm start."""
-    is_swept: bool = True
-    """Whether arms are tuned on it; else they have what was best for them on `easy`."""
+    seeds: int = 6
+    """Runs of a tuned arm, on the warm starts in turn."""
+    episodes: int = 1200
+    """Random plays that a warm start imitates, over all games."""
+    updates: int = 600
+    """Optimizer steps of that."""
 
     def specs(self, seeds: Sequence[int]) -> str:
         """Return the names of games as `collect --games` takes them."""
@@ -57,11 +62,24 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         setting.name: setting
         for setting in (
             Setting(
+                name="quick",
+                shape="r5o5q5b1n1",
+                games=(2, 6, 10),
+                max_steps=20,
+                budget=6_000,
+                arms=("graphgpo",),
+                warm_starts=1,
+                seeds=1,
+                episodes=240,
+                updates=250,
+            ),
+            Setting(
                 name="easy",
                 shape="r5o5q5b1n1",
                 games=(2, 3, 5, 6, 8, 10, 18, 19),
                 max_steps=20,
                 budget=12_000,
+                sweep_budget=8_000,
             ),
             Setting(
                 name="hard",
@@ -69,8 +87,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 games=tuple(range(16)),
                 max_steps=25,
                 budget=40_000,
-                seeds=1,
-                is_swept=False,
+                seeds=3,
             ),
             Setting(
                 name="general",
@@ -80,14 +97,13 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 max_steps=20,
                 budget=150_000,
                 arms=("grpo", "gigpo", "graphgpo"),
-                seeds=1,
-                is_swept=False,
+                seeds=3,
             ),
         )
     }
 )
-"""Easy: one group in two has a success at first. Hard: longer quests in larger worlds. General:
-enough games that those it never learnt from may profit."""
+"""Quick: whether anything is learnt at all. Easy: one group in two has a success at first. Hard:
+longer quests in larger worlds. General: enough games that those it never learnt from may profit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,6 +116,13 @@ class Cell:
     kl_coefficient: float
     warm: int
     seed: int
+    """0 in the sweep alone."""
+
+    @property
+    def budget(self) -> int:
+        """Environment steps after which it ends."""
+        setting = SETTINGS[self.setting]
+        return setting.budget if self.seed else (setting.sweep_budget or setting.budget)
 
     @property
     def name(self) -> str:
@@ -118,7 +141,7 @@ class Cell:
             "out": out / self.name,
             "model": warm_start(out, self.setting, self.warm) / "model",
             # More than the budget has: no trajectory is shorter than a step.
-            "iterations": setting.budget,
+            "iterations": self.budget,
             "collect": {
                 "games": setting.specs(setting.games),
                 "tasks": len(setting.games),
@@ -181,7 +204,7 @@ def sweep_rates(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
 
 
 def repeats(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
-    """Return the runs of the tuned arms: every seed on every warm start.
+    """Return the runs of the tuned arms: every seed, on the warm starts in turn.
 
     Args:
         setting: The setting.
@@ -189,9 +212,14 @@ def repeats(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
     """
     chosen = SETTINGS[setting]
     return [
-        Cell(setting=setting, arm=arm, learning_rate=rate, kl_coefficient=kl, warm=warm, seed=seed)
+        Cell(
+            setting=setting,
+            arm=arm,
+            learning_rate=best[arm][0],
+            kl_coefficient=best[arm][1],
+            warm=seed % chosen.warm_starts,
+            seed=seed,
+        )
         for seed in range(1, chosen.seeds + 1)
-        for warm in range(chosen.warm_starts)
         for arm in chosen.arms
-        for rate, kl in [best[arm]]
     ]

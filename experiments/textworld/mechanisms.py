@@ -1,0 +1,125 @@
+"""What the papers say of step credit, looked up in the log of a policy that plays.
+
+    python -m experiments.textworld.mechanisms --out runs
+
+- Failed trajectories make progress, and successful ones waste steps: how many of their steps bring
+  the goal closer, or not, by the true plan that is left.
+- GraphGPO's Proposition 4.2: the step signal of one action in one state varies less if it is read
+  off the graph than if it is read off the trajectory's return. Shown is the share of the signal's
+  variance that is left within (task, state, action): 0 where the pair decides the signal. The
+  proposition is about pairs that both successes and failures pass through.
+
+The warm policies play `--setting`'s games, in groups of 32.
+"""
+
+import argparse
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+
+from experiments.textworld.markdown import markdown
+from experiments.textworld.run import make_warm
+from experiments.textworld.settings import SETTINGS, warm_start
+from graphcredit.collector.environments.table import environment_kind
+from graphcredit.collector.rollout import collect
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store, create_store
+from graphcredit.store.catalog import connect
+
+GROUP_SIZE = 32
+ESTIMATORS = ("gigpo", "hgpo", "spo3", "g2po", "rewardflow", "graphgpo")
+"""Those that have a step part."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--setting", choices=list(SETTINGS), default="easy")
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    store = create_store(options.out / options.setting / "mechanisms")
+    for number in range(SETTINGS[options.setting].warm_starts):
+        _play(store, options.out, options.setting, number)
+    print(markdown(progress(store)))
+    print(markdown(variance(store)))
+
+
+def progress(store: Store) -> pl.DataFrame:
+    """Return how trajectories of either outcome move: shares of their steps, by the true plan."""
+    return _sql(
+        store,
+        """
+        SELECT CASE WHEN t.success THEN 'success' ELSE 'failure' END AS outcome,
+               count(*) AS steps,
+               avg((s.next_oracle_distance < s.oracle_distance)::DOUBLE) AS closer,
+               avg((s.next_oracle_distance = s.oracle_distance)::DOUBLE) AS "as far",
+               avg((s.next_oracle_distance > s.oracle_distance)::DOUBLE) AS farther
+        FROM steps s JOIN trajectories t USING (run_id, iteration, task_id, trajectory_id)
+        WHERE s.oracle_distance IS NOT NULL AND s.next_oracle_distance IS NOT NULL
+        GROUP BY 1 ORDER BY 1
+        """,
+    )
+
+
+def variance(store: Store) -> pl.DataFrame:
+    """Return, for each estimator, the share of its variance that state and action leave open.
+
+    Variances within pairs are pooled, with a degree of freedom less for each pair.
+    """
+    return pl.concat(_sql(store, _VARIANCE.format(name=name)) for name in ESTIMATORS)
+
+
+_VARIANCE = """
+    WITH signals AS (
+        SELECT e.run_id, e.task_id, e.state, e.action, t.success,
+               e.{name}_step_advantage AS signal
+        FROM enriched e JOIN trajectories t USING (run_id, iteration, task_id, trajectory_id)
+        WHERE signal IS NOT NULL
+    ), pairs AS (
+        SELECT count(*) AS n, var_samp(signal) AS v,
+               bool_or(success) AND NOT bool_and(success) AS is_mixed
+        FROM signals GROUP BY run_id, task_id, state, action
+        HAVING n > 1
+    ), total AS (SELECT var_samp(signal) AS v FROM signals)
+    SELECT '{name}' AS estimator,
+           sum((n - 1) * pairs.v) / sum(n - 1) / any_value(total.v) AS "all pairs",
+           sum((n - 1) * pairs.v) FILTER (is_mixed) / sum(n - 1) FILTER (is_mixed)
+               / any_value(total.v) AS "mixed pairs",
+           sum(n)::BIGINT AS "steps in pairs",
+           (sum(n) FILTER (is_mixed))::BIGINT AS "in mixed pairs"
+    FROM pairs, total
+    """
+
+
+def _sql(store: Store, query: str) -> pl.DataFrame:
+    with closing(connect(store)) as connection:
+        return pl.DataFrame(connection.execute(query).to_arrow_table())
+
+
+def _play(store: Store, out: Path, name: str, number: int) -> None:
+    """Let a warm policy play, and assign credit; what is there is not done again."""
+    setting = SETTINGS[name]
+    make_warm(out, name, number)
+    run_id = f"warm-{number}"
+    collect(
+        store,
+        tasks=environment_kind("textworld").list_tasks(
+            setting.specs(setting.games), num_tasks=len(setting.games), seed=0
+        ),
+        policy=f"hf:{warm_start(out, name, number) / 'model'}",
+        template="tiny",
+        group_size=GROUP_SIZE,
+        max_steps=setting.max_steps,
+        max_new_tokens=14,
+        seed=number,
+        run_id=run_id,
+        num_workers=0,
+        record_oracle=True,
+    )
+    assign_credit(store, CreditSettings(estimators=configure(ESTIMATORS)), run_id=run_id)
+
+
+if __name__ == "__main__":
+    main()

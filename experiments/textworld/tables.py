@@ -1,0 +1,98 @@
+"""What the runs came to, as tables."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from experiments.textworld.curves import area, bootstrap, first_at, paired_test, smoothed
+from experiments.textworld.settings import Cell, Setting, Tuning
+
+BASELINE = "grpo"
+LEVEL = 0.8
+"""Of success, whose environment steps the table has."""
+
+Pair = tuple[int, int]
+"""Warm start and seed: runs that have them in common are compared with each other."""
+
+
+def arms_table(runs: pl.DataFrame, setting: Setting, best: Mapping[str, Tuning]) -> pl.DataFrame:
+    """Return a row for each arm, the best first.
+
+    Args:
+        runs: Rows of the repeats that are done.
+        setting: What they are of.
+        best: The tuning of each arm.
+    """
+    areas: dict[str, dict[Pair, float]] = {}
+    rows: dict[str, dict[str, Any]] = {}
+    for (arm,), own in runs.group_by("arm", maintain_order=True):
+        name = str(arm)
+        curves = _curves(own)
+        areas[name] = {pair: area(x, y, setting.budget) for pair, (x, y) in curves.items()}
+        reached = [first_at(x, y, LEVEL) for x, y in curves.values()]
+        middle = float(np.median(reached))
+        low, high = bootstrap(list(areas[name].values()))
+        rate, kl = best[name]
+        rows[name] = {
+            "arm": name,
+            "rate / KL": f"{rate:g} / {kl:g}",
+            "runs": len(curves),
+            "mean success": float(np.mean(list(areas[name].values()))),
+            "95 %": f"{low:.3f}–{high:.3f}",
+            f"steps to {LEVEL:.0%}": round(middle) if np.isfinite(middle) else None,
+            "reached by": int(np.isfinite(reached).sum()),
+            "success at the end": float(np.mean([smoothed(y)[-1] for _, y in curves.values()])),
+        }
+    for name, row in rows.items():
+        p = None if name == BASELINE else paired_test(areas[name], areas.get(BASELINE, {}))
+        row[f"p against {BASELINE}"] = p
+    return pl.DataFrame(sorted(rows.values(), key=lambda row: -row["mean success"]))
+
+
+def sweep_table(runs: Mapping[Cell, pl.DataFrame]) -> pl.DataFrame:
+    """Return what every arm came to at each learning rate and KL coefficient.
+
+    Args:
+        runs: Rows of each run of the sweep that is done.
+    """
+    rows = [
+        {
+            "arm": cell.arm,
+            "tuning": f"{cell.learning_rate:g} / {cell.kl_coefficient:g}",
+            "area": area(run["env_steps"], run["success_rate"], cell.budget),
+        }
+        for cell, run in runs.items()
+    ]
+    return pl.DataFrame(rows).pivot(on="tuning", index="arm", values="area")
+
+
+def health_table(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return what may explain the order: how the policies of each arm behave on the way.
+
+    Averages are over all iterations, and over the last three, where the name says so.
+    """
+    key = ["arm", "warm", "seed"]
+    last = pl.col("iteration") >= pl.col("iteration").max().over(key) - 2
+    return (
+        runs.group_by("arm", maintain_order=True)
+        .agg(
+            pl.col("valid_share").mean().alias("valid"),
+            pl.col("valid_share").filter(last).mean().alias("valid, last"),
+            pl.col("entropy").mean(),
+            pl.col("entropy").filter(last).mean().alias("entropy, last"),
+            pl.col("kl").filter(last).mean().alias("KL, last"),
+            pl.col("grad_norm").mean().alias("gradient norm"),
+            pl.col("mean_length").filter(last).mean().alias("length, last"),
+            (pl.col("cpu_seconds").sum() / pl.struct(key).n_unique()).alias("seconds"),
+        )
+        .sort("arm")
+    )
+
+
+def _curves(runs: pl.DataFrame) -> dict[Pair, tuple[pl.Series, pl.Series]]:
+    return {
+        (int(warm), int(seed)): (run["env_steps"], run["success_rate"])
+        for (warm, seed), run in runs.group_by("warm", "seed", maintain_order=True)
+    }

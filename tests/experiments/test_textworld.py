@@ -1,0 +1,156 @@
+"""The learning experiment: what is read off curves, what counts as done, and that it learns."""
+
+import json
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.textworld.curves import area, bootstrap, first_at, paired_test, smoothed
+from experiments.textworld.markdown import markdown
+from experiments.textworld.run import RISE, quick
+from experiments.textworld.runs import Runs
+from experiments.textworld.settings import ARMS, SETTINGS, Cell, repeats, sweep, sweep_rates
+from experiments.textworld.tables import arms_table, health_table, sweep_table
+
+CELL = Cell(setting="easy", arm="grpo", learning_rate=3e-4, kl_coefficient=0.02, warm=1, seed=1)
+
+
+def test_a_smoothed_curve_is_the_mean_over_three_iterations_and_fewer_at_its_start():
+    assert smoothed([0.0, 0.6, 0.3, 0.9]).tolist() == pytest.approx([0.0, 0.3, 0.3, 0.6])
+
+
+def test_a_level_is_reached_where_the_smoothed_curve_first_has_it():
+    steps, success = [0, 100, 200, 300], [0.0, 0.6, 0.3, 0.9]
+    assert first_at(steps, success, 0.3) == 100
+    assert first_at(steps, success, 0.6) == 300
+    assert first_at(steps, success, 0.7) == float("inf")
+
+
+def test_the_area_is_the_mean_height_and_a_curve_stays_as_it_ended():
+    assert area([0, 100], [0.5, 0.5], 1000) == pytest.approx(0.5)
+    # From 0 to 1 over half of the budget, smoothed to a half, where it stays.
+    assert area([0, 500], [0.0, 1.0], 1000) == pytest.approx(0.375, abs=1e-3)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=20))
+def test_the_interval_holds_the_mean_and_lies_within_the_data(values: list[float]):
+    low, high = bootstrap(values, draws=200)
+    assert min(values) - 1e-12 <= low <= high <= max(values) + 1e-12
+    assert bootstrap(values, draws=200) == (low, high)
+
+
+def test_the_paired_test_counts_the_signs_that_are_as_extreme():
+    others = {(0, seed): 0.0 for seed in range(4)}
+    assert paired_test({(0, seed): 0.1 for seed in range(4)}, others) == 2 / 16
+    mixed = {(0, seed): gap for seed, gap in enumerate([0.3, 0.2, 0.1, -0.1])}
+    signs = [sum(s * g for s, g in zip(row, mixed.values(), strict=True)) for row in _signs(4)]
+    expected = np.mean([abs(total) >= 0.5 - 1e-12 for total in signs])
+    assert paired_test(mixed, others) == expected
+    assert paired_test({**mixed, (9, 9): 5.0}, others) == expected, "only pairs count"
+
+
+def _signs(count: int) -> list[tuple[int, ...]]:
+    return list(product((-1, 1), repeat=count))
+
+
+@given(st.lists(st.floats(-1, 1), min_size=17, max_size=20))
+def test_many_pairs_are_tested_by_drawing_signs(gaps: list[float]):
+    one = {(0, seed): gap for seed, gap in enumerate(gaps)}
+    other = dict.fromkeys(one, 0.0)
+    p = paired_test(one, other, draws=200)
+    assert 0 <= p <= 1
+    assert paired_test(other, one, draws=200) == p
+
+
+def _write(out: Path, cell: Cell, ends: Sequence[int], success: Sequence[float]) -> None:
+    path = out / cell.name / "loop.jsonl"
+    path.parent.mkdir(parents=True)
+    lines = [
+        {
+            "iteration": number,
+            "env_steps": steps,
+            "success_rate": rate,
+            "cpu_seconds": 10.0,
+            "valid_share": 0.9,
+            "entropy": 0.4,
+            "kl": 0.01,
+            "grad_norm": 0.2,
+            "mean_length": 12.0,
+        }
+        for number, (steps, rate) in enumerate(zip(ends, success, strict=True))
+    ]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def test_a_rate_is_that_of_the_policy_which_the_steps_before_it_made(tmp_path: Path):
+    _write(tmp_path, CELL, [5_000, 12_500], [0.1, 0.4])
+    run = Runs(out=tmp_path).of(CELL)
+    assert run is not None
+    assert run["env_steps"].to_list() == [0, 5_000]
+    assert run["seconds"].to_list() == [0, 10]
+    assert run["success_rate"].to_list() == [0.1, 0.4]
+
+
+def test_a_run_is_done_when_its_budget_is_spent_and_a_kept_one_is_not_made_again(tmp_path: Path):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    _write(tmp_path / "a", CELL, [5_000, 11_000], [0.1, 0.4])
+    _write(tmp_path / "b", CELL, [5_000, 12_000], [0.2, 0.5])
+    assert Runs(out=tmp_path / "a").of(CELL) is None
+    Runs(out=tmp_path / "b").done([CELL]).write_parquet(kept / "easy.parquet")
+    run = Runs(out=tmp_path / "a", kept=kept).of(CELL)
+    assert run is not None
+    assert run["success_rate"].to_list() == [0.2, 0.5]
+    assert len(Runs(out=tmp_path / "a").done([CELL])) == 0
+
+
+def test_every_arm_has_the_same_sweep_and_the_same_repeats():
+    best = {arm: (3e-4, 0.02 * number) for number, arm in enumerate(ARMS)}
+    tried = [*sweep("easy"), *sweep_rates("easy", best)]
+    again = repeats("easy", best)
+    for cells in (tried, again):
+        assert len(set(cells)) == len(cells)
+        assert {arm: len([c for c in cells if c.arm == arm]) for arm in ARMS} == dict.fromkeys(
+            ARMS, len(cells) // len(ARMS)
+        )
+    pairs = {arm: {(c.warm, c.seed) for c in again if c.arm == arm} for arm in ARMS}
+    assert len(set(map(frozenset, pairs.values()))) == 1
+    assert {warm for warm, _ in pairs["grpo"]} == {0, 1, 2}
+    assert not {c.seed for c in tried} & {c.seed for c in again}, "tuned on other seeds"
+
+
+def test_tables_have_a_row_for_each_arm_best_first(tmp_path: Path):
+    best = dict.fromkeys(ARMS, (0.0003, 0.02))
+    cells = [cell for cell in repeats("easy", best) if cell.arm in ("grpo", "graphgpo")]
+    for cell in cells:
+        rise = 0.8 if cell.arm == "graphgpo" else 0.3
+        _write(tmp_path, cell, [4_000, 8_000, 12_000], [0.1, 0.1 + rise, 0.1 + rise])
+    done = Runs(out=tmp_path).done(cells)
+    table = arms_table(done, SETTINGS["easy"], best)
+    assert table["arm"].to_list() == ["graphgpo", "grpo"]
+    assert table["runs"].to_list() == [6, 6]
+    assert table["p against grpo"].to_list() == [2 / 2**6, None]
+    assert health_table(done)["seconds"].to_list() == pytest.approx([30, 30])
+    assert "| graphgpo | 0.0003 / 0.02 | 6 |" in markdown(table)
+
+
+def test_the_sweep_is_shown_by_arm_and_tuning(tmp_path: Path):
+    cells = [cell for cell in sweep("easy") if cell.arm == "grpo"]
+    for number, cell in enumerate(cells):
+        _write(tmp_path, cell, [4_000, 8_000], [0.1 * number] * 2)
+    runs = Runs(out=tmp_path)
+    table = sweep_table({cell: run for cell in cells if (run := runs.of(cell)) is not None})
+    assert table.columns == ["arm", "0.0003 / 0.02", "0.0003 / 0.05", "0.0003 / 0"]
+    assert table.row(0)[1:] == pytest.approx((0.0, 0.1, 0.2))
+
+
+@pytest.mark.play
+def test_a_policy_learns_to_win(tmp_path: Path):
+    """A warm policy, and eight or more iterations: the only test that trains a real policy."""
+    before, after = quick(tmp_path)
+    assert after >= before + RISE

@@ -7,7 +7,7 @@ import pyarrow as pa
 from graphcredit.viewer import missing
 from graphcredit.viewer.cache import ask, viewed_store
 from graphcredit.viewer.queries import trajectory as queries
-from graphcredit.viewer.selection import choose, choose_iteration, choose_run
+from graphcredit.viewer.selection import choose, choose_iteration, choose_run, choose_task
 from graphcredit.viewer.step_facts import outcome
 
 
@@ -25,7 +25,7 @@ def choose_steps() -> pa.Table | None:
         missing.no_steps(store)
         return None
     where: dict[str, Any] = {"run_id": run, "iteration": iteration}
-    task = choose("task", "Task", ask(queries.task_ids, **where))
+    task = choose_task(ask(queries.task_ids, **where))
     if task is None:
         missing.no_steps(store)
         return None

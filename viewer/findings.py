@@ -9,7 +9,7 @@ import streamlit as st
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer import selection
-from graphcredit.viewer.cache import Stamp, stamp
+from graphcredit.viewer.queries.views import Stamp, stamp
 from graphcredit.viewer.text import one_line, show_code, show_text
 
 _SIGNS = {"error": "🟥", "warning": "🟨", "info": "🟦"}

@@ -7,7 +7,7 @@ gives them back what the session saw last.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
@@ -16,6 +16,7 @@ from graphcredit.viewer import sitemap
 from graphcredit.viewer.text import label, one_line
 
 _MEMORY = "selection"
+_MOST_TASKS = 1000
 _T = TypeVar("_T")
 
 
@@ -103,7 +104,8 @@ def link(page: str, text: str, **changes: Any) -> None:
         text: What to call it; any text of a log may be in it.
         changes: What it selects besides what is selected now; see `after`.
     """
-    st.page_link(sitemap.page(page), label=label(text), query_params=_params(after(**changes)))
+    shown = f":primary[{label(text)}]"
+    st.page_link(sitemap.page(page), label=shown, query_params=_params(after(**changes)))
 
 
 def open_page(page: str, **changes: Any) -> None:
@@ -119,6 +121,7 @@ def choose(
     default: _T | None = None,
     show: Callable[[Any], str] = str,
     help: str | None = None,  # noqa: A002  (Streamlit's name)
+    width: int | Literal["stretch"] = "stretch",
 ) -> _T | None:
     """Offer a field of the selection as a select box that the URL and the user both set.
 
@@ -129,6 +132,7 @@ def choose(
         default: What to choose where the URL does not say; the first option by default.
         show: Makes an option's text; it is put on one line and made visible.
         help: What the field is.
+        width: Of the box, in pixels; by default what is left beside others.
 
     Returns:
         The chosen option, which the URL then holds; None if there are no options.
@@ -149,6 +153,7 @@ def choose(
         key=key,
         format_func=lambda option: one_line(show(option)),
         help=help,
+        width=width,
         on_change=lambda: select(**{name: st.session_state[key]}),
     )
     return wanted
@@ -157,7 +162,7 @@ def choose(
 def choose_run(store: Store) -> str | None:
     """Offer the runs of the store, the last one by name first chosen."""
     runs = store.runs()
-    return choose("run", "Run", runs, default=runs[-1] if runs else None)
+    return choose("run", "Run", runs, default=runs[-1] if runs else None, width=180)
 
 
 def choose_iteration(store: Store, run_id: str) -> int | None:
@@ -165,13 +170,29 @@ def choose_iteration(store: Store, run_id: str) -> int | None:
     iterations = store.iterations(run_id)
     credited = [i for i in iterations if store.graph_dir(run_id, i).exists()]
     last = [*iterations[-1:], *credited[-1:]]
-    return choose("iteration", "Iteration", iterations, default=last[-1] if last else None)
+    return choose(
+        "iteration", "Iteration", iterations, default=last[-1] if last else None, width=110
+    )
+
+
+def choose_task(tasks: Sequence[str]) -> str | None:
+    """Offer the first tasks and the selected one: a browser cannot hold a list of all."""
+    wanted = current().task
+    offered, others = list(tasks[:_MOST_TASKS]), tasks[_MOST_TASKS:]
+    if wanted in others:
+        offered.insert(0, wanted)
+    help_ = f"The first {_MOST_TASKS:,} of {len(tasks):,}; the Tasks page finds all."
+    return choose("task", "Task", offered, help=help_ if others else None)
 
 
 def choose_estimator(estimators: Sequence[str]) -> str | None:
-    """Offer estimators: those of `queries.facts.estimators`, whose credit the store has."""
+    """Offer estimators in the order of `queries.estimators`, the first one first chosen."""
     return choose(
-        "estimator", "Estimator", estimators, help="Whose advantages decide colours and ranks."
+        "estimator",
+        "Estimator",
+        estimators,
+        help="Whose advantages decide colours and ranks.",
+        width=180,
     )
 
 

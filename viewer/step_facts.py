@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from graphcredit.store.schema import ESTIMATOR_PARTS, split_estimator_column
+from graphcredit.viewer.queries.estimators import most_telling_first
 
 PART_NAMES: dict[str, str] = {
     "advantage": "",
@@ -26,11 +27,11 @@ class Bar:
 
 
 def estimators(table: pa.Table) -> list[str]:
-    """Return the estimators that gave some row of a table an advantage, sorted."""
+    """Return the estimators that gave some row of a table an advantage, the most telling first."""
     found = (
         split for name in table.column_names if (split := split_estimator_column(name)) is not None
     )
-    return sorted(
+    return most_telling_first(
         estimator
         for estimator, part in found
         if part == "advantage" and (c := table[f"{estimator}_{part}"]).null_count < len(c)

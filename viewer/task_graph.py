@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from graphcredit.store.catalog import connect
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
+from graphcredit.viewer.queries.views import answer, columns
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,17 +89,16 @@ def read_task_graph(
     Raises:
         InputError: There are no graph tables, no such task, or no credit of that estimator.
     """
+    place: Any = {"run_id": run_id, "iteration": iteration}
     where = f"the graph of run {run_id}, iteration {iteration}"
-    with connect(store, run_id=run_id, iteration=iteration) as connection:
-        if column not in connection.sql("FROM edges").columns:
-            raise InputError(
-                f"{where} has no {column}: run `graphcredit credit STORE "
-                f"--estimator {column.partition('_')[0]}` first"
-            )
-        nodes = connection.sql(_NODES, params=[task_id]).to_arrow_table().to_pylist()
-        quoted = '"' + column.replace('"', '""') + '"'
-        sql = _EDGES.format(column=quoted)
-        edges = connection.sql(sql, params=[task_id]).to_arrow_table().to_pylist()
+    if column not in columns(store, "edges", **place):
+        raise InputError(
+            f"{where} has no {column}: run `graphcredit credit STORE "
+            f"--estimator {column.partition('_')[0]}` first"
+        )
+    quoted = '"' + column.replace('"', '""') + '"'
+    nodes = answer(store, _NODES, [task_id], **place).to_pylist()
+    edges = answer(store, _EDGES.format(column=quoted), [task_id], **place).to_pylist()
     if not nodes:
         raise InputError(f"{where} has no task {task_id!r}")
     return TaskGraph(

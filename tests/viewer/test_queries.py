@@ -11,7 +11,11 @@ from graphcredit.store.catalog import run_trusted_query
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
 from graphcredit.viewer.queries.estimators import column, estimators
-from graphcredit.viewer.queries.iterations import iteration_facts, training_facts
+from graphcredit.viewer.queries.iterations import (
+    action_entropies,
+    iteration_facts,
+    training_facts,
+)
 from graphcredit.viewer.queries.tasks import task_facts
 from tests.viewer.stores import credited, two_tasks
 from tests.worlds import trajectory, write_store
@@ -30,15 +34,26 @@ def test_the_facts_of_an_iteration(tmp_path: Path):
     assert facts["mean_length"] == pytest.approx(12 / 5)
     assert facts["invalid_share"] == pytest.approx(1 / 12)
     assert facts["degenerate_share"] == pytest.approx(1 / 2)
+
+
+def test_the_entropy_of_the_actions(tmp_path: Path):
+    store = credited(tmp_path / "s", two_tasks())
+    (facts,) = action_entropies(store, run_id="r0").to_pylist()
     # In A of t0: a and c twice, q once; in C: d and e; elsewhere there is no choice.
     at_a = -(0.4 * log(0.4) * 2 + 0.2 * log(0.2))
     assert facts["action_entropy"] == pytest.approx((5 * at_a + 2 * log(2)) / 12)
 
 
+def test_an_action_that_leads_to_several_states_is_one_choice(tmp_path: Path):
+    rows = [row for name in "BC" for row in trajectory(name, f"A a {name}")]
+    (facts,) = action_entropies(credited(tmp_path / "s", rows), run_id="r0").to_pylist()
+    assert facts["action_entropy"] == 0
+
+
 def test_without_credit_there_is_no_entropy(tmp_path: Path):
-    (facts,) = iteration_facts(write_store(tmp_path / "s", two_tasks()), run_id="r0").to_pylist()
-    assert facts["action_entropy"] is None
-    assert facts["num_trajectories"] == 5
+    store = write_store(tmp_path / "s", two_tasks())
+    assert action_entropies(store, run_id="r0").num_rows == 0
+    assert iteration_facts(store, run_id="r0")["num_trajectories"].to_pylist() == [5]
 
 
 def test_an_iteration_in_which_nothing_ended_has_no_rates(tmp_path: Path):
@@ -97,7 +112,7 @@ def test_groups_without_credit_have_the_facts_of_their_steps(tmp_path: Path):
 
 def test_estimators_are_those_with_advantages(tmp_path: Path):
     store = credited(tmp_path / "s", two_tasks(), names=("grpo", "rewardflow"))
-    assert estimators(store, **ONE) == ["grpo", "rewardflow"]
+    assert estimators(store, **ONE) == ["rewardflow", "grpo"]
     assert estimators(write_store(tmp_path / "new", two_tasks()), **ONE) == []
     assert column('a"b', "advantage") == '"a""b_advantage"'
 

@@ -19,7 +19,6 @@ from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
 from graphcredit.viewer.task_graph import TaskGraph, read_task_graph
 
-_MOST_TASKS = 1000
 _ITERATION = "iteration "
 
 
@@ -101,7 +100,7 @@ def _choose_place(store: Store) -> _Place | None:
         missing.no_credit(store, run_id, iteration)
         return None
     with columns[2]:
-        task_id = selection.choose("task", "Task", _offered(tasks))
+        task_id = selection.choose_task(tasks)
     with columns[3]:
         estimator = selection.choose_estimator(names)
     if task_id is None or estimator is None:
@@ -111,13 +110,6 @@ def _choose_place(store: Store) -> _Place | None:
     with columns[4]:
         other = _choose_other(store, place, names)
     return replace(place, other=other)
-
-
-def _offered(tasks: Sequence[str]) -> list[str]:
-    """Return the first tasks and the selected one: a browser cannot hold a list of all."""
-    wanted = selection.current().task
-    offered = list(tasks[:_MOST_TASKS])
-    return [wanted, *offered] if wanted and wanted in tasks[_MOST_TASKS:] else offered
 
 
 def _choose_other(store: Store, place: _Place, names: Sequence[str]) -> str | None:

@@ -4,6 +4,7 @@
 # (pyarrow.compute makes its functions when it is imported)
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import altair as alt
 import pyarrow as pa
@@ -15,7 +16,11 @@ from graphcredit.store.layout import Store
 from graphcredit.viewer import missing, selection
 from graphcredit.viewer.cache import ask, viewed_store
 from graphcredit.viewer.findings import show_findings
-from graphcredit.viewer.queries.iterations import iteration_facts, training_facts
+from graphcredit.viewer.queries.iterations import (
+    action_entropies,
+    iteration_facts,
+    training_facts,
+)
 from graphcredit.viewer.text import show_table
 
 _Query = Callable[..., pa.Table]
@@ -60,6 +65,9 @@ _CURVES = (
     "degenerate_share",
     "action_entropy",
 )
+_ENTROPY = "action_entropies"
+"""What the session remembers the entropies by."""
+
 _METRICS = ("loss", "entropy", "kl", "grad_norm", "clipped_high", "mismatch_mean")
 """Metrics of training that are shown before the user chooses."""
 
@@ -74,17 +82,20 @@ def show() -> None:
         return
     facts = _per_run(store, runs, iteration_facts, "Some iterations")
     if facts is not None:
+        facts = _with_entropy(facts)
         st.caption("Select a row to see its tasks; a click on a column's name sorts.")
         _table(facts)
         _curves(facts, _CURVES)
     _training(store, runs)
     _audit(store)
+    _count_entropy(store, runs)
 
 
-def _per_run(store: Store, runs: Sequence[str], query: _Query, what: str) -> pa.Table | None:
+def _per_run(store: Store, runs: Sequence[str], query: _Query, what: str | None) -> pa.Table | None:
     """Return what a query says of all runs, with a column `run`; None where nothing can be read.
 
-    A run that has a damaged file is asked iteration by iteration, so that the others are shown.
+    A run that has a damaged file is asked iteration by iteration, so that the others are shown;
+    `what` names what is not, or it is left out in silence.
     """
     parts: list[pa.Table] = []
     for run in runs:
@@ -93,17 +104,35 @@ def _per_run(store: Store, runs: Sequence[str], query: _Query, what: str) -> pa.
         except GraphcreditError:
             found = []
             for iteration in store.iterations(run):
-                with missing.guarded(what):
+                with missing.guarded(what) if what else suppress(GraphcreditError):
                     found.append(ask(query, run_id=run, iteration=iteration))
         parts += [part.add_column(0, "run", pa.repeat(run, part.num_rows)) for part in found]
     return pa.concat_tables(parts) if parts else None
+
+
+def _with_entropy(facts: pa.Table) -> pa.Table:
+    """Return the facts with the entropies that this session knows; null where it does not."""
+    known = st.session_state.get(_ENTROPY)
+    if known is None:
+        return facts.append_column("action_entropy", pa.nulls(facts.num_rows, pa.float64()))
+    place = ["run", "iteration"]
+    return facts.join(known, place).sort_by([(name, "ascending") for name in place])
+
+
+def _count_entropy(store: Store, runs: Sequence[str]) -> None:
+    """Count what takes longest after everything else is there, then show all again with it."""
+    counted = _per_run(store, runs, action_entropies, None)
+    if counted is not None and counted != st.session_state.get(_ENTROPY):
+        st.session_state[_ENTROPY] = counted
+        st.rerun()
 
 
 def _table(facts: pa.Table) -> None:
     chosen = show_table(
         facts,
         column_config=_COLUMNS,
-        column_order=list(_COLUMNS),
+        # Columns that nothing has a value for would only be wide.
+        column_order=[name for name in _COLUMNS if facts[name].null_count < facts.num_rows],
         key="runs_table",
         on_select="rerun",
         selection_mode="single-row",
@@ -119,7 +148,8 @@ def _curves(facts: pa.Table, names: Sequence[str]) -> None:
         return
     with st.container(horizontal=True):
         for name in names:
-            _chart(facts.select(["run", "iteration", name]), name)
+            if facts[name].null_count < facts.num_rows:
+                _chart(facts.select(["run", "iteration", name]), name)
 
 
 def _chart(rows: pa.Table, value: str, title: str | None = None) -> None:

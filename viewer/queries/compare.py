@@ -7,9 +7,9 @@ divided by its standard deviation first, so that estimators of different scales 
 
 import pyarrow as pa
 
-from graphcredit.store.catalog import run_trusted_query
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import column
+from graphcredit.viewer.queries.views import answer
 
 CELL = 0.15
 """Side of a cell of the map of two advantages, in standard deviations."""
@@ -38,7 +38,7 @@ def agreement(store: Store, *, run_id: str, iteration: int, left: str, right: st
         HAVING count(*) > 0
         ORDER BY task_id IS NOT NULL, flip_share DESC, correlation, task_id
     """
-    return run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
+    return answer(store, sql, run_id=run_id, iteration=iteration)
 
 
 def cells(store: Store, *, run_id: str, iteration: int, left: str, right: str) -> pa.Table:
@@ -52,7 +52,7 @@ def cells(store: Store, *, run_id: str, iteration: int, left: str, right: str) -
         SELECT {_cell("x")} AS x, {_cell("y")} AS y, count(*) AS steps
         FROM scaled GROUP BY ALL ORDER BY ALL
     """
-    return run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
+    return answer(store, sql, run_id=run_id, iteration=iteration)
 
 
 def differing_steps(
@@ -83,7 +83,7 @@ def differing_steps(
         FROM most JOIN steps USING (trajectory_id, step_index)
         ORDER BY difference DESC, trajectory_id, step_index
     """
-    return run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
+    return answer(store, sql, run_id=run_id, iteration=iteration)
 
 
 def action_advantages(store: Store, *, run_id: str, iteration: int, estimator: str) -> pa.Table:
@@ -102,7 +102,7 @@ def action_advantages(store: Store, *, run_id: str, iteration: int, estimator: s
         WHERE {advantage} IS NOT NULL AND state IS NOT NULL
         GROUP BY ALL ORDER BY key
     """
-    return run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
+    return answer(store, sql, run_id=run_id, iteration=iteration)
 
 
 def actions_named(store: Store, *, run_id: str, iteration: int, keys: tuple[int, ...]) -> pa.Table:
@@ -128,8 +128,7 @@ def actions_named(store: Store, *, run_id: str, iteration: int, keys: tuple[int,
         JOIN credit USING (trajectory_id, step_index, state_id)
         GROUP BY key ORDER BY key
     """
-    asked = run_trusted_query(store, sql, [list(keys)], run_id=run_id, iteration=iteration)
-    return asked.table
+    return answer(store, sql, [list(keys)], run_id=run_id, iteration=iteration)
 
 
 def _scaled(left: str, right: str) -> str:

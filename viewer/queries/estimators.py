@@ -1,21 +1,42 @@
-"""Which estimators have assigned credit."""
+"""Which estimators have assigned credit, and whose to look at first."""
 
-from graphcredit.store.catalog import run_trusted_query
+from collections.abc import Iterable
+
 from graphcredit.store.layout import Store
 from graphcredit.store.schema import split_estimator_column
+from graphcredit.viewer.queries.views import columns
+
+MOST_TELLING = (
+    "graphgpo",
+    "rewardflow",
+    "g2po",
+    "gigpo",
+    "analogy",
+    "sapo",
+    "spo3",
+    "hgpo",
+    "rloo",
+    "grpo",
+)
+"""Whose credit says most about single steps first: ways to the goal, then groups of equal states,
+then one number for all steps of a trajectory."""
+
+
+def most_telling_first(names: Iterable[str]) -> list[str]:
+    """Return estimators in the order in which to offer them; those of others by name at the end."""
+    rank = {name: number for number, name in enumerate(MOST_TELLING)}
+    return sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
 
 
 def estimators(store: Store, *, run_id: str, iteration: int) -> list[str]:
-    """Return the estimators whose advantages an iteration's credit has, sorted.
+    """Return the estimators whose advantages an iteration's credit has, the most telling first.
 
     Raises:
         SchemaError: A shard cannot be read.
     """
-    described = run_trusted_query(
-        store, "SELECT column_name FROM (DESCRIBE credit)", run_id=run_id, iteration=iteration
-    ).table
-    split = [split_estimator_column(name) for name in described["column_name"].to_pylist()]
-    return sorted(name for name, part in filter(None, split) if part == "advantage")
+    found = columns(store, "credit", run_id=run_id, iteration=iteration)
+    split = filter(None, map(split_estimator_column, found))
+    return most_telling_first(name for name, part in split if part == "advantage")
 
 
 def column(estimator: str, part: str) -> str:

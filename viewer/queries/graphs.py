@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from graphcredit.store.catalog import connect, run_trusted_query
 from graphcredit.store.layout import Store
 from graphcredit.store.schema import split_estimator_column
 from graphcredit.viewer.queries.estimators import column
+from graphcredit.viewer.queries.views import answer, columns
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,8 +22,7 @@ class StateText:
 def graph_tasks(store: Store, *, run_id: str, iteration: int) -> list[str]:
     """Return the tasks of an iteration that have a graph, sorted."""
     sql = "SELECT DISTINCT task_id FROM nodes ORDER BY task_id"
-    answer = run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
-    return answer["task_id"].to_pylist()
+    return answer(store, sql, run_id=run_id, iteration=iteration)["task_id"].to_pylist()
 
 
 def task_steps(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa.Table:
@@ -32,25 +31,24 @@ def task_steps(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa
     Columns: `trajectory_id, step_index, state_id, next_state_id, action, is_action_valid, reward,
     won` (of the trajectory), then every `<estimator>_<part>` there is.
     """
-    with connect(store, run_id=run_id, iteration=iteration) as connection:
-        split = map(split_estimator_column, connection.sql("FROM credit").columns)
-        credit = "".join(f", {column(*parts)}" for parts in split if parts)
-        sql = f"""
-            WITH step AS (
-                SELECT trajectory_id, step_index, action, is_action_valid, reward, success
-                FROM steps WHERE task_id = ?
-            ),
-            won AS (
-                SELECT trajectory_id, bool_or(success) AS won FROM step GROUP BY trajectory_id
-            )
-            SELECT
-                trajectory_id, step_index, state_id, next_state_id, action, is_action_valid,
-                reward, won{credit}
-            FROM step JOIN credit USING (trajectory_id, step_index) JOIN won USING (trajectory_id)
-            WHERE state_id IS NOT NULL
-            ORDER BY trajectory_id, step_index
-        """
-        return connection.sql(sql, params=[task_id]).to_arrow_table()
+    found = columns(store, "credit", run_id=run_id, iteration=iteration)
+    credit = "".join(f", {column(*parts)}" for parts in map(split_estimator_column, found) if parts)
+    sql = f"""
+        WITH step AS (
+            SELECT trajectory_id, step_index, action, is_action_valid, reward, success
+            FROM steps WHERE task_id = ?
+        ),
+        won AS (
+            SELECT trajectory_id, bool_or(success) AS won FROM step GROUP BY trajectory_id
+        )
+        SELECT
+            trajectory_id, step_index, state_id, next_state_id, action, is_action_valid,
+            reward, won{credit}
+        FROM step JOIN credit USING (trajectory_id, step_index) JOIN won USING (trajectory_id)
+        WHERE state_id IS NOT NULL
+        ORDER BY trajectory_id, step_index
+    """
+    return answer(store, sql, [task_id], run_id=run_id, iteration=iteration)
 
 
 def state_texts(
@@ -71,5 +69,5 @@ def state_texts(
         )
         SELECT text, count(*) AS visits FROM visit GROUP BY text ORDER BY visits DESC, text
     """
-    answer = run_trusted_query(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)
-    return [StateText(**row) for row in answer.table.to_pylist()]
+    found = answer(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)
+    return [StateText(**row) for row in found.to_pylist()]

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from graphcredit.store.catalog import run_trusted_query
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import column
-from graphcredit.viewer.queries.iterations import GROUPS, TRAJECTORIES
+from graphcredit.viewer.queries.rollouts import GROUPS, TRAJECTORIES
+from graphcredit.viewer.queries.views import answer
 
 NUM_BINS = 9
 """Bars of the histogram of advantages; the middle one is around zero."""
@@ -40,7 +40,7 @@ def task_facts(
     """
     credit = _NO_CREDIT if estimator is None else _credit(estimator, others)
     sql = f"""
-        WITH trajectory AS ({TRAJECTORIES}), grouped AS ({GROUPS}), {credit},
+        WITH {TRAJECTORIES}, {GROUPS}, {credit},
         graph AS (
             SELECT
                 task_id, count_if(NOT is_goal)::BIGINT AS num_states,
@@ -54,7 +54,7 @@ def task_facts(
         FROM grouped LEFT JOIN graph USING (task_id) LEFT JOIN credited USING (task_id)
         ORDER BY advantage_spread DESC NULLS LAST, task_id
     """
-    return run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
+    return answer(store, sql, run_id=run_id, iteration=iteration)
 
 
 _NO_CREDIT = """
@@ -69,32 +69,49 @@ _NO_CREDIT = """
 
 
 def _credit(estimator: str, others: Sequence[str]) -> str:
+    """Return clauses that end with `credited`; steps are counted by trajectory and bar first."""
     advantage = column(estimator, "advantage")
-    signs = ", ".join(column(name, "advantage") for name in others)
-    disagrees = f"least({signs}) < 0 AND greatest({signs}) > 0" if len(others) > 1 else "NULL"
-    bins = ", ".join(f"count_if(bin = {number})" for number in range(NUM_BINS))
+    disagreeing = f"count_if({_disagrees(others)})" if len(others) > 1 else "NULL::BIGINT"
+    bars = ", ".join(
+        f"coalesce(sum(num_counted) FILTER (bar = {number}), 0)" for number in range(NUM_BINS)
+    )
     return f"""
         step AS (
-            SELECT
-                task_id, state_group_size, {advantage} AS advantage, {disagrees} AS disagrees,
-                max(abs({advantage})) OVER () AS widest
-            FROM credit JOIN trajectory USING (iteration, trajectory_id)
-            WHERE state_id IS NOT NULL
+            SELECT *, {advantage}::DOUBLE AS advantage FROM credit WHERE state_id IS NOT NULL
         ),
-        binned AS (
+        widest AS (SELECT nullif(max(abs(advantage)), 0) AS widest FROM step),
+        counted AS (
             SELECT
-                *, least({NUM_BINS - 1}, floor(
-                    CASE WHEN widest > 0 THEN advantage / widest / 2 + 0.5 ELSE 0.5 END * {NUM_BINS}
-                )) AS bin
-            FROM step
+                trajectory_id,
+                CASE WHEN advantage IS NOT NULL THEN least({NUM_BINS - 1}, floor(
+                    (coalesce(advantage / widest, 0) / 2 + 0.5) * {NUM_BINS}
+                ))::UTINYINT END AS bar,
+                count(*) AS num_counted,
+                count_if(state_group_size = 1) AS num_alone,
+                count(advantage) AS num_advantages,
+                sum(advantage) AS total,
+                sum(advantage * advantage) AS squares,
+                {disagreeing} AS num_disagreeing
+            FROM step, widest GROUP BY ALL
         ),
         credited AS (
             SELECT
                 task_id,
-                avg((state_group_size = 1)::INTEGER) AS singleton_share,
-                stddev_pop(advantage) AS advantage_spread,
-                avg(disagrees::INTEGER) AS disagreement,
-                [{bins}]::BIGINT[] AS advantages
-            FROM binned GROUP BY task_id
+                sum(num_alone) / sum(num_counted) AS singleton_share,
+                sqrt(greatest(0, sum(squares) / nullif(sum(num_advantages), 0)
+                    - (sum(total) / nullif(sum(num_advantages), 0)) ** 2)) AS advantage_spread,
+                sum(num_disagreeing) / sum(num_counted) AS disagreement,
+                [{bars}]::BIGINT[] AS advantages
+            FROM counted JOIN trajectory USING (trajectory_id) GROUP BY task_id
         )
     """
+
+
+def _disagrees(estimators: Sequence[str]) -> str:
+    """Return whether one estimator gives a step credit and another one blame, as SQL.
+
+    `least` and `greatest` would say the same, in three times the time.
+    """
+    values = [f"coalesce({column(name, 'advantage')}, 0)" for name in estimators]
+    blamed, credited = (" OR ".join(f"{value} {sign} 0" for value in values) for sign in "<>")
+    return f"({blamed}) AND ({credited})"

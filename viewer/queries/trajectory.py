@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
-from graphcredit.store.catalog import run_trusted_query
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import column
+from graphcredit.viewer.queries.views import answer
 
 MAX_STEPS_HERE = 500
 """Steps from one state that are listed at most, those with the most credit first."""
@@ -13,7 +13,7 @@ MAX_STEPS_HERE = 500
 def task_ids(store: Store, *, run_id: str, iteration: int) -> list[str]:
     """Return the tasks of an iteration, sorted."""
     sql = "SELECT DISTINCT task_id FROM steps ORDER BY task_id"
-    found = run_trusted_query(store, sql, run_id=run_id, iteration=iteration).table
+    found = answer(store, sql, run_id=run_id, iteration=iteration)
     return found["task_id"].to_pylist()
 
 
@@ -30,8 +30,7 @@ def trajectories(store: Store, *, run_id: str, iteration: int, task_id: str) -> 
         FROM steps WHERE task_id = ?
         GROUP BY trajectory_id ORDER BY success NULLS LAST, trajectory_id
     """
-    asked = run_trusted_query(store, sql, [task_id], run_id=run_id, iteration=iteration)
-    return asked.table
+    return answer(store, sql, [task_id], run_id=run_id, iteration=iteration)
 
 
 def steps(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> pa.Table:
@@ -43,8 +42,7 @@ def steps(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> p
         LEFT JOIN (FROM credit WHERE trajectory_id = $1) AS given USING (step_index)
         ORDER BY step_index
     """
-    asked = run_trusted_query(store, sql, [trajectory_id], run_id=run_id, iteration=iteration)
-    return asked.table
+    return answer(store, sql, [trajectory_id], run_id=run_id, iteration=iteration)
 
 
 def steps_here(
@@ -74,5 +72,4 @@ def steps_here(
         ORDER BY advantage DESC NULLS LAST, trajectory_id, step_index
         LIMIT {MAX_STEPS_HERE}
     """
-    asked = run_trusted_query(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)
-    return asked.table
+    return answer(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)

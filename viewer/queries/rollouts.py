@@ -1,0 +1,74 @@
+"""Trajectories and groups as `credit` and `audit` count them, without reading what credit has read.
+
+A trajectory is complete as the view `trajectories` has it: its steps are 0 … T-1, each next_state
+is the following state, and exactly the last step ends the episode and has an outcome. To compare
+states reads all texts. Credit did that already, and its shards say what came out: each step of a
+complete trajectory has a state, no step of another one. Only trajectories that credit has not seen,
+or not whole, are therefore compared here.
+"""
+
+TRAJECTORIES = """
+    played AS (
+        SELECT
+            iteration, task_id, trajectory_id,
+            count(*) AS num_steps,
+            count_if(NOT is_action_valid)::BIGINT AS num_invalid,
+            fsum(reward) AS "return",
+            bool_or(success) AS success,
+            min(step_index) = 0 AND max(step_index) = count(*) - 1
+                AND count_if(terminated OR truncated) = 1 AND count(success) = 1
+                AND max(step_index) FILTER (terminated OR truncated) = count(*) - 1
+                AND max(step_index) FILTER (success IS NOT NULL) = count(*) - 1
+                AS is_ended
+        FROM steps GROUP BY ALL
+    ),
+    judged AS (
+        SELECT iteration, trajectory_id, count(*) AS num_steps, count(state_id) AS num_credited
+        FROM credit GROUP BY ALL
+    ),
+    known AS (
+        SELECT
+            played.*,
+            CASE WHEN judged.num_steps = played.num_steps THEN num_credited = played.num_steps END
+                AS is_credited
+        FROM played LEFT JOIN judged USING (iteration, trajectory_id)
+    ),
+    unseen AS (
+        SELECT iteration, task_id, trajectory_id FROM known WHERE is_credited IS NULL AND is_ended
+    ),
+    compared AS (
+        SELECT
+            iteration, task_id, trajectory_id,
+            coalesce(bit_xor(hash(hash(state, step_index))) FILTER (step_index > 0), 0)
+                = coalesce(bit_xor(hash(hash(next_state, step_index + 1)))
+                    FILTER (success IS NULL), 0) AS is_chained
+        FROM steps SEMI JOIN unseen USING (iteration, task_id, trajectory_id) GROUP BY ALL
+    ),
+    trajectory AS (
+        SELECT
+            known.* EXCLUDE (is_ended, is_credited),
+            coalesce(is_credited, is_ended AND is_chained) AS is_complete
+        FROM known LEFT JOIN compared USING (iteration, task_id, trajectory_id)
+    )
+"""
+"""Clauses of a WITH, the last one of them `trajectory`. No aggregate is ordered: that would take
+three times as long."""
+
+GROUPS = """
+    grouped AS (
+        SELECT
+            iteration, task_id,
+            count_if(is_complete)::BIGINT AS num_trajectories,
+            count_if(NOT is_complete)::BIGINT AS num_incomplete,
+            avg(success::INTEGER) FILTER (is_complete) AS success_rate,
+            avg("return") FILTER (is_complete) AS mean_return,
+            avg(num_steps) FILTER (is_complete) AS mean_length,
+            max("return") FILTER (is_complete) - min("return") FILTER (is_complete)
+                <= 1e-12 * max(abs("return")) FILTER (is_complete) AS is_degenerate,
+            sum(num_steps)::BIGINT AS num_steps,
+            sum(num_invalid) / sum(num_steps) AS invalid_share,
+            list("return" ORDER BY trajectory_id) FILTER (is_complete) AS returns
+        FROM trajectory GROUP BY ALL
+    )
+"""
+"""A clause after `TRAJECTORIES`: one row per group, degenerate as the view `groups` has it."""

@@ -1,0 +1,108 @@
+"""The store's views, kept open: to open them reads the footer of every file.
+
+DuckDB reads what a query needs and spills what does not fit: memory does not grow with the store.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from secrets import token_hex
+from tempfile import gettempdir
+
+import pyarrow as pa
+
+from graphcredit.store.catalog import Connection, connect
+from graphcredit.store.errors import QueryRefusedError
+from graphcredit.store.layout import Store
+
+MEMORY_LIMIT = "1GiB"
+"""Of each of the `MOST_OPEN` connections; what does not fit goes to temporary files."""
+
+MOST_OPEN = 4
+"""Iterations, or whole runs, whose views are open at a time."""
+
+Stamp = tuple[tuple[str, int, int], ...]
+"""Name, size and time of files."""
+
+
+def stamp(store: Store, run_id: str, iteration: int | None) -> Stamp:
+    """Return name, size and time of each file of an iteration, or of all; changes change it."""
+    return tuple(sorted(_stats(store, run_id, iteration)))
+
+
+def answer(
+    store: Store,
+    sql: str,
+    parameters: Sequence[object] = (),
+    *,
+    run_id: str,
+    iteration: int | None,
+) -> pa.Table:
+    """Return what SQL of our own says of a run or an iteration.
+
+    Args:
+        store: The store.
+        sql: One statement over the views.
+        parameters: What its `?` stand for.
+        run_id: The views hold only this run.
+        iteration: The same for an iteration; None for all of the run.
+
+    Raises:
+        QueryRefusedError: A file is damaged inside, or there is not enough memory.
+        SchemaError: A file cannot be opened.
+    """
+    with _views(store, run_id, iteration) as views:
+        return views.sql(sql, params=list(parameters) or None).to_arrow_table()
+
+
+def columns(store: Store, view: str, *, run_id: str, iteration: int) -> list[str]:
+    """Return the columns of a view of an iteration; estimators add to those of the schema.
+
+    Raises:
+        SchemaError: A file cannot be opened.
+    """
+    with _views(store, run_id, iteration) as views:
+        return views.sql(f"FROM {view}").columns
+
+
+@contextmanager
+def _views(store: Store, run_id: str, iteration: int | None) -> Generator[Connection]:
+    """Lend a cursor of the open views; threads may not share a connection, but each its cursor."""
+    opened = _open(store.root, run_id, iteration, stamp(store, run_id, iteration))
+    with opened.cursor() as cursor:
+        try:
+            yield cursor
+        except Exception as error:  # whatever DuckDB raises, which only store/ imports
+            raise QueryRefusedError(f"DuckDB refused the query: {error}") from error
+
+
+@lru_cache(maxsize=MOST_OPEN)
+def _open(root: Path, run_id: str, iteration: int | None, files: Stamp) -> Connection:
+    connection = connect(Store(root), run_id=run_id, iteration=iteration)
+    # DuckDB makes the directory when it needs it, and removes it.
+    spill = Path(gettempdir()) / f"graphcredit-view-{token_hex(4)}"
+    connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+    connection.execute("SET temp_directory = ?", [str(spill)])
+    connection.execute("SET parquet_metadata_cache = true")
+    return connection
+
+
+def _stats(store: Store, run_id: str, iteration: int | None) -> Iterator[tuple[str, int, int]]:
+    for shard in store.shards(run_id, iteration):
+        yield from _stat(shard.path)
+        yield from _stat(shard.credit_path)
+    folder = "*" if iteration is None else f"iteration={iteration:06d}"
+    for table in ("graph", "training"):
+        for path in store.root.glob(f"{table}/run_id={run_id}/{folder}/*.parquet"):
+            yield from _stat(path)
+    yield from _stat(store.history_path(run_id))
+
+
+def _stat(path: Path) -> Iterator[tuple[str, int, int]]:
+    """Yield what tells versions of a file apart; nothing for a file that is not there."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return
+    yield str(path), found.st_size, found.st_mtime_ns

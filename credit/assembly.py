@@ -7,11 +7,12 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from graphcredit.credit.analogies import Analogies, find_analogies
 from graphcredit.credit.arrays import Bools
 from graphcredit.credit.batch import StepBatch
 from graphcredit.credit.graph import StateGraph, build_graph
 from graphcredit.credit.identity import Identities
-from graphcredit.credit.merging import EXACT, Merger, MergeReport
+from graphcredit.credit.merging import EXACT, GUARD_COLUMN, Merger, MergeReport
 from graphcredit.credit.states import Nodes
 from graphcredit.credit.trajectories import (
     LeftOut,
@@ -45,6 +46,7 @@ def assemble(
     merger: Merger = EXACT,
     invalid_action_penalty: float = 0.0,
     read_window: ReadWindow | None = None,
+    with_analogies: bool = False,
 ) -> Assembly:
     """Build the batch of all complete trajectories in a table.
 
@@ -55,6 +57,8 @@ def assemble(
         invalid_action_penalty: Taken off the reward of every invalid step before anything else.
         read_window: Returns the steps of some tasks in earlier iterations. Distances are found on
             their transitions too; groups and statistics stay those of `table`.
+        with_analogies: Whether an estimator asks what untried actions would do; the tables must
+            have `admissible_actions` then.
 
     Raises:
         SchemaError: A key column holds a null.
@@ -75,12 +79,15 @@ def assemble(
         num_nodes=int(nodes.node_start[-1]),
         goals=nodes.goal_of_group[nodes.goal_of_group >= 0],
     )
+    analogies = (
+        find_analogies(steps, nodes, is_valid, everything[GUARD_COLUMN]) if with_analogies else None
+    )
     if window is not None:
         is_own = steps.row < table.num_rows
         steps = select_trajectories(steps, is_own[steps.trajectory_start[:-1]])
         nodes, graph, is_valid = nodes.of_steps(is_own), graph.of_steps(is_own), is_valid[is_own]
     return Assembly(
-        batch=_batch(steps, nodes, graph, is_valid, invalid_action_penalty),
+        batch=_batch(steps, nodes, graph, is_valid, invalid_action_penalty, analogies),
         steps=steps,
         nodes=nodes,
         merged=merged.report,
@@ -91,7 +98,12 @@ def assemble(
 
 
 def _batch(
-    steps: Steps, nodes: Nodes, graph: StateGraph, is_valid: Bools, invalid_action_penalty: float
+    steps: Steps,
+    nodes: Nodes,
+    graph: StateGraph,
+    is_valid: Bools,
+    invalid_action_penalty: float,
+    analogies: Analogies | None,
 ) -> StepBatch:
     lengths = np.diff(steps.trajectory_start)
     return StepBatch(
@@ -109,4 +121,5 @@ def _batch(
         node_start=nodes.node_start,
         goal_of_group=nodes.goal_of_group,
         graph=graph,
+        analogies=analogies,
     )

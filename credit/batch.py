@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphcredit.credit.analogies import Analogies
 from graphcredit.credit.arrays import Bools, Floats, Ints, sum_per_run
 from graphcredit.credit.entities import Mentions
 from graphcredit.credit.graph import StateGraph
@@ -53,6 +54,8 @@ class StepBatch:
     """What 3SPO needs to know of the run before; None where it is not asked for."""
     mentions: Mentions | None = None
     """What SAPO needs to know of the texts; None where it is not asked for."""
+    analogies: Analogies | None = None
+    """What untried actions would do; None where it is not asked for."""
 
     @property
     def num_steps(self) -> int:

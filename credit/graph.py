@@ -20,6 +20,8 @@ class StateGraph:
     """[num_transitions] node a transition leaves."""
     target: Ints
     """[num_transitions] node it enters."""
+    cost: Floats
+    """[num_transitions] the least observed."""
     transition_of_step: Ints
     """[num_steps] the transition each step took."""
     goal_distance: Floats
@@ -59,22 +61,38 @@ def build_graph(
     is_acted = np.zeros(len(keys), bool)
     is_acted[transition[is_valid]] = True
     is_pruned = ~is_acted | (source == target)
-    find = _DistanceFinder(source, target, num_nodes, goals)
+    find = DistanceFinder(source, target, num_nodes, goals)
     return StateGraph(
         source=source,
         target=target,
+        cost=least_cost,
         transition_of_step=transition,
         goal_distance=find(least_cost),
         goal_hops=find(np.where(is_pruned, np.inf, 1.0)),
     )
 
 
-class _DistanceFinder:
-    """One igraph graph with a super-goal, searched with different weights."""
+class DistanceFinder:
+    """One igraph graph with a super-goal, searched with different weights.
 
-    def __init__(self, source: Ints, target: Ints, num_nodes: int, goals: Ints) -> None:
+    Args:
+        source: [num_edges] node each edge leaves.
+        target: [num_edges] node it enters.
+        num_nodes: Nodes of all groups together.
+        goals: [num_goals] nodes from which the super-goal is reached.
+        goal_costs: [num_goals] at what cost; 0 if not given.
+    """
+
+    def __init__(
+        self,
+        source: Ints,
+        target: Ints,
+        num_nodes: int,
+        goals: Ints,
+        goal_costs: Floats | None = None,
+    ) -> None:
         self._super_goal = num_nodes
-        self._num_goals = len(goals)
+        self._goal_costs = np.zeros(len(goals)) if goal_costs is None else goal_costs
         edges = np.empty((len(source) + len(goals), 2), np.int64)
         edges[: len(source), 0] = source
         edges[: len(source), 1] = target
@@ -84,7 +102,7 @@ class _DistanceFinder:
 
     def __call__(self, weights: Floats) -> Floats:
         """Return [num_nodes] the distance to the super-goal; an infinite weight is no edge."""
-        all_weights = np.concatenate([weights, np.zeros(self._num_goals)])
+        all_weights = np.concatenate([weights, self._goal_costs])
         (distance,) = self._graph.distances(
             source=[self._super_goal], mode="in", weights=all_weights
         )

@@ -76,7 +76,12 @@ def compute(
         merger = open_merger(settings)
         if settings.merge == "segments":
             merger.learn(part)
-        assembly = assemble(part, merger=merger, invalid_action_penalty=invalid_action_penalty)
+        assembly = assemble(
+            part,
+            merger=merger,
+            invalid_action_penalty=invalid_action_penalty,
+            with_analogies="analogy" in chosen,
+        )
         batch = assembly.batch
         if "spo3" in chosen:
             past = past_of_table(part, assembly, histories.setdefault(run, RunHistory()))

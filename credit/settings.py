@@ -30,6 +30,10 @@ class CreditSettings:
     batch_rows: int = BATCH_ROWS
     """Rows that are processed together: bounds the memory, changes no number."""
 
+    def reads(self, column: str) -> bool:
+        """Return whether an estimator declares a step column beyond `trajectories.COLUMNS`."""
+        return any(column in estimator_named(name).reads for name in self.estimators)
+
     def check(self) -> None:
         """Raise OptionError where a setting is out of its range."""
         if not self.estimators:

@@ -12,7 +12,6 @@ from graphcredit.credit.plan import Plan, fingerprint_of, plan_batches
 from graphcredit.credit.previous import PreviousCredit
 from graphcredit.credit.report import CreditReport, entity_notices
 from graphcredit.credit.settings import CreditSettings
-from graphcredit.credit.table import estimator_named
 from graphcredit.credit.timeline import Timeline
 from graphcredit.credit.window import Window
 from graphcredit.credit.work import BatchWork
@@ -64,7 +63,7 @@ def assign_credit(
     for shard in shards:
         of_iteration.setdefault((shard.run_id, shard.iteration), []).append(shard)
     timelines = _timelines(store, [run for run, _ in of_iteration], settings)
-    er_graph = read_er_graph(store) if _reads("thought", settings) else None
+    er_graph = read_er_graph(store) if settings.reads("thought") else None
     reports = {
         key: _credit_iteration(
             store,
@@ -80,11 +79,6 @@ def assign_credit(
     for timeline in timelines.values():
         timeline.finish()
     return reports
-
-
-def _reads(column: str, settings: CreditSettings) -> bool:
-    """Return whether an estimator that is asked for declares a column beyond `COLUMNS`."""
-    return any(column in estimator_named(name).reads for name in settings.estimators)
 
 
 def _timelines(

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from graphcredit.credit.arrays import Floats
 from graphcredit.credit.batch import StepBatch
+from graphcredit.credit.estimators.analogy import Analogy
 from graphcredit.credit.estimators.g2po import G2po
 from graphcredit.credit.estimators.gigpo import Gigpo
 from graphcredit.credit.estimators.graphgpo import GraphGpo
@@ -92,6 +93,13 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=G2po,
         writes=("step_reward", *_BOTH),
         paper="arXiv 2606.22995",
+    ),
+    Estimator(
+        name="analogy",
+        options=Analogy,
+        writes=("step_reward", "step_advantage", "advantage"),
+        reads=("admissible_actions",),
+        paper="this project, docs/estimator-analogy.md",
     ),
 )
 

@@ -12,7 +12,7 @@ from graphcredit.credit.columns import common_columns, estimator_columns, scatte
 from graphcredit.credit.entities import find_mentions
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.graph_tables import edge_schema, edge_table, node_table
-from graphcredit.credit.merging import Merger
+from graphcredit.credit.merging import GUARD_COLUMN, Merger
 from graphcredit.credit.plan import Piece, Plan
 from graphcredit.credit.previous import PreviousCredit
 from graphcredit.credit.report import CreditReport, report_of
@@ -22,6 +22,9 @@ from graphcredit.credit.trajectories import COLUMNS
 from graphcredit.credit.window import Window
 from graphcredit.store.er_graph import ErGraph
 from graphcredit.store.layout import Shard
+
+_OF_ESTIMATORS = ("thought", GUARD_COLUMN)
+"""Step columns that a batch is made with where an estimator asks for them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,8 +52,8 @@ class BatchWork:
 
     def columns(self) -> tuple[str, ...]:
         """Return the step columns to read."""
-        thought = () if self.er_graph is None else ("thought",)
-        return (*COLUMNS, *thought, *self.settings.merge.columns)
+        asked_for = [name for name in _OF_ESTIMATORS if self.settings.reads(name)]
+        return tuple(dict.fromkeys((*COLUMNS, *asked_for, *self.settings.merge.columns)))
 
     def credit_batch(self, number: int, pieces: Sequence[Piece]) -> CreditedBatch:
         """Build the graph of a batch, and compute every column and table."""
@@ -60,6 +63,7 @@ class BatchWork:
             merger=self.merger,
             invalid_action_penalty=self.settings.invalid_action_penalty,
             read_window=self._read_window if self.window.shards else None,
+            with_analogies=self.settings.reads(GUARD_COLUMN),
         )
         if self.past:
             past = self.past.of_batch(number, assembly)

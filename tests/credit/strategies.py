@@ -1,4 +1,7 @@
-"""Random small logs for hypothesis: loops, dead ends, aliased goals, invalid and costly steps."""
+"""Random small logs for hypothesis: loops, dead ends, aliased goals, invalid and costly steps.
+
+Texts share words and states share possible actions, so that some states are alike.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -7,9 +10,10 @@ from hypothesis import strategies as st
 
 from tests.worlds import START
 
-STATES = ["", "A", "B", "C", "Ä 🍎", "won"]
+STATES = ["", "A", "A B", " C\n A", "Ä 🍎 B", "won"]
 REWARDS = [0.0, 1.0, -0.1, 10.0, 0.3]
 COSTS = [1.0, 0.5, 2.25]
+ADMISSIBLE = [None, [], ["go"], ["look", "go"], ["go", "look", "wait"], ["wait", "dance", "wait"]]
 THOUGHTS = [None, "", "a, then b", "It was ä  🍎!", "B? C!", "WON or lost", "Abba"]
 
 
@@ -28,6 +32,7 @@ def trajectory(draw: st.DrawFn, task: str, name: str) -> list[dict[str, Any]]:
             "state": states[index],
             "next_state": states[index + 1],
             "action": draw(st.sampled_from(["go", "look"])),
+            "admissible_actions": draw(st.sampled_from(ADMISSIBLE)),
             "is_action_valid": draw(st.integers(0, 3)) > 0,
             "reward": draw(st.sampled_from(REWARDS)),
             "cost": draw(st.sampled_from(COSTS)),

@@ -1,5 +1,6 @@
 """Every estimator against the slow reference, and the contract that all of them keep."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from graphcredit.credit.history import RunHistory
 from graphcredit.credit.table import ESTIMATORS, Estimator
 from graphcredit.credit.timeline import past_of_table
 from graphcredit.store.options import options_from_text
-from tests.credit import reference, reference_sapo
+from tests.credit import reference, reference_analogy, reference_sapo
 from tests.credit.entity_world import world_of_the_random_logs
 from tests.credit.strategies import logs
 from tests.worlds import step_table
@@ -46,6 +47,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"stat_over": "steps", "decay": 3.5, "strength": 2.0},
     ],
     "g2po": [{}, {"normalize": "none", "gamma": 0.8}, {"step_weight": 0.5, "invalid_penalty": 2.0}],
+    "analogy": [{}, {"normalize": "none", "search_cost": 2.5}],
 }
 CASES = [(row, options) for row in ESTIMATORS for options in VARIANTS[row.name]]
 
@@ -62,7 +64,7 @@ def compute(
         row.options, {name: str(value) for name, value in options.items()}, owner=row.name
     )
     table = step_table(rows)
-    assembly = assemble(table)
+    assembly = assemble(table, with_analogies=True)
     batch = replace(
         assembly.batch,
         past=past_of_table(table, assembly, RunHistory()),
@@ -78,12 +80,16 @@ def compute(
 def slow_advantages(
     rows: list[dict[str, Any]], name: str, options: dict[str, Any]
 ) -> dict[Key, float]:
-    if name != "sapo":
+    slow: dict[str, Callable[[reference.Group, str], dict[tuple[str, int], float]]] = {
+        "sapo": lambda group, task: reference_sapo.sapo(group, WORLD, task, **options),
+        "analogy": lambda group, task: reference_analogy.analogy(group, **options),
+    }
+    if name not in slow:
         return reference.advantages(rows, name, **options)
     return {
         (task, trajectory, index): value
         for task, group in reference.groups_of(rows).items()
-        for (trajectory, index), value in reference_sapo.sapo(group, WORLD, task, **options).items()
+        for (trajectory, index), value in slow[name](group, task).items()
     }
 
 
@@ -130,8 +136,9 @@ def test_a_group_is_credited_alone_as_among_others(row: Estimator, rows: Any):
             assert together[key] == pytest.approx(value, rel=1e-9, abs=1e-12)
 
 
-TELLS_EQUAL_TRAJECTORIES_APART = {"g2po", "spo3"}
-"""G2PO compares the states of a group with each other, 3SPO a trajectory with those before it."""
+TELLS_EQUAL_TRAJECTORIES_APART = {"analogy", "g2po", "spo3"}
+"""Analogy and G2PO compare the states of a group with each other, 3SPO a trajectory with those
+before it."""
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from graphcredit.store import Store, open_store
 from graphcredit.store.catalog import connect
 from graphcredit.store.errors import InputError, OptionError, SchemaError
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS
-from tests.credit import reference
+from tests.credit.test_estimators import slow_advantages
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 ALL = tuple(row.name for row in ESTIMATORS if row.name != "sapo")
@@ -343,7 +343,7 @@ def test_written_values_equal_the_reference(tmp_path: Path):
     store = write_store(tmp_path / "s", rows)
     run(store)
     for name in ALL:
-        slow = reference.advantages(step_table(rows).to_pylist(), name)
+        slow = slow_advantages(step_table(rows).to_pylist(), name, {})
         for row, step in zip(read_credit(store), rows, strict=True):
             key = (step["task_id"], step["trajectory_id"], step["step_index"])
             assert row[f"{name}_advantage"] == pytest.approx(slow[key], rel=1e-5, abs=1e-6)

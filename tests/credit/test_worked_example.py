@@ -18,6 +18,7 @@ EXPECTED = {
     "hgpo": [1.1181, 0, 1.3260, 1, -0.8072, -1, -0.8297, -0.8072],
     "spo3": [0.5792, 0, 0.5792, 0.7071, 0.3555, -0.7071, -1.7710, 0.2571],
     "rewardflow": [0.1655, 1.1547, 2.1649, 1.8618, 0.4329, -1.2845, -0.6194, -1.5665],
+    "analogy": [-1.1352, 0.8829, 0.8829, 0.8829, 0.8829, -1.1352, -0.1261, -1.1352],
     "graphgpo": [0.3692, 1.1547, 2.2474, 1.8618, 0.5240, -1.2758, -1.2006, -1.3714],
 }
 
@@ -25,7 +26,7 @@ EXPECTED = {
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_advantages_of_the_worked_example(name: str):
     table = step_table(worked_example())
-    assembly = assemble(table)
+    assembly = assemble(table, with_analogies=True)
     assert assembly.steps.row.tolist() == list(range(8))
     batch = replace(assembly.batch, past=past_of_table(table, assembly, RunHistory()))
     (options,) = configure([name]).values()

@@ -179,7 +179,7 @@ def choose_task(tasks: Sequence[str]) -> str | None:
     """Offer the first tasks and the selected one: a browser cannot hold a list of all."""
     wanted = current().task
     offered, others = list(tasks[:_MOST_TASKS]), tasks[_MOST_TASKS:]
-    if wanted in others:
+    if wanted is not None and wanted in others:
         offered.insert(0, wanted)
     help_ = f"The first {_MOST_TASKS:,} of {len(tasks):,}; the Tasks page finds all."
     return choose("task", "Task", offered, help=help_ if others else None)

@@ -5,10 +5,14 @@ import streamlit as st
 from graphcredit.viewer import missing, selection
 from graphcredit.viewer.sitemap import PAGES, page
 
+_STYLE = "<style>[data-testid=stMainBlockContainer] { padding-top: 4.5rem }</style>"
+"""Streamlit leaves room for two menus above a page; what is chosen and drawn needs it more."""
+
 
 def main() -> None:
     """Show the page of the URL."""
     st.set_page_config(page_title="graphcredit", page_icon="🎯", layout="wide")
+    st.html(_STYLE)
     shown = st.navigation([page(name) for name in PAGES], position="top")
     selection.restore()
     with missing.guarded("This page"):

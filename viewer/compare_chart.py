@@ -6,6 +6,9 @@ import pyarrow as pa
 from graphcredit.viewer.queries.compare import CELL, END
 from graphcredit.viewer.step_charts import Chart
 
+_FEW_TO_MANY = ("#7d8fd6", "#2ba69e", "#e8a317")
+"""Violet, green, yellow: none of them fades into light or dark ground."""
+
 
 def agreement_map(cells: pa.Table, *, left: str, right: str, unit: str) -> Chart:
     """Return the map; off the two diagonal quarters, the signs are opposite.
@@ -32,7 +35,7 @@ def agreement_map(cells: pa.Table, *, left: str, right: str, unit: str) -> Chart
             x2="x1:Q",
             y=alt.Y("y0:Q", title=right, scale=scale),
             y2="y1:Q",
-            color=alt.Color("steps:Q", title=unit, scale=alt.Scale(type="log", scheme="viridis")),
+            color=alt.Color("steps:Q", title=unit, scale=alt.Scale(type="log", range=_FEW_TO_MANY)),
             tooltip=[
                 alt.Tooltip("x:Q", title=left, format="+.2f"),
                 alt.Tooltip("y:Q", title=right, format="+.2f"),

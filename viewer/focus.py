@@ -7,7 +7,7 @@ import igraph
 from graphcredit.viewer.layered import drawn
 from graphcredit.viewer.task_graph import TaskGraph
 
-READABLE = 150
+READABLE = 40
 """States beyond which a graph is at first shown in part."""
 
 MOST = 2000

@@ -22,7 +22,7 @@ def open_page(
 def go(app: AppTest, name: str, **params: object) -> AppTest:
     """Open a page in the same session: with no parameters it is a click in the menu."""
     # AppTest can only name pages that are files; ours are functions.
-    app._page_hash = calc_hash(sitemap.PAGES[name].name)
+    app._page_hash = calc_hash(name)
     app.query_params.clear()
     for key, value in params.items():
         app.query_params[key] = str(value)

@@ -15,6 +15,7 @@ from graphcredit.store import Store, create_store
 from graphcredit.store.catalog import run_trusted_query
 from graphcredit.viewer import focus
 from graphcredit.viewer.pages import graph_controls
+from graphcredit.viewer.pages.graph_panel import tinted
 from graphcredit.viewer.text import label
 from tests.viewer.browser import go, markdown_of, open_page
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
@@ -70,7 +71,7 @@ def test_the_most_blamed_action_of_the_lost_trajectories_is_one_click_away(
     """
     (worst,) = run_trusted_query(store, sql).table.to_pylist()
     button = app.button[-1]
-    assert button.label.startswith(label(f"{worst['advantage']:+.2f}"))
+    assert button.label.startswith(tinted(worst["advantage"]))
     button.click().run()
     key = f"e{worst['state_id']}-{worst['next_state_id']}"
     assert app.query_params["at"] == key
@@ -87,7 +88,7 @@ def test_a_state_shows_its_text_and_ranks_its_actions(
         WHERE task_id = 't0' AND state_id = 0 GROUP BY ALL ORDER BY advantage DESC
     """
     rows = run_trusted_query(store, sql).table.to_pylist()
-    expected = [label(f"{row['advantage']:+.2f} {row['action']} ") for row in rows]
+    expected = [f"{tinted(row['advantage'])} {label(row['action'])} " for row in rows]
     assert len(expected) == 3
     for shown, start in zip(_buttons(app), expected, strict=True):
         assert shown.startswith(start)
@@ -132,7 +133,8 @@ def test_the_steps_of_a_lost_trajectory_are_ranked_by_their_own_advantage(
     """
     rows = run_trusted_query(store, sql).table.to_pylist()
     expected = [
-        label(f"{row['advantage']:+.2f} step {row['step_index']}: {row['action']} ") for row in rows
+        f"{tinted(row['advantage'])} step {row['step_index']}{label(': ' + row['action'])} "
+        for row in rows
     ]
     assert len(expected) == 2
     for shown, start in zip(_buttons(app), expected, strict=True):

@@ -70,6 +70,17 @@ def test_of_many_entities_those_that_matter_are_drawn():
     assert drawn[-1] == "Far"
 
 
+def test_a_trajectory_without_entities_has_no_chart_of_its_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = write_store(tmp_path / "s", trajectory("x", ["start", "a", "nobody"]))
+    merge_er_graph(store, GRAPH)
+    app = open_page(monkeypatch, store, "search_graph")
+    assert not app.exception
+    assert "came across no entity" in markdown_of(app)
+    assert len(charts(app)) == 1
+
+
 def test_without_an_entity_graph_the_page_says_what_has_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

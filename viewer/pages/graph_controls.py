@@ -18,7 +18,7 @@ _VIEWS = {
     "path": "Best path",
     "around": "Around a state",
     "trajectory": "Trajectory",
-    "everything": "Everything",
+    "everything": "All",
 }
 
 

@@ -96,10 +96,11 @@ class Panel:
             for step in ranked_steps(self.steps, trajectory_id, self.column):
                 ends = step["state_id"], step["next_state_id"]
                 self._button(
-                    f"{signed(step[self.column])}  step {step['step_index']}: {step['action']}  "
+                    f"step {step['step_index']}: {step['action']}  "
                     f"({ends[0]} → {self._target(ends[1])})",
                     edge_key(ends),
                     f"step{step['step_index']}",
+                    credit=tinted(step[self.column]),
                 )
 
     def _overview(self) -> None:
@@ -188,32 +189,39 @@ class Panel:
         flip = "⇄ " if is_flipped(edge, self.shading) else ""
         action, *others = edge.actions
         more = f" and {len(others)} more" if others else ""
-        value = signed(edge_value(edge, self.shading))
         self._button(
-            f"{flip}{value}  {action}{more}  ({edge.source} → {self._target(edge.target)})",
+            f"{action}{more}  ({edge.source} → {self._target(edge.target)})",
             edge_key(edge.ends),
             "edge",
+            credit=flip + tinted(edge_value(edge, self.shading)),
         )
 
     def _action_button(self, state_id: int, choice: Choice, number: int) -> None:
         self._button(
-            f"{signed(choice.advantage)}  {choice.action} → {self._target(choice.target)}  "
+            f"{choice.action} → {self._target(choice.target)}  "
             f"({choice.visits}×, {choice.won:.0%} won)",
             edge_key((state_id, choice.target)),
             f"action{number}",
+            credit=tinted(choice.advantage),
         )
 
     def _target(self, state_id: int) -> str:
         return "GOAL" if state_id == self.graph.goal else str(state_id)
 
-    def _button(self, text: str, key: str, kind: str) -> None:
+    def _button(self, text: str, key: str, kind: str, *, credit: str = "") -> None:
         st.button(
-            label(text, 110),
+            f"{credit} {label(text, 110)}".lstrip(),
             key=f"graph_{kind}_{key}",
             type="tertiary",
             on_click=controls.pick,
             args=(key,),
         )
+
+
+def tinted(value: float | None) -> str:
+    """Return an advantage as Markdown: credit is blue and blame orange, as in the graph."""
+    text = label(signed(value))
+    return f":{'blue' if value > 0 else 'orange'}[{text}]" if value else text
 
 
 def _title(text: str) -> None:

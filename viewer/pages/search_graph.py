@@ -44,7 +44,9 @@ def _known(folder: str, files: tuple[tuple[str, int], ...], task_id: str) -> Tas
 def _summary(known: TaskEntities, found: Sequence[Mention]) -> None:
     answers = {entity.entity_id for entity in known.entities if entity.is_answer}
     steps = [m.step for m in found if m.entity.entity_id in answers and not m.is_citation]
-    if not answers:
+    if not found:
+        st.caption("This trajectory came across no entity of its task.")
+    elif not answers:
         st.caption("No entity of this task is marked as its answer.")
     elif steps:
         st.caption(f"This trajectory first came across an answer at step {min(steps)}.")
@@ -54,7 +56,8 @@ def _summary(known: TaskEntities, found: Sequence[Mention]) -> None:
 
 def _steps(steps: pa.Table, found: Sequence[Mention]) -> None:
     st.subheader("Step by step")
-    st.altair_chart(entity_charts.approach(found, num_steps=steps.num_rows))
+    if found:
+        st.altair_chart(entity_charts.approach(found, num_steps=steps.num_rows))
 
     def named(is_citation: bool) -> list[str]:
         return [

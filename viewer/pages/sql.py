@@ -40,7 +40,7 @@ def show() -> None:
     asked = st.query_params.get(_PARAMETER, "")
     with st.form("query", border=False):
         sql = st.text_area("Query", value=asked, height=180, placeholder="SELECT … FROM steps")
-        is_run = st.form_submit_button("Run", type="primary", shortcut="Ctrl+Enter")
+        is_run = st.form_submit_button("Run", shortcut="Ctrl+Enter")
     _help()
     sql = (sql or "").strip() if is_run else asked
     if not sql:

@@ -34,9 +34,9 @@ def _assert_nothing_was_obeyed(page: Page) -> None:
 
 def test_a_tour_of_all_pages_asks_only_the_viewer(page: Page, watch: Watch):
     open_page(page, "runs", run="r0", iteration=1)
-    for name, info in PAGES.items():
-        page.get_by_role("link", name=info.title, exact=True).click()
-        expect(main(page).get_by_role("heading", name=info.title, exact=True)).to_be_visible()
+    for name, title in PAGES.items():
+        page.get_by_role("link", name=title, exact=True).click()
+        expect(main(page).get_by_role("heading", name=title, exact=True)).to_be_visible()
         # The first page is the root of the site.
         expect_at(page, name if name != "runs" else "", run="r0", iteration=1)
     assert {request.partition(":")[0] for request in watch.requests} >= {"http", "ws"}

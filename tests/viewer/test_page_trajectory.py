@@ -23,9 +23,14 @@ def charts(app: AppTest) -> list[list[dict[str, Any]]]:
 def _rows(proto: Any) -> list[dict[str, Any]]:
     if proto.HasField("data"):
         # What all layers have in common goes to the browser as Arrow.
-        return pa.ipc.open_stream(proto.data.data).read_all().to_pylist()
+        return _arrow_rows(proto.data)
     layers = json.loads(proto.spec)["layer"]
-    return max((layer["data"]["values"] for layer in layers), key=len)
+    records = [layer["data"]["values"] for layer in layers if "values" in layer["data"]]
+    return max([*records, *(_arrow_rows(named.data) for named in proto.datasets)], key=len)
+
+
+def _arrow_rows(data: Any) -> list[dict[str, Any]]:
+    return pa.ipc.open_stream(data.data).read_all().to_pylist()
 
 
 def code(app: AppTest) -> list[str]:

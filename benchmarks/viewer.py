@@ -1,0 +1,243 @@
+"""Times the viewer's pages on a large store, and the drawing of a large graph in a browser.
+
+    python -m benchmarks.viewer [--steps 1000000] [--iterations 1] [--without-credit]
+    python -m benchmarks.viewer --browser [--states 2000]
+
+Each page has a fresh process, with its modules imported and nothing of the store read; the files
+are in the operating system's cache. A page is opened (cold), run again (warm), and clicked: another
+step, another estimator. What each of its queries took is listed below it; the rest is Python, and
+Streamlit's AppTest in place of a browser. Next to the seconds stand those of the processor, of all
+threads: on a machine with other work they say more.
+
+`--browser` opens pages of a task of so many states with Debian's Chromium, each in a new tab, from
+the address to the finished drawing; `blocked` is the longest time for which the tab did nothing
+else. It needs the package playwright.
+"""
+
+import argparse
+import importlib
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.request import urlopen
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.machine import describe
+from benchmarks.synthetic import write_log
+from graphcredit.store import Store, create_store
+from graphcredit.store.atomic import write_table
+from graphcredit.store.schema import STEP_SCHEMA
+
+ESTIMATORS = ("grpo", "gigpo", "rewardflow", "graphgpo")
+PLACE = {"run": "r0", "iteration": "0"}
+STEP = {"task": "task-7", "trajectory": "task-7-1"}
+PAGES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "runs": ({}, {}),
+    "tasks": (PLACE, {"estimator": "gigpo"}),
+    "graph": (PLACE | {"task": "task-7"}, {"at": "n3"}),
+    "trajectory": (PLACE | STEP, {"step": "1"}),
+    "compare": (PLACE, {"flips": "true"}),
+    "sql": ({"q": "SELECT count(*) FROM steps"}, {}),
+}
+"""Page to what its address selects, and what a click adds."""
+
+Result = TypeVar("Result")
+
+CHROMIUM = "/usr/bin/chromium"
+WATCH = """
+    globalThis.blocked = 0;
+    new PerformanceObserver((list) => {
+      for (const task of list.getEntries()) blocked = Math.max(blocked, task.duration);
+    }).observe({ type: "longtask", buffered: true });
+"""
+
+
+def main() -> None:
+    """Print the table that the arguments ask for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=1_000_000, help="of each iteration")
+    parser.add_argument("--iterations", type=int, default=1)
+    parser.add_argument("--without-credit", action="store_true")
+    parser.add_argument("--browser", action="store_true")
+    parser.add_argument("--states", type=int, default=2000, help="of the graph in the browser")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "store"
+        if options.browser:
+            write_maze(root, options.states)
+            assign_credit(root)
+            print(f"{describe()}, {options.states:,} states")
+            in_a_browser(root)
+            return
+        write_log(root, options.steps, num_iterations=options.iterations)
+        if not options.without_credit:
+            assign_credit(root)
+        print(f"{describe()}, {options.iterations} x {options.steps:,} steps")
+        pages(root)
+
+
+def pages(root: Path) -> None:
+    """Print a row for each page and each of its queries."""
+    # Read when Streamlit is imported; it would say that there is no server.
+    os.environ["STREAMLIT_LOGGER_LEVEL"] = "error"
+    kinds = "".join(f"{kind:>9}{'cpu':>6}" for kind in ("cold s", "warm s", "click s"))
+    print(f"{'page':<12}{'query':<18}{kinds}{'MiB':>7}")
+    for page in PAGES:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
+            for row in fresh.submit(measure, page, root).result():
+                print(row, flush=True)
+
+
+def measure(page: str, root: Path) -> list[str]:
+    """Return the rows of a page; to be called in a process that has done nothing else."""
+    from streamlit.testing.v1 import AppTest
+
+    from graphcredit.viewer import cache
+    from graphcredit.viewer.config import STORE_VARIABLE, script
+    from graphcredit.viewer.sitemap import PAGES as ALL_PAGES
+    from tests.viewer.browser import go
+
+    for name in ALL_PAGES:
+        importlib.import_module(f"graphcredit.viewer.pages.{name}")
+    os.environ[STORE_VARIABLE] = str(root)
+    queries: dict[str, list[Taken]] = {}
+
+    def timed(query: Callable[..., Any], name: str, *rest: Any) -> Any:
+        result, taken = time_of(lambda: answer(query, name, *rest))
+        queries.setdefault(name.rpartition(".")[2], []).append(taken)
+        return result
+
+    answer, cache._answer = cache._answer, timed  # pyright: ignore[reportPrivateUsage]
+    app = AppTest.from_file(script(), default_timeout=600)
+    opened, clicked = PAGES[page]
+    times = [time_of(lambda: go(app, page, **opened))[1]]
+    found = {name: Taken(*map(sum, zip(*taken, strict=True))) for name, taken in queries.items()}
+    times.append(time_of(app.run)[1])
+    times.append(time_of(lambda: go(app, page, **opened, **clicked))[1])
+    if app.exception:
+        raise SystemExit(app.exception[0].value)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return [
+        f"{page:<30}{''.join(map(str, times))}{peak:>7.0f}",
+        *(f"{'':<12}{name:<18}{taken}" for name, taken in found.items()),
+    ]
+
+
+class Taken(NamedTuple):
+    """How long something took."""
+
+    seconds: float
+    cpu: float
+
+    def __str__(self) -> str:
+        """Return two columns of the table."""
+        return f"{self.seconds:>9.2f}{self.cpu:>6.2f}"
+
+
+def time_of(run: Callable[[], Result]) -> tuple[Result, Taken]:
+    """Return what a call returned, and what it took."""
+    start, cpu = time.perf_counter(), time.process_time()
+    result = run()
+    return result, Taken(time.perf_counter() - start, time.process_time() - cpu)
+
+
+def in_a_browser(root: Path) -> None:
+    """Print how long a part of the graph, and all of it, take from the address to the picture."""
+    from playwright.sync_api import sync_playwright
+
+    print(f"{'graph':<24}{'drawn s':>9}{'blocked s':>11}")
+    with served(root) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for view in ("path", "path", "everything", "everything"):
+            tab = browser.new_page(viewport={"width": 1500, "height": 1000})
+            tab.add_init_script(WATCH)
+            start = time.perf_counter()
+            tab.goto(f"{address}/graph?view={view}")
+            tab.wait_for_selector(".graph[data-ready]")
+            tab.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
+            drawn = time.perf_counter() - start
+            print(f"{view:<24}{drawn:>9.2f}{tab.evaluate('blocked') / 1000:>11.2f}", flush=True)
+            tab.close()
+        browser.close()
+
+
+@contextmanager
+def served(root: Path, port: int = 8699) -> Generator[str]:
+    """Yield the address of a viewer that shows a store."""
+    command = [sys.executable, "-m", "graphcredit.cli.main", "view", str(root), "--port", str(port)]
+    address = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            for _ in range(300):
+                try:
+                    urlopen(f"{address}/_stcore/health", timeout=5).close()
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            yield address
+        finally:
+            server.terminate()
+
+
+def assign_credit(root: Path) -> None:
+    """Assign credit in a process of its own: its memory is none of the viewer's."""
+    command = [sys.executable, "-m", "graphcredit.cli.main", "credit", str(root), "--no-audit"]
+    command += [word for name in ESTIMATORS for word in ("--estimator", name)]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def write_maze(root: Path, num_states: int, num_walks: int = 96, horizon: int = 150) -> Store:
+    """Write one task: walks through a long maze, each of whose rooms has three doors."""
+    store, rng = create_store(root), np.random.default_rng(0)
+    steps = rng.integers(1, 40, (num_states, 3)) * rng.choice(
+        [-1, 1], (num_states, 3), p=[0.1, 0.9]
+    )
+    doors = np.clip(np.arange(num_states)[:, None] + steps, 0, num_states)
+    rows: list[dict[str, Any]] = []
+    for walk in range(num_walks):
+        room = 0
+        for step in range(horizon):
+            door = int(rng.integers(3))
+            entered = int(doors[room, door])
+            won, is_last = entered == num_states, entered == num_states or step == horizon - 1
+            rows.append(
+                dict.fromkeys(STEP_SCHEMA.names)
+                | {
+                    "task_id": "maze",
+                    "trajectory_id": f"walk-{walk:02d}",
+                    "step_index": step,
+                    "state": f"-= Room {room} =-\nThree doors lead on.",
+                    "next_state": f"-= Room {entered} =-\nThree doors lead on.",
+                    "action": f"open door {door}",
+                    "is_action_valid": True,
+                    "reward": float(won),
+                    "cost": 1.0,
+                    "terminated": won,
+                    "truncated": is_last and not won,
+                    "success": won if is_last else None,
+                    "worker_id": "w0",
+                    "logged_at": len(rows),
+                }
+            )
+            room = entered
+            if is_last:
+                break
+    path = store.steps_dir("r0", 0) / "w0-000000.parquet"
+    path.parent.mkdir(parents=True)
+    write_table(pa.Table.from_pylist(rows, STEP_SCHEMA), path)
+    return store
+
+
+if __name__ == "__main__":
+    main()

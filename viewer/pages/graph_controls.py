@@ -16,7 +16,7 @@ _SHOWN_TASK = "graph_of"
 _MOST_HOPS = 4
 _VIEWS = {
     "path": "Best path",
-    "around": "Around a state",
+    "around": "State",
     "trajectory": "Trajectory",
     "everything": "All",
 }
@@ -115,11 +115,8 @@ def choose_state_colour(graph: TaskGraph) -> bool:
     """Offer RewardFlow's values as the colour of states, where there are any."""
     if all(node.rewardflow_value is None for node in graph.nodes):
         return False
-    names = {"distance": "distance", "value": "RewardFlow value"}
-    return (
-        _segments("states", "Colour of states", list(names), "distance", names.__getitem__)
-        == "value"
-    )
+    chosen = _segments("states", "Colour of states", ["distance", "value"], "distance")
+    return chosen == "value"
 
 
 def _segments(

@@ -1,0 +1,128 @@
+"""Take a picture of every page of the viewer, light and dark; the result is committed.
+
+    apt-get install chromium
+    python tools/screenshots.py /tmp/store docs
+
+The store is made first, if it is not there: text games over six iterations, played by a policy that
+errs less in each, and questions that take several look-ups.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Literal
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+URL, PORT = "http://127.0.0.1:8599", "8599"
+WIDTH = 1280
+PATIENCE = 60_000
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+
+ERRORS = (0.95, 0.92, 0.88, 0.85, 0.8, 0.75)
+"""Share of random actions in each iteration of the games."""
+
+PLACE = {"run": "games", "iteration": 3, "estimator": "graphgpo"}
+TASK = "textworld-custom-r6o8q5-s3"
+LOST = PLACE | {"task": TASK, "trajectory": f"{TASK}:3"}
+QUERY = """SELECT task_id, trajectory_id, step_index, action, grpo_advantage, graphgpo_advantage
+FROM enriched
+WHERE run_id = 'games' AND iteration = 3 AND grpo_advantage < 0 AND graphgpo_advantage > 0
+ORDER BY graphgpo_advantage DESC"""
+
+PICTURES = {
+    "runs": ("", PLACE, 1100),
+    "tasks": ("tasks", PLACE, 820),
+    "graph": ("graph", LOST, 1120),
+    "trajectory": ("trajectory", LOST | {"step": 5}, 1120),
+    "compare": ("compare", PLACE | {"estimator": "grpo", "other": "graphgpo"}, 1120),
+    "search-graph": ("search_graph", {"run": "search"}, 1480),
+    "sql": ("sql", {"q": QUERY}, 900),
+}
+"""Name to the path of a page, what is selected there, and the height in pixels."""
+
+
+def main() -> None:
+    """Make the store and write the pictures: the two paths of the command line."""
+    store, folder = map(Path, sys.argv[1:])
+    make_store(store)
+    with viewer(store), sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-gpu"]
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
+        for scheme in SCHEMES:
+            take(browser, scheme, folder)
+        browser.close()
+
+
+def make_store(store: Path) -> None:
+    """Play what has not been played yet, and assign credit."""
+    play = f"collect {store} --group-size 8"
+    for iteration, share in enumerate(ERRORS):
+        games = "--env textworld --games custom-r6o8q5,coin-l5,cooking --tasks 12 --oracle"
+        run(f"{play} {games} --run games --iteration {iteration} --policy oracle:{share}")
+    run(f"{play} --env search --tasks 8 --run search --policy oracle:0.5")
+    run(f"credit {store} --run games -e grpo -e gigpo -e rewardflow -e graphgpo")
+    run(f"credit {store} --run search -e grpo -e graphgpo -e sapo")
+
+
+def run(command: str) -> None:
+    """Run a command of graphcredit."""
+    subprocess.run([sys.executable, "-m", "graphcredit.cli.main", *command.split()], check=True)
+
+
+@contextmanager
+def viewer(store: Path) -> Generator[None]:
+    """Serve a store as long as the block runs."""
+    command = [sys.executable, "-m", "graphcredit.cli.main", "view", str(store), "--port", PORT]
+    with subprocess.Popen(command) as server:
+        try:
+            while server.poll() is None and not is_up():
+                time.sleep(0.2)
+            yield
+        finally:
+            server.terminate()
+
+
+def is_up() -> bool:
+    """Return whether the viewer answers."""
+    try:
+        urlopen(f"{URL}/_stcore/health", timeout=5).close()
+    except URLError:
+        return False
+    return True
+
+
+def take(browser: Browser, scheme: Literal["light", "dark"], folder: Path) -> None:
+    """Take the pictures in one colour scheme, in as few colours as do."""
+    with browser.new_context(color_scheme=scheme) as context:
+        page = context.new_page()
+        for name, (path, selected, height) in PICTURES.items():
+            page.set_viewport_size({"width": WIDTH, "height": height})
+            page.goto(f"{URL}/{path}?{urlencode(selected)}")
+            wait_until_drawn(page)
+            if name == "graph":
+                page.locator(".graph[data-ready]").wait_for()
+            picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
+            reduced = picture.quantize(method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+            reduced.save(folder / f"viewer-{name}-{scheme}.png", optimize=True)
+
+
+def wait_until_drawn(page: Page) -> None:
+    """Wait until the script is done and nothing is on its way."""
+    expect(page.get_by_role("heading", level=2).first).to_be_visible(timeout=PATIENCE)
+    done = ("data-test-script-state", "notRunning")
+    expect(page.get_by_test_id("stApp")).to_have_attribute(*done, timeout=PATIENCE)
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=PATIENCE)
+    page.wait_for_load_state("networkidle")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What the estimator `analogy` is made of, part by part."""

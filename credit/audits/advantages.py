@@ -27,7 +27,7 @@ STATE_COLUMNS: tuple[str, ...] = (
 """Mean 0 over the steps of each state group. HGPO mixes several clusters and SAPO clips: their
 step parts need not balance."""
 
-GROUP_COLUMNS: tuple[str, ...] = ("g2po_step_advantage",)
+GROUP_COLUMNS: tuple[str, ...] = ("analogy_step_advantage", "g2po_step_advantage")
 """Mean 0 over the steps of each group."""
 
 

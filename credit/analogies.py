@@ -66,13 +66,12 @@ def find_analogies(
     group = nodes.group_of_node[untried.node]
     run = taken.run(group, untried.code)
     known = np.flatnonzero(run >= 0)
-    likeness = [
+    kinds = (possible, _words(steps, nodes)) if len(known) else ()
+    found = [_NOTHING] + [
         _most_alike(block, untried.node[known], run[known], taken)
-        for block in compare(
-            (possible, _words(steps, nodes)), nodes.node_start, np.unique(group[known])
-        )
-    ] or [_NOTHING]
-    best, owner, place, alike = (np.concatenate(parts) for parts in zip(*likeness, strict=True))
+        for block in compare(kinds, nodes.node_start, np.unique(group[known]))
+    ]
+    best, owner, place, alike = (np.concatenate(parts) for parts in zip(*found, strict=True))
     unlike = np.ones(len(untried.node))
     unlike[known] -= best
     item, outcome = ranges(taken.num_outcomes, place)

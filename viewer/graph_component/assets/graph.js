@@ -146,20 +146,26 @@ function styles(root) {
     {
       selector: "edge",
       style: {
-        ...text,
-        label: "data(label)",
         width: "data(width)",
         "line-color": "data(colour)",
         "target-arrow-color": "data(colour)",
         "target-arrow-shape": "triangle",
-        "arrow-scale": 0.9,
-        "curve-style": "unbundled-bezier",
-        "control-point-distances": "data(bend)",
-        "control-point-weights": 0.5,
+        "curve-style": "straight",
+      },
+    },
+    {
+      selector: "edge[label != '']",
+      style: {
+        ...text,
+        label: "data(label)",
         "font-size": 12,
         "min-zoomed-font-size": 6,
         "text-rotation": "autorotate",
       },
+    },
+    {
+      selector: "edge[bend != 0]",
+      style: { "curve-style": "unbundled-bezier", "control-point-distances": "data(bend)" },
     },
     {
       selector: "edge:loop",

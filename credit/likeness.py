@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphcredit.credit.arrays import Floats, Ints, factorise
 
+Bits: TypeAlias = NDArray[np.uint64]
+"""[num_nodes, num_words] a set as the bits of some words."""
+
+_WORD = 64
 _BLOCK = 1 << 20
-"""Pairs of nodes that are compared at a time: bounds the memory, changes no number."""
+"""Words of bits that are compared at a time: bounds the memory, changes no number."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,20 +52,26 @@ def compare(kinds: Sequence[Sets], node_start: Ints, groups: Ints) -> Iterator[B
     columns = [_Columns.of(sets, node_start) for sets in kinds]
     for group in groups.tolist():
         first, stop = node_start[group : group + 2].tolist()
-        members = [kind.matrix(group, first, stop) for kind in columns]
-        height = max(1, _BLOCK // (stop - first))
+        members = [kind.bits(group, first, stop) for kind in columns]
+        width = max(bits.shape[1] for bits in members)
+        height = max(1, _BLOCK // ((stop - first) * width))
         for row in range(first, stop, height):
             rows = range(row, min(row + height, stop))
             own = slice(rows.start - first, rows.stop - first)
-            alike = np.prod([_jaccard(matrix[own], matrix) for matrix in members], axis=0)
+            alike = np.prod([_jaccard(bits[own], bits) for bits in members], axis=0)
             yield Block(rows=rows, first=first, alike=alike)
 
 
-def _jaccard(rows: NDArray[np.float32], columns: NDArray[np.float32]) -> Floats:
-    """Return [num_rows, num_columns] the index of sets given as rows of 0 and 1."""
-    both = (rows @ columns.T).astype(np.float64)
-    either = rows.sum(axis=1)[:, np.newaxis] + columns.sum(axis=1) - both
-    return np.divide(both, either, out=np.ones_like(both), where=either > 0)
+def _jaccard(rows: Bits, columns: Bits) -> Floats:
+    """Return [num_rows, num_columns] the index of each two sets."""
+    both = _size(rows[:, np.newaxis] & columns)
+    either = _size(rows)[:, np.newaxis] + _size(columns) - both
+    return np.divide(both, either, out=np.ones(both.shape), where=either > 0)
+
+
+def _size(sets: Bits) -> Ints:
+    """Return the number of members of each set; the last axis is the words of one."""
+    return np.bitwise_count(sets).sum(axis=-1, dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,10 +92,10 @@ class _Columns:
         start = np.searchsorted(keys // num_codes, np.arange(num_groups + 1))
         return cls(node=sets.node, column=column, start=start)
 
-    def matrix(self, group: int, first: int, stop: int) -> NDArray[np.float32]:
-        """Return [nodes of the group, its codes] 1 where the node's set has the code."""
+    def bits(self, group: int, first: int, stop: int) -> Bits:
+        """Return the sets of a group's nodes; the group's codes number the bits."""
         own = slice(*np.searchsorted(self.node, (first, stop)).tolist())
         start, end = self.start[group : group + 2].tolist()
-        matrix = np.zeros((stop - first, end - start), np.float32)
-        matrix[self.node[own] - first, self.column[own] - start] = 1
-        return matrix
+        is_member = np.zeros((stop - first, ((end - start) // _WORD + 1) * _WORD), bool)
+        is_member[self.node[own] - first, self.column[own] - start] = True
+        return np.packbits(is_member, axis=1).view(np.uint64)

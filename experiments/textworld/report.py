@@ -25,7 +25,7 @@ from graphcredit.store.atomic import atomic_path
 
 KEPT = Path(__file__).parent / "kept"
 
-_COLOURS = ("#000000", "#999999", "#e69f00", "#009e73", "#0072b2", "#cc79a7", "#56b4e9")
+_COLOURS = ("#000000", "#999999", "#e69f00", "#009e73", "#0072b2", "#cc79a7", "#56b4e9", "#d55e00")
 """Okabe and Ito's, which the colour-blind can tell apart."""
 
 

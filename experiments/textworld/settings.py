@@ -12,7 +12,16 @@ from typing import Any
 
 from graphcredit.cli.loop_config import LoopConfig, loop_config
 
-ARMS: tuple[str, ...] = ("grpo", "rloo", "gigpo", "rewardflow", "graphgpo", "spo3", "g2po")
+ARMS: tuple[str, ...] = (
+    "grpo",
+    "rloo",
+    "gigpo",
+    "rewardflow",
+    "graphgpo",
+    "spo3",
+    "g2po",
+    "analogy",
+)
 """Estimators that are compared."""
 
 LEARNING_RATES: tuple[float, ...] = (3e-4, 6e-4, 1.5e-4)

@@ -7,8 +7,9 @@ The floor (benchmarks/floor.py) reads the same step columns with pyarrow and wri
 columns; its start-up is not counted. The command is timed whole, start-up included. Each figure is
 the best of `--repeat` runs. `--layout plain` writes the log with pyarrow's default settings, as a
 foreign program would, `--layout store` as the recorder does (long dictionaries, zstd).
-`--estimators all` times every one; with `sapo`, the log has thoughts and entities. The audit that
-the command ends with is left out, unless `--audit` asks for it. Peak memory is the command's.
+`--estimators all` times every one; with `sapo`, the log has thoughts and entities, with `analogy`
+admissible actions. The audit that the command ends with is left out, unless `--audit` asks for it.
+Peak memory is the command's.
 """
 
 import argparse
@@ -55,6 +56,7 @@ def main() -> None:
                         num_iterations=iterations,
                         is_plain=is_plain,
                         has_entities="sapo" in arguments.estimators,
+                        has_admissible="analogy" in arguments.estimators,
                     )
                     row = _measure(store, Path(folder), arguments)
                 print(f"{layout:>7} {steps:>10,} {iterations:>10} {row}", flush=True)

@@ -1,7 +1,8 @@
 """A synthetic log: groups of 8 trajectories of 50 steps over about 40 states a task.
 
 With entities, each task knows 20 of them, each state names one, and each step has a thought of its
-own of 200 characters that names another.
+own of 200 characters that names another. With admissible actions, each state lists all actions and
+is described by words.
 """
 
 from pathlib import Path
@@ -18,6 +19,7 @@ from graphcredit.store.schema import STEP_SCHEMA
 GROUP_SIZE, HORIZON, NUM_STATES, STATE_LENGTH, NUM_ACTIONS = 8, 50, 40, 300, 8
 STEPS_PER_GROUP = GROUP_SIZE * HORIZON
 SHARD_GROUPS = 250
+ADMISSIBLE = STEP_SCHEMA.field("admissible_actions").type
 NUM_ENTITIES, NAME_LENGTH, NAME_AT, THOUGHT_LENGTH, WORD_LENGTH = 20, 12, 40, 200, 7
 
 
@@ -28,6 +30,7 @@ def write_log(
     num_iterations: int = 1,
     is_plain: bool = False,
     has_entities: bool = False,
+    has_admissible: bool = False,
     seed: int = 0,
 ) -> None:
     """Write a store of `num_steps` steps in each of `num_iterations` iterations.
@@ -38,6 +41,7 @@ def write_log(
         num_iterations: Iterations of the one run.
         is_plain: Write with pyarrow's default settings, not with those of the store.
         has_entities: With thoughts, and an entity-relation graph.
+        has_admissible: With admissible actions, and words in the states.
         seed: Of the random walks.
     """
     store = create_store(root)
@@ -53,14 +57,17 @@ def write_log(
         for number, first in enumerate(range(0, num_groups, SHARD_GROUPS)):
             groups = np.arange(first, min(first + SHARD_GROUPS, num_groups))
             directory.mkdir(parents=True, exist_ok=True)
-            table, path = _shard(rng, groups, entities), directory / f"w0-{number:06d}.parquet"
+            table = _shard(rng, groups, entities, has_admissible)
+            path = directory / f"w0-{number:06d}.parquet"
             if is_plain:
                 pq.write_table(table.cast(STEP_SCHEMA), path)
             else:
                 write_table(table, path)
 
 
-def _shard(rng: np.random.Generator, groups: np.ndarray, entities: np.ndarray | None) -> pa.Table:
+def _shard(
+    rng: np.random.Generator, groups: np.ndarray, entities: np.ndarray | None, has_admissible: bool
+) -> pa.Table:
     """Return random walks: each action of a state leads to one other state."""
     num_groups = len(groups)
     successors = rng.integers(0, NUM_STATES, (num_groups, NUM_STATES, NUM_ACTIONS))
@@ -77,6 +84,11 @@ def _shard(rng: np.random.Generator, groups: np.ndarray, entities: np.ndarray | 
     is_last = np.tile(np.arange(HORIZON) == HORIZON - 1, num_groups * GROUP_SIZE)
     success = rng.random(num_rows) < 0.4
     is_valid = rng.random(num_rows) < 0.95
+    actions = [f"action {i}" for i in range(NUM_ACTIONS)]
+    admissible = pa.nulls(num_rows, ADMISSIBLE)
+    if has_admissible:
+        states[:, ::WORD_LENGTH] = ord(" ")
+        admissible = pa.repeat(pa.scalar(actions, ADMISSIBLE), num_rows)
     thoughts = pa.nulls(num_rows, pa.string())
     if entities is not None:
         thought = _texts(rng, num_rows, THOUGHT_LENGTH)
@@ -91,7 +103,8 @@ def _shard(rng: np.random.Generator, groups: np.ndarray, entities: np.ndarray | 
         "state": _pick(_strings(states), group * NUM_STATES + walk[:, :, :-1].ravel()),
         "next_state": _pick(_strings(states), group * NUM_STATES + walk[:, :, 1:].ravel()),
         "thought": thoughts,
-        "action": _pick(pa.array([f"action {i}" for i in range(NUM_ACTIONS)]), action.ravel()),
+        "action": _pick(pa.array(actions), action.ravel()),
+        "admissible_actions": admissible,
         "is_action_valid": pa.array(is_valid),
         "reward": pa.array(np.where(is_last & success, 10.0, np.where(is_valid, 0.0, -0.1))),
         "cost": pa.array(np.ones(num_rows)),

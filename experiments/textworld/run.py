@@ -104,6 +104,8 @@ def _make(runs: Runs, cells: Sequence[Cell], num_workers: int) -> None:
     missing = [cell for cell in cells if runs.of(cell) is None]
     warm = sorted({(cell.setting, cell.warm) for cell in missing})
     _in_processes(_warm, [(runs.out, *which) for which in warm], num_workers)
+    for setting, number in warm:
+        runs.check_warm(setting, number)
     _in_processes(_run, [(runs.out, cell) for cell in missing], num_workers)
 
 

@@ -4,6 +4,7 @@ The table is `<setting>.parquet`, one row for each iteration of each run that is
 where the folders are not, so it can be shared; a run that it has need not be made again.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -12,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from experiments.textworld.settings import Cell
+from experiments.textworld.settings import Cell, warm_start
 
 _KEY = ("setting", "arm", "learning_rate", "kl_coefficient", "warm", "seed")
 
@@ -33,7 +34,7 @@ class Runs:
         `env_steps` and `seconds` are those before the iteration, so that its success rate is that
         of the policy which they made; seconds are those of one core at work.
         """
-        rows = _rows(self.out / cell.name / "loop.jsonl", cell)
+        rows = _rows(self.out, cell)
         if rows and rows[-1]["env_steps"] + rows[-1]["num_env_steps"] >= cell.budget:
             return pl.DataFrame(rows, infer_schema_length=None)
         kept = self._table(cell.setting)
@@ -47,6 +48,23 @@ class Runs:
         found = [run for cell in cells if (run := self.of(cell)) is not None]
         return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
 
+    def check_warm(self, setting: str, number: int) -> None:
+        """Raise ValueError if the kept runs of a warm policy began from other weights.
+
+        Arithmetic differs between kinds of machines, and so do the weights that they learn.
+        """
+        kept = self._table(setting)
+        if kept is None:
+            return
+        was = kept.filter(pl.col("warm") == number)["warm_model"].unique().to_list()
+        mine = _fingerprint(self.out, setting, number)
+        if was not in ([], [mine]):
+            raise ValueError(
+                f"runs that are compared must begin from the same weights: warm policy {number} of "
+                f"{setting} is {mine} in {self.out}, and {', '.join(was)} in {self.kept}. Make all "
+                "runs on one machine, without --kept"
+            )
+
     def _table(self, setting: str) -> pl.DataFrame | None:
         path = self.kept and self.kept / f"{setting}.parquet"
         if not path or not path.exists():
@@ -56,15 +74,20 @@ class Runs:
         return self._kept[setting]
 
 
-def _rows(path: Path, cell: Cell) -> list[dict[str, Any]]:
+def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
+    path = out / cell.name / "loop.jsonl"
+    if not path.exists():
+        return []
     rows: list[dict[str, Any]] = []
     steps, seconds = 0, 0.0
-    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+    warm_model = _fingerprint(out, cell.setting, cell.warm)
+    for text in path.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
         rows.append(
             {
                 **asdict(cell),
                 **line,
+                "warm_model": warm_model,
                 "env_steps": steps,
                 "seconds": seconds,
                 "num_env_steps": line["env_steps"] - steps,
@@ -73,3 +96,9 @@ def _rows(path: Path, cell: Cell) -> list[dict[str, Any]]:
         steps = line["env_steps"]
         seconds += line.get("cpu_seconds", 0.0)
     return rows
+
+
+def _fingerprint(out: Path, setting: str, number: int) -> str:
+    """Return what the weights of a warm policy are recognised by."""
+    path = warm_start(out, setting, number) / "model" / "model.safetensors"
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

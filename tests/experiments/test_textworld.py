@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -14,7 +15,15 @@ from experiments.textworld.curves import area, bootstrap, first_at, paired_test,
 from experiments.textworld.markdown import markdown
 from experiments.textworld.run import RISE, quick
 from experiments.textworld.runs import Runs
-from experiments.textworld.settings import ARMS, SETTINGS, Cell, repeats, sweep, sweep_rates
+from experiments.textworld.settings import (
+    ARMS,
+    SETTINGS,
+    Cell,
+    repeats,
+    sweep,
+    sweep_rates,
+    warm_start,
+)
 from experiments.textworld.tables import arms_table, health_table, sweep_table
 
 CELL = Cell(setting="easy", arm="grpo", learning_rate=3e-4, kl_coefficient=0.02, warm=1, seed=1)
@@ -67,7 +76,14 @@ def test_many_pairs_are_tested_by_drawing_signs(gaps: list[float]):
     assert paired_test(other, one, draws=200) == p
 
 
+def _write_warm(out: Path, cell: Cell, weights: bytes = b"weights") -> None:
+    path = warm_start(out, cell.setting, cell.warm) / "model" / "model.safetensors"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(weights)
+
+
 def _write(out: Path, cell: Cell, ends: Sequence[int], success: Sequence[float]) -> None:
+    _write_warm(out, cell)
     path = out / cell.name / "loop.jsonl"
     path.parent.mkdir(parents=True)
     lines = [
@@ -107,6 +123,21 @@ def test_a_run_is_done_when_its_budget_is_spent_and_a_kept_one_is_not_made_again
     assert run is not None
     assert run["success_rate"].to_list() == [0.2, 0.5]
     assert len(Runs(out=tmp_path / "a").done([CELL])) == 0
+
+
+def test_runs_from_other_weights_are_not_compared(tmp_path: Path):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    _write(tmp_path / "a", CELL, [12_000], [0.1])
+    Runs(out=tmp_path / "a").done([CELL]).write_parquet(kept / "easy.parquet")
+    _write_warm(tmp_path / "b", CELL)
+    runs = Runs(out=tmp_path / "b", kept=kept)
+    runs.check_warm(CELL.setting, CELL.warm)
+    _write_warm(tmp_path / "b", replace(CELL, warm=0))
+    runs.check_warm(CELL.setting, 0)  # no run of it was kept
+    _write_warm(tmp_path / "b", CELL, b"other weights")
+    with pytest.raises(ValueError, match="must begin from the same weights: warm policy 1 of easy"):
+        runs.check_warm(CELL.setting, CELL.warm)
 
 
 def test_every_arm_has_the_same_sweep_and_the_same_repeats():

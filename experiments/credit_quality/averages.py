@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from experiments.credit_quality.judge import STATISTICS
+from graphcredit.credit.table import ESTIMATORS
 
 DRAWS = 10_000
 
@@ -98,6 +99,22 @@ def differences(rows: pl.DataFrame, statistic: str, reference: tuple[str, str]) 
             }
         )
     return pl.DataFrame(found)
+
+
+def step_or_total(rows: pl.DataFrame) -> list[tuple[str, str]]:
+    """Return the step part of each estimator, or its advantage where it has none.
+
+    Args:
+        rows: With columns `estimator` and `part`.
+
+    Returns:
+        (estimator, part), in the order of the table of estimators.
+    """
+    parts: dict[str, set[str]] = {}
+    for estimator, part in rows.select("estimator", "part").unique().iter_rows():
+        parts.setdefault(estimator, set()).add(part)
+    names = [row.name for row in ESTIMATORS if row.name in parts]
+    return [(name, "step" if "step" in parts[name] else "total") for name in names]
 
 
 def _averaged(rows: pl.DataFrame) -> dict[str, float]:

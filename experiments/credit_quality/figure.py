@@ -1,6 +1,6 @@
 """The figure: rank correlation along each axis, a line for each estimator."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib as mpl
@@ -9,6 +9,7 @@ import polars as pl
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+from experiments.credit_quality.averages import step_or_total
 from experiments.credit_quality.conditions import (
     BASE,
     EPSILONS,
@@ -17,19 +18,19 @@ from experiments.credit_quality.conditions import (
     WINDOWS,
     Condition,
 )
-from graphcredit.credit.table import ESTIMATORS
 
 _COLOURS = (
-    "#000000",
-    "#999999",
+    "#666666",
+    "#bbbbbb",
     "#e69f00",
     "#009e73",
     "#0072b2",
     "#cc79a7",
     "#56b4e9",
     "#d55e00",
+    "#000000",
 )
-"""Okabe and Ito's, which the colour-blind can tell apart; markers tell apart what shares one."""
+"""Okabe and Ito's and two greys, which the colour-blind can tell apart, as they can the markers."""
 _MARKERS = "osD^vP"
 
 _AXES: Mapping[str, Mapping[str, Condition]] = {
@@ -63,7 +64,7 @@ def draw(found: pl.DataFrame, path: Path) -> None:
         f"(base: {BASE.epsilon:.0%} random actions, {BASE.group_size} rollouts)"
     )
     figure.tight_layout(rect=(0, 0.05, 1, 1))
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=100)
     plt.close(figure)
 
 
@@ -71,7 +72,7 @@ def _lines(
     found: pl.DataFrame, statistic: str, conditions: Mapping[str, Condition], axes: Axes
 ) -> None:
     order = {condition.name: place for place, condition in enumerate(conditions.values())}
-    for number, (estimator, part) in enumerate(_columns(found)):
+    for number, (estimator, part) in enumerate(step_or_total(found.filter(condition=BASE.name))):
         own = found.filter(pl.col("condition").is_in(list(order)), estimator=estimator, part=part)
         own = own.sort(pl.col("condition").replace_strict(order, default=None))
         value, low, high = (own[f"{statistic}{end}"].to_numpy() for end in ("", "_low", "_high"))
@@ -86,13 +87,7 @@ def _lines(
             elinewidth=0.7,
             label=estimator if part == "step" else f"{estimator} (advantage)",
         )
-    axes.set_xticks(range(len(conditions)), list(conditions), rotation=30 * (len(conditions) > 4))
+    axes.set_xticks(range(len(conditions)), list(conditions))
+    if len(conditions) > 4:
+        axes.tick_params("x", rotation=30)
     axes.axhline(0, color="#cccccc", linewidth=0.8, zorder=0)
-
-
-def _columns(found: pl.DataFrame) -> Sequence[tuple[str, str]]:
-    """Return the column of each estimator that is drawn, in the order of the table."""
-    base = found.filter(condition=BASE.name)
-    parts = {name: set(base.filter(estimator=name)["part"]) for name in base["estimator"]}
-    names = [row.name for row in ESTIMATORS if row.name in parts]
-    return [(name, "step" if "step" in parts[name] else "total") for name in names]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from experiments.credit_quality.averages import differences, mean
+from experiments.credit_quality.averages import differences, mean, step_or_total
 from experiments.credit_quality.conditions import (
     BASE,
     EPSILONS,
@@ -15,10 +15,11 @@ from experiments.credit_quality.conditions import (
     WINDOWS,
     Condition,
 )
+from experiments.credit_quality.games import by_kind
 from experiments.credit_quality.judge import STATISTICS
 
-REFERENCE = ("graphgpo", "step")
-"""The best published column that the differences are taken to."""
+REFERENCES: tuple[tuple[str, str], ...] = (("graphgpo", "step"), ("rewardflow", "step"))
+"""The best of the published columns, which the others are compared with."""
 
 _TITLES: Mapping[str, str] = {
     "over_all": "rank correlation, all steps",
@@ -39,7 +40,7 @@ def tables(rows: pl.DataFrame, found: pl.DataFrame) -> str:
     sections = {
         "Base condition": first_table(found),
         "All numbers of the base condition": _full_table(found),
-        f"Difference of rank correlation to {' '.join(REFERENCE)}, paired by game": _gaps(base),
+        "Differences of rank correlation, paired by game": _gaps(base),
         "By kind of game": _by_kind(base),
         "By policy and size of group": _grid(
             found,
@@ -49,14 +50,12 @@ def tables(rows: pl.DataFrame, found: pl.DataFrame) -> str:
                 for size in GROUP_SIZES
             },
         ),
-        "By noise and merge": _grid(
-            found,
-            {
-                f"{noise}, {merge}": Condition(noise=noise, merge=merge)
-                for noise in NOISES
-                for merge in MERGES
-            },
-        ),
+        **{
+            f"By noise, merge {merge}": _grid(
+                found, {noise: Condition(noise=noise, merge=merge) for noise in NOISES}
+            )
+            for merge in MERGES
+        },
         "By iterations in the graph": _grid(
             found, {str(window): Condition(window=window) for window in WINDOWS}
         ),
@@ -116,63 +115,65 @@ def _full_table(found: pl.DataFrame) -> str:
 
 
 def _gaps(base: pl.DataFrame) -> str:
-    gaps = {
-        statistic: {
-            (row["estimator"], row["part"]): row
-            for row in differences(base, statistic, REFERENCE).to_dicts()
+    of = {
+        (reference, statistic): {
+            (row["estimator"], row["part"]): "{difference:+.3f} ({low:+.3f} to {high:+.3f})".format(
+                **row
+            )
+            for row in differences(base, statistic, reference).to_dicts()
         }
+        for reference in REFERENCES
         for statistic in ("over_all", "over_failed")
     }
     return _table(
-        ["column", *(_TITLES[statistic] for statistic in gaps)],
         [
-            [
-                " ".join(column),
-                *(
-                    "{difference:+.3f} ({low:+.3f} to {high:+.3f})".format(**of[column])
-                    for of in gaps.values()
-                ),
-            ]
-            for column in gaps["over_all"]
+            "column",
+            *(f"{' '.join(reference)}: {_TITLES[statistic]}" for reference, statistic in of),
+        ],
+        [
+            [" ".join(column), *(gaps.get(column, "–") for gaps in of.values())]
+            for column in step_or_total(base)
         ],
     )
 
 
 def _by_kind(base: pl.DataFrame) -> str:
-    kinds = base["kind"].unique(maintain_order=True).to_list()
-    groups = base.group_by("estimator", "part", maintain_order=True)
+    kinds = by_kind(tuple(base["game"].unique(maintain_order=True)))
 
     def cell(own: pl.DataFrame, kind: str) -> str:
         of_kind = own.filter(kind=kind).sort("game")
         return " · ".join(
-            f"{mean(of_kind[statistic].to_list()).value:.2f}"
+            _number(mean(of_kind[statistic].to_list()).value)
             for statistic in ("over_all", "over_failed")
         )
 
     return _table(
-        ["column (all · failures)", *kinds],
+        ["all · failures", *(f"{kind} ({len(games)})" for kind, games in kinds.items())],
         [
-            [f"{estimator} {part}", *(cell(own, kind) for kind in kinds)]
-            for (estimator, part), own in groups
+            [
+                f"{estimator} {part}",
+                *(cell(base.filter(estimator=estimator, part=part), kind) for kind in kinds),
+            ]
+            for estimator, part in step_or_total(base)
         ],
     )
 
 
 def _grid(found: pl.DataFrame, conditions: Mapping[str, Condition]) -> str:
-    """Return the rank correlations of every column under some conditions."""
+    """Return the rank correlations of each estimator's step part under some conditions."""
     of = {title: _by_column(found, condition) for title, condition in conditions.items()}
-    columns = list(next(iter(of.values())))
+    name = next(iter(conditions.values())).name
     return _table(
-        ["column (all · failures)", *of],
+        ["all · failures", *of],
         [
             [
                 " ".join(column),
                 *(
-                    f"{rows[column]['over_all']:.2f} · {rows[column]['over_failed']:.2f}"
+                    f"{_number(rows[column]['over_all'])} · {_number(rows[column]['over_failed'])}"
                     for rows in of.values()
                 ),
             ]
-            for column in columns
+            for column in step_or_total(found.filter(condition=name))
         ],
     )
 
@@ -204,7 +205,12 @@ def _interval(row: Mapping[str, float] | None, statistic: str) -> str:
     if row is None:
         return "–"
     half = (row[f"{statistic}_high"] - row[f"{statistic}_low"]) / 2
-    return f"{row[statistic]:.2f} ± {half:.2f}"
+    return f"{_number(row[statistic])} ± {half:.2f}"
+
+
+def _number(value: float) -> str:
+    """Return two decimals, without a sign where they are zeros."""
+    return f"{round(value, 2) + 0.0:.2f}"
 
 
 def _share(row: Mapping[str, float] | None) -> str:

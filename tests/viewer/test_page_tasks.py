@@ -50,6 +50,43 @@ def test_a_row_leads_to_its_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert app.query_params["estimator"] == "graphgpo"
 
 
+def test_a_credited_step_of_a_failure_leads_to_its_trajectory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    app = open_page(monkeypatch, credited(tmp_path / "s", two_tasks()), "tasks")
+    shown = app.dataframe[1].value
+    (first, *_) = shown.to_dict("records")
+    assert first["advantage"] > 0
+    assert (first["trajectory_id"], first["action"]) == ("y", "c")
+    assert (first["goal_distance"], first["next_goal_distance"]) == (2, 1)
+    click_row(app, "against_outcome", 0)
+    assert page_of(app) == "trajectory"
+    chosen = {name: app.query_params[name] for name in ("task", "trajectory", "step", "estimator")}
+    assert chosen == {"task": "t0", "trajectory": "y", "step": "0", "estimator": "graphgpo"}
+    assert f"graphgpo gives {first['advantage']:+.2f}: " in app.text[0].value
+
+
+def test_credit_of_whole_trajectories_has_nothing_against_the_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = credited(tmp_path / "s", two_tasks(), names=("graphgpo", "grpo"))
+    app = open_page(monkeypatch, store, "tasks", estimator="grpo")
+    assert not app.exception
+    assert len(app.dataframe) == 1
+    assert app.caption[-1].value == "grpo gives no credit in failures."
+
+
+def test_the_most_telling_estimator_is_chosen_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = credited(tmp_path / "s", two_tasks(), names=("gigpo", "grpo", "graphgpo", "rewardflow"))
+    for page in ("tasks", "graph", "trajectory", "compare"):
+        app = open_page(monkeypatch, store, page)
+        assert app.query_params["estimator"] == "graphgpo", page
+        box = app.selectbox(key="choose_estimator")
+        assert box.options == ["graphgpo", "rewardflow", "gigpo", "grpo"], page
+
+
 def test_the_last_iteration_with_credit_is_shown_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -10,8 +10,9 @@ import streamlit as st
 from graphcredit.viewer import missing, selection
 from graphcredit.viewer.cache import ask, viewed_store
 from graphcredit.viewer.queries.estimators import estimators
+from graphcredit.viewer.queries.surprises import against_outcome
 from graphcredit.viewer.queries.tasks import NUM_BINS, task_facts
-from graphcredit.viewer.text import show_table
+from graphcredit.viewer.text import label, show_table
 
 _MAX_ROWS = 2000
 """More would take a browser seconds; filters and orders reach the others."""
@@ -60,6 +61,20 @@ _COLUMNS = {
 }
 """The table's columns, in order."""
 
+_STEP_COLUMNS = {
+    "action": "action",
+    "advantage": st.column_config.NumberColumn(format="%+.3f"),
+    "goal_distance": st.column_config.NumberColumn(
+        "to go before",
+        format="%g",
+        help="Cost of the cheapest way to the goal that the group has seen; empty if none.",
+    ),
+    "next_goal_distance": st.column_config.NumberColumn("to go after", format="%g"),
+    "task_id": "task",
+    "trajectory_id": "trajectory",
+    "step_index": "step",
+}
+
 _ORDERS = {
     "widest spread": ("advantage_spread", "descending"),
     "most disagreement": ("disagreement", "descending"),
@@ -69,6 +84,11 @@ _ORDERS = {
     "name": ("task_id", "ascending"),
 }
 """What the first rows can be: column and direction."""
+
+_OUTCOMES = {"credit in failures": False, "blame in successes": True}
+"""What goes against an outcome: title to whether the trajectory succeeded."""
+
+_MOST_SURPRISES = 500
 
 _SUCCESS = pc.field("success_rate")
 _KINDS = {
@@ -102,6 +122,8 @@ def show() -> None:
         task_facts, run_id=run, iteration=iteration, estimator=estimator, others=tuple(names)
     )
     _table(_wanted(facts))
+    if estimator is not None:
+        _against_outcome(run, iteration, estimator)
 
 
 def _wanted(facts: pa.Table) -> pa.Table:
@@ -139,3 +161,48 @@ def _table(rows: pa.Table) -> None:
     )
     for row in chosen["selection"]["rows"]:
         selection.open_page("graph", task=shown["task_id"][row].as_py())
+
+
+def _against_outcome(run: str, iteration: int, estimator: str) -> None:
+    """Show the steps for which credit of single steps is made: right ones of failures, say."""
+    st.subheader("Against the outcome")
+    kind = st.segmented_control(
+        "What",
+        list(_OUTCOMES),
+        default=next(iter(_OUTCOMES)),
+        required=True,
+        key="against",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    success = _OUTCOMES[kind]
+    found = ask(
+        against_outcome,
+        run_id=run,
+        iteration=iteration,
+        estimator=estimator,
+        success=success,
+        num_rows=_MOST_SURPRISES,
+    )
+    if not found.num_rows:
+        st.caption(f"{label(estimator)} gives no {kind}.")
+        return
+    which = "most blamed step of each success" if success else "most credited step of each failure"
+    st.caption(f"The {which}, in all tasks. Select a row to see the step, and why.")
+    chosen = show_table(
+        found,
+        column_config=_STEP_COLUMNS,
+        column_order=list(_STEP_COLUMNS),
+        key="against_outcome",
+        on_select="rerun",
+        selection_mode="single-row",
+        alt="Steps whose credit goes against the outcome",
+    )
+    for row in chosen["selection"]["rows"]:
+        step = found.slice(row, 1).to_pylist()[0]
+        selection.open_page(
+            "trajectory",
+            task=step["task_id"],
+            trajectory=step["trajectory_id"],
+            step=step["step_index"],
+        )

@@ -10,8 +10,9 @@ from graphcredit.viewer.cache import ask, viewed_store
 from graphcredit.viewer.chosen_steps import choose_steps
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.queries.estimators import estimators
+from graphcredit.viewer.reasons import reason
 from graphcredit.viewer.selection import after, choose_estimator, current, link, select
-from graphcredit.viewer.text import show_code, show_table
+from graphcredit.viewer.text import show_code, show_table, show_text
 from graphcredit.viewer.trajectory_html import trajectory_page
 
 
@@ -34,13 +35,16 @@ def show() -> None:
     else:
         _course(table, estimator, step)
     _buttons(table, estimator, step)
+    here = None if estimator is None else _steps_here(table, estimator, step)
+    if estimator is not None:
+        show_text(reason(table, step, estimator, here))
     text, credit = st.columns([3, 2], gap="medium")
     with text:
         _what_happened(table, step)
     with credit:
         _numbers(table, estimator, step)
-    if estimator is not None:
-        _elsewhere(table, estimator, step)
+    if estimator is not None and here is not None:
+        _elsewhere(here, estimator, table["trajectory_id"][step].as_py(), step)
     _tokens(table, step)
     _all_steps(table, step)
 
@@ -181,25 +185,25 @@ def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
     st.altair_chart(step_charts.credit(bars, limit=step_facts.largest(table, names)))
 
 
-def _elsewhere(table: pa.Table, estimator: str, step: int) -> None:
+def _steps_here(table: pa.Table, estimator: str, step: int) -> pa.Table | None:
+    """Return all steps of the group from the same state; None for a step without a state."""
     state_id = table["state_id"][step].as_py()
     if state_id is None:
-        return
-    st.subheader("The same state elsewhere in this group")
-    found = ask(
+        return None
+    return ask(
         queries.steps_here,
         **_place(),
         task_id=current().task,
         state_id=state_id,
         estimator=estimator,
     )
+
+
+def _elsewhere(found: pa.Table, estimator: str, trajectory_id: str, step: int) -> None:
+    st.subheader("The same state elsewhere in this group")
     if found.num_rows == 1:
         st.caption("No other step of the group starts from this state.")
         return
-    _show_steps_here(found, estimator, table["trajectory_id"][step].as_py(), step)
-
-
-def _show_steps_here(found: pa.Table, estimator: str, trajectory_id: str, step: int) -> None:
     rows = found.to_pylist()
     here = [row["trajectory_id"] == trajectory_id and row["step_index"] == step for row in rows]
     shown = pa.table(

@@ -1,0 +1,52 @@
+"""Steps whose credit goes against how their trajectory ended: what step-level credit is for."""
+
+import pyarrow as pa
+
+from graphcredit.store.layout import Store
+from graphcredit.viewer.queries.estimators import column
+from graphcredit.viewer.queries.views import answer
+
+
+def against_outcome(
+    store: Store, *, run_id: str, iteration: int, estimator: str, success: bool, num_rows: int
+) -> pa.Table:
+    """Return the most credited step of each failed trajectory, or the most blamed of each success.
+
+    Trajectories without a step that goes against their outcome are left out.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: The iteration.
+        estimator: Whose advantages.
+        success: Whether successful trajectories are meant.
+        num_rows: Trajectories at most, those with the greatest such advantages.
+
+    Returns:
+        `task_id, trajectory_id, step_index, action, advantage, goal_distance,
+        next_goal_distance`, the greatest advantage first.
+    """
+    advantage = f"{'-' if success else ''}{column(estimator, 'advantage')}::DOUBLE"
+    sql = f"""
+        WITH ended AS (
+            SELECT trajectory_id FROM steps GROUP BY trajectory_id
+            HAVING bool_or(success) = {success}
+        ),
+        best AS (
+            SELECT trajectory_id, max(struct_pack(size := {advantage}, at := -step_index)) AS step
+            FROM credit SEMI JOIN ended USING (trajectory_id)
+            WHERE {advantage} > 0
+            GROUP BY trajectory_id
+        ),
+        found AS (
+            SELECT trajectory_id, -step.at AS step_index, step.size AS size FROM best
+            ORDER BY size DESC, trajectory_id LIMIT {num_rows}
+        )
+        SELECT
+            task_id, trajectory_id, step_index, action,
+            {"-" if success else ""}size AS advantage, goal_distance, next_goal_distance
+        FROM found
+        JOIN steps USING (trajectory_id, step_index) JOIN credit USING (trajectory_id, step_index)
+        ORDER BY size DESC, trajectory_id
+    """
+    return answer(store, sql, run_id=run_id, iteration=iteration)

@@ -1,0 +1,73 @@
+"""Why a step has the advantage that it has, in one sentence of facts."""
+
+from collections import defaultdict
+from statistics import fmean
+
+import pyarrow as pa
+
+from graphcredit.viewer.step_facts import outcome, value_of
+
+
+def reason(table: pa.Table, step: int, estimator: str, here: pa.Table | None) -> str:
+    """Return why an estimator gives a step what it gives.
+
+    Args:
+        table: The steps of a trajectory, with their credit.
+        step: Row of the table.
+        estimator: One that gave the step an advantage.
+        here: From `queries.trajectory.steps_here`; None where the step has no state.
+    """
+    total = value_of(table, f"{estimator}_advantage", step)
+    if total is None:
+        return f"{estimator} gives this step nothing."
+    parts = [
+        f"{value:+.2f} for {of_what}"
+        for part, of_what in (
+            ("episode_advantage", _of_trajectory(table)),
+            ("step_advantage", _of_step(table, step)),
+        )
+        if (value := value_of(table, f"{estimator}_{part}", step)) is not None
+    ]
+    words = f"{estimator} gives {total:+.2f}" + (f": {', and '.join(parts)}" if parts else "")
+    return f"{words}. {_among(here, table['action'][step].as_py())}".rstrip()
+
+
+def _of_trajectory(table: pa.Table) -> str:
+    ended = f"the whole trajectory, which {outcome(table['success'][-1].as_py())}"
+    rate, size = table["group_success_rate"][0].as_py(), table["group_size"][0].as_py()
+    return ended if rate is None else f"{ended} where {rate * size:.0f} of {size} succeeded"
+
+
+def _of_step(table: pa.Table, step: int) -> str:
+    """Return what the step did, by the cheapest way to the goal that the group has seen."""
+    before, after = (table[name][step].as_py() for name in ("goal_distance", "next_goal_distance"))
+    if before is None and after is None:
+        return "the step, whose group saw no way from here to the goal"
+    if after is None:
+        return "the step, which went where the group saw no way to the goal"
+    if before is None:
+        return f"the step, which found a way to the goal, {after:g} long"
+    if after == before:
+        return f"the step, which left the goal {after:g} away"
+    way = "nearer" if after < before else "farther away"
+    return f"the step, which brought the goal {way}, from {before:g} to {after:g}"
+
+
+def _among(here: pa.Table | None, action: str) -> str:
+    """Return how the action compares with the others that the group took in the same state."""
+    if here is None:
+        return ""
+    if here.num_rows == 1:
+        return "No other step of the group starts from this state, so nothing compares with it."
+    values: dict[str, list[float]] = defaultdict(list)
+    for row in here.to_pylist():
+        if row["advantage"] is not None:
+            values[row["action"]].append(row["advantage"])
+    if action not in values or len(values) == 1:
+        return "The group took no other action in this state."
+    means = {name: fmean(found) for name, found in values.items()}
+    rank = 1 + sum(mean > means[action] for mean in means.values())
+    return (
+        f"By mean advantage it is number {rank} of the {len(means)} actions that the group took in "
+        "this state."
+    )

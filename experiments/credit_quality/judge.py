@@ -44,7 +44,7 @@ def estimators_of(condition: Condition) -> dict[str, Assigner]:
 
 
 def judge(log: Store, condition: Condition) -> pl.DataFrame:
-    """Return the rows of a condition.
+    """Return the rows of a condition, the same to the last bit whenever it is judged.
 
     Args:
         log: Where the games were played.
@@ -63,6 +63,8 @@ def judge(log: Store, condition: Condition) -> pl.DataFrame:
             found = [row for name in estimators for row in _rows(connection, name)]
             groups = connection.sql(_GROUPS).pl()
     rows = pl.DataFrame(found, schema_overrides=dict.fromkeys(STATISTICS, pl.Float64))
+    # The last digits of a sum depend on the order in which threads add it.
+    rows = rows.with_columns(pl.col(STATISTICS).round(12))
     of_condition = {"condition": condition.name, **asdict(condition)}
     constants = [pl.lit(value).alias(name) for name, value in of_condition.items()]
     return rows.join(groups, on="task").drop("task").select(*constants, pl.all())

@@ -12,14 +12,24 @@ from graphcredit.viewer.text import show_code
 
 
 def no_steps(store: Store) -> None:
-    """Say that the store is empty."""
+    """Say that the store has no shard: it is empty, or its first steps are in spools."""
+    if any(store.spool_dir.glob("*.arrows")):
+        st.info(
+            "The first steps of this store are being recorded: reload this page when a shard is "
+            "full, or the recorder closed. If it was killed, this makes shards of what it left:"
+        )
+        _command(store, "check", "--recover")
+        return
     st.info("This store has no steps yet. Play games, or import a log; then reload this page.")
     _command(store, "collect", "--env textworld --policy oracle:0.3 --tasks 16")
 
 
 def no_credit(store: Store, run_id: str, iteration: int) -> None:
     """Say that an iteration has no credit."""
-    st.info("This iteration has no credit yet, so there are no graphs and no advantages.")
+    st.info(
+        "This iteration has no credit yet, so there are no graphs and no advantages. "
+        "Assign it, then reload this page."
+    )
     _command(
         store, "credit", f"--estimator graphgpo --run {shlex.quote(run_id)} --iteration {iteration}"
     )

@@ -8,7 +8,7 @@ import pytest
 
 from graphcredit.store import create_store
 from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
-from graphcredit.viewer.queries.iterations import iteration_facts
+from graphcredit.viewer.queries.iterations import action_entropies, iteration_facts
 from tests.viewer.browser import click_row, go, markdown_of, open_page, page_of
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
@@ -49,6 +49,30 @@ def test_an_empty_store_says_how_to_fill_it(tmp_path: Path, monkeypatch: pytest.
     assert "no steps yet" in app.info[0].value
     assert app.code[0].value.startswith("graphcredit collect ")
     assert not app.dataframe
+
+
+def test_a_store_whose_first_steps_are_in_a_spool_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = create_store(tmp_path / "s")
+    store.spool_dir.mkdir()
+    (store.spool_dir / "w0.arrows").touch()
+    app = open_page(monkeypatch, store, "runs")
+    assert not app.exception
+    assert "are being recorded" in app.info[0].value
+    assert app.code[0].value == f"graphcredit check {store.root} --recover"
+
+
+def test_the_entropy_comes_after_the_rest_and_follows_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = write_store(tmp_path / "s", two_tasks())
+    app = open_page(monkeypatch, store, "runs")
+    assert list(app.dataframe[0].value["action_entropy"].isna()) == [True]
+    credited(tmp_path / "s", two_tasks())
+    app.run()
+    (expected,) = action_entropies(store, run_id="r0")["action_entropy"].to_pylist()
+    assert list(app.dataframe[0].value["action_entropy"]) == [expected]
 
 
 def test_a_damaged_iteration_is_named_and_the_others_are_shown(

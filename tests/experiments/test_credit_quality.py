@@ -36,6 +36,7 @@ FLOORS: Mapping[str, tuple[float, float]] = {
     "spo3": (0.3, 0.0),
     "g2po": (0.35, 0.4),
     "sapo": (0.1, 0.0),
+    "analogy": (0.75, 0.7),
 }
 """Least rank correlation of the advantage over all steps and over those of failures."""
 

@@ -37,6 +37,7 @@ from benchmarks.machine import describe
 from benchmarks.synthetic import write_log
 from graphcredit.store import Store, create_store
 from graphcredit.store.atomic import write_table
+from graphcredit.store.catalog import run_trusted_query
 from graphcredit.store.schema import STEP_SCHEMA
 
 ESTIMATORS = ("grpo", "gigpo", "rewardflow", "graphgpo")
@@ -75,9 +76,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "store"
         if options.browser:
-            write_maze(root, options.states)
+            store = write_maze(root, options.states)
             assign_credit(root)
-            print(f"{describe()}, {options.states:,} states")
+            print(f"{describe()}, {size_of_graph(store)}")
             in_a_browser(root)
             return
         write_log(root, options.steps, num_iterations=options.iterations)
@@ -170,6 +171,16 @@ def in_a_browser(root: Path) -> None:
             print(f"{view:<24}{drawn:>9.2f}{tab.evaluate('blocked') / 1000:>11.2f}", flush=True)
             tab.close()
         browser.close()
+
+
+def size_of_graph(store: Store) -> str:
+    """Return how many states and transitions the walks came by."""
+    sql = """
+        SELECT (SELECT count(*) FROM nodes),
+            (SELECT count(DISTINCT (state_id, next_state_id)) FROM edges)
+    """
+    states, transitions = run_trusted_query(store, sql).table.to_pylist()[0].values()
+    return f"{states:,} states, {transitions:,} transitions"
 
 
 @contextmanager

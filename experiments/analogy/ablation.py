@@ -6,9 +6,9 @@ r"""What the parts of the estimator `analogy` are worth: left out, and replaced 
     done
     python -m experiments.analogy.ablation log/*
 
-Each store has one policy, and one iteration. A column is the mean over games of Spearman's
-correlation with the true progress, over all steps and, in brackets, over those of failures
-(`graphcredit.credit.quality` defines both). The last column is over all stores, with a 95 %
+Each store has one policy and one iteration, or `--run` and `--iteration` say which. A column is the
+mean over games of Spearman's correlation with the true progress, over all steps and, in brackets,
+over those of failures (`graphcredit.credit.quality` defines both). The last column is over all stores, with a 95 %
 interval: games are drawn with replacement, each with all its policies.
 """
 
@@ -54,8 +54,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stores", type=Path, nargs="+")
     parser.add_argument("--group-size", type=int, default=8, help="the first rollouts of a task")
+    parser.add_argument("--run", help="of each store")
+    parser.add_argument("--iteration", type=int)
     options = parser.parse_args()
-    found = {path.name: judge(path, options.group_size) for path in options.stores}
+    found = {
+        path.name: judge(path, options.group_size, options.run, options.iteration)
+        for path in options.stores
+    }
     print(f"| credit | {' | '.join(found)} | all of them |\n| --- |{' --- |' * (len(found) + 1)}")
     for name in VARIANTS:
         of_store = [found[store][name] for store in found]
@@ -80,9 +85,11 @@ def _of_games(found: list[tuple[str, float | None]]) -> Mean:
     return mean([np.mean(values).item() if values else None for values in of_game.values()])
 
 
-def judge(path: Path, group_size: int) -> dict[str, list[Agreement]]:
+def judge(
+    path: Path, group_size: int, run_id: str | None = None, iteration: int | None = None
+) -> dict[str, list[Agreement]]:
     """Return how each variant agrees with the truth in each group of a store."""
-    with connect(open_store(path)) as connection:
+    with connect(open_store(path), run_id=run_id, iteration=iteration) as connection:
         steps = connection.sql(_STEPS, params=[group_size]).to_arrow_table()
     sample = Sample.of(steps)
     judged = steps.take(pa.array(sample.row))

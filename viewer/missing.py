@@ -1,13 +1,14 @@
 """What is missing from a store, and the command that makes it; what is broken, and its error."""
 
 import shlex
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.layout import Store
+from graphcredit.viewer.queries.estimators import MOST_TELLING
 from graphcredit.viewer.text import show_code
 
 
@@ -35,11 +36,32 @@ def no_credit(store: Store, run_id: str, iteration: int) -> None:
     )
 
 
-def no_second_estimator(store: Store, run_id: str, iteration: int) -> None:
+def newer_steps(
+    store: Store, run_id: str, iteration: int, *, estimators: Sequence[str], what: str
+) -> None:
+    """Say that steps were recorded after credit was assigned.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: The iteration.
+        estimators: Those that assigned credit.
+        what: What has such steps, for example "This trajectory"; never text from a log.
+    """
+    st.warning(
+        f"{what} came after the credit, which is relative to the whole group. "
+        "Assign it again, then reload this page."
+    )
+    names = " ".join(f"--estimator {shlex.quote(name)}" for name in estimators)
+    _command(store, "credit", f"{names} --run {shlex.quote(run_id)} --iteration {iteration}")
+
+
+def no_second_estimator(store: Store, run_id: str, iteration: int, estimator: str) -> None:
     """Say that there is nothing to compare an estimator with."""
     st.info("This iteration has the credit of one estimator; a second one is needed to compare.")
+    second = next(name for name in MOST_TELLING if name != estimator)
     _command(
-        store, "credit", f"--estimator gigpo --run {shlex.quote(run_id)} --iteration {iteration}"
+        store, "credit", f"--estimator {second} --run {shlex.quote(run_id)} --iteration {iteration}"
     )
 
 

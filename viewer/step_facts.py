@@ -1,6 +1,7 @@
 """A trajectory's steps as the page and the exported file show them: which parts, which words."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -13,6 +14,8 @@ PART_NAMES: dict[str, str] = {
     "step_advantage": " · step",
 }
 """Part to what it adds to the estimator's name; the advantage itself is what the trainer uses."""
+
+_OF_THE_RULE = ["step_index", "state", "next_state", "terminated", "truncated", "success"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,6 +38,18 @@ def estimators(table: pa.Table) -> list[str]:
         estimator
         for estimator, part in found
         if part == "advantage" and (c := table[f"{estimator}_{part}"]).null_count < len(c)
+    )
+
+
+def is_complete(table: pa.Table) -> bool:
+    """Return whether a trajectory is complete, so that credit may be assigned to it."""
+    steps = table.select(_OF_THE_RULE).to_pylist()
+    is_last = [False] * (len(steps) - 1) + [True]
+    return (
+        [step["step_index"] for step in steps] == list(range(len(steps)))
+        and all(step["next_state"] == after["state"] for step, after in pairwise(steps))
+        and [step["terminated"] or step["truncated"] for step in steps] == is_last
+        and [step["success"] is not None for step in steps] == is_last
     )
 
 

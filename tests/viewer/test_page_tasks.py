@@ -10,7 +10,7 @@ from graphcredit.store import create_store
 from graphcredit.viewer.queries.tasks import task_facts
 from tests.viewer.browser import click_row, markdown_of, open_page, page_of
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
-from tests.worlds import worked_example, write_store
+from tests.worlds import trajectory, worked_example, write_store
 
 
 def _column(app: AppTest, name: str) -> list[Any]:
@@ -74,6 +74,18 @@ def test_credit_of_whole_trajectories_has_nothing_against_the_outcome(
     assert not app.exception
     assert len(app.dataframe) == 1
     assert app.caption[-1].value == "grpo gives no credit in failures."
+
+
+def test_credit_that_is_out_of_date_is_said_and_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    credited(tmp_path / "s", two_tasks())
+    late = trajectory("late", "A a B b C", success=True, task_id="t1")
+    app = open_page(monkeypatch, write_store(tmp_path / "s", two_tasks(), late), "tasks")
+    assert not app.exception
+    assert "Trajectories of 1 of 2 tasks came after the credit" in app.warning[0].value
+    app.selectbox(key="kind").select("credit out of date").run()
+    assert _column(app, "task_id") == ["t1"]
 
 
 def test_the_most_telling_estimator_is_chosen_first(

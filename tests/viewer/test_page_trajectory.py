@@ -192,7 +192,7 @@ def test_an_unfinished_trajectory_has_steps_but_no_credit(
     app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory", trajectory="u")
     assert not app.exception
     assert "**unfinished** after 1 steps" in markdown_of(app)
-    assert "only complete ones get any" in markdown_of(app)
+    assert "only complete ones get credit" in markdown_of(app)
     assert code(app) == ["a", "A", "B"]
     assert charts(app) == []
 
@@ -212,3 +212,16 @@ def test_what_a_log_says_is_never_markdown(tmp_path: Path, monkeypatch: pytest.M
     assert "![x]" not in text
     assert any("<script>alert(1)</script> ![x]" in shown for shown in code(app))
     assert all("\x1b" not in shown for shown in code(app))
+
+
+def test_a_trajectory_that_came_after_the_credit_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    credited(tmp_path / "s", two_tasks())
+    late = trajectory("late", "A a B b C", success=True)
+    store = write_store(tmp_path / "s", two_tasks(), late)
+    app = open_page(monkeypatch, store, "trajectory", task="t0", trajectory="late")
+    assert not app.exception
+    assert "This trajectory came after the credit" in app.warning[0].value
+    command = f"graphcredit credit {store.root} --estimator graphgpo --run r0 --iteration 0"
+    assert code(app)[0] == command

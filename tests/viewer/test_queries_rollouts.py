@@ -79,7 +79,8 @@ def test_what_came_after_the_credit_is_compared(tmp_path: Path):
         "num_incomplete": 1,
     }
     store = write_store(tmp_path / "s", [*worked_example(), *begun], [*ended, *torn])
-    assert_shown(store, {"num_groups": 1, "num_trajectories": 4, "num_incomplete": 1})
+    shown = {"num_groups": 1, "num_trajectories": 4, "num_credited": 3, "num_incomplete": 1}
+    assert_shown(store, shown)
     assert counted_by_credit(store)["num_trajectories"] == 4
 
 

@@ -40,7 +40,7 @@ def show() -> None:
         others = _others(names, estimator) if kind == _KINDS[0] else _iterations(run, iteration)
         other = _choose_other(others, kind)
     if other is None and kind == _KINDS[0]:
-        missing.no_second_estimator(store, run, iteration)
+        missing.no_second_estimator(store, run, iteration, estimator)
     elif other is None:
         st.info("The store has no other iteration to compare this one with.")
     elif kind == _KINDS[0]:

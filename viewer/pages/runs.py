@@ -50,6 +50,11 @@ _COLUMNS = {
     ),
     "num_groups": st.column_config.NumberColumn("groups"),
     "num_trajectories": st.column_config.NumberColumn("complete", help="Complete trajectories."),
+    "num_credited": st.column_config.NumberColumn(
+        "credited",
+        help="Complete trajectories with credit. Where they are fewer than the complete ones, "
+        "assign credit again.",
+    ),
     "num_incomplete": st.column_config.NumberColumn(
         "incomplete", help="Trajectories that lack steps or an end: they get no credit."
     ),

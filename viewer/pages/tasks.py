@@ -90,6 +90,7 @@ _OUTCOMES = {"credit in failures": False, "blame in successes": True}
 
 _MOST_SURPRISES = 500
 
+_OUT_OF_DATE = "credit out of date"
 _SUCCESS = pc.field("success_rate")
 _KINDS = {
     "all": None,
@@ -97,6 +98,7 @@ _KINDS = {
     "never solved": _SUCCESS == 0,
     "always solved": _SUCCESS == 1,
     "degenerate": pc.field("is_degenerate"),
+    _OUT_OF_DATE: pc.field("num_credited") < pc.field("num_trajectories"),
 }
 """Which groups are shown: title to condition."""
 
@@ -121,6 +123,10 @@ def show() -> None:
     facts = ask(
         task_facts, run_id=run, iteration=iteration, estimator=estimator, others=tuple(names)
     )
+    num_old = facts.filter(_KINDS[_OUT_OF_DATE]).num_rows
+    if estimator is not None and num_old:
+        what = f"Trajectories of {num_old:,} of {facts.num_rows:,} tasks"
+        missing.newer_steps(store, run, iteration, estimators=names, what=what)
     _table(_wanted(facts))
     if estimator is not None:
         _against_outcome(run, iteration, estimator)

@@ -1,5 +1,6 @@
 """The Trajectory page: what the agent saw, thought and did at each step, and what credit it got."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -24,13 +25,14 @@ def show() -> None:
         if table is None:
             return
         where = _place()
-        estimator = choose_estimator(ask(estimators, **where))
+        names = ask(estimators, **where)
+        estimator = choose_estimator(names)
     step = _step(table)
     _headline(table, estimator)
     if estimator is None:
         missing.no_credit(viewed_store(), where["run_id"], where["iteration"])
     elif estimator not in step_facts.estimators(table):
-        st.info("This trajectory has no credit: only complete ones get any.")
+        _no_credit_here(table, names)
         estimator = None
     else:
         _course(table, estimator, step)
@@ -53,6 +55,16 @@ def _place() -> dict[str, Any]:
     """Return the run and the iteration that were chosen."""
     chosen = current()
     return {"run_id": chosen.run, "iteration": chosen.iteration}
+
+
+def _no_credit_here(table: pa.Table, names: Sequence[str]) -> None:
+    """Say why this trajectory has no credit of the estimator that others have."""
+    if not step_facts.is_complete(table):
+        st.info("This trajectory lacks steps or an end: only complete ones get credit.")
+    elif table["state_id"].null_count == table.num_rows:
+        missing.newer_steps(viewed_store(), **_place(), estimators=names, what="This trajectory")
+    else:
+        st.info("This estimator gave this trajectory no credit; choose another one.")
 
 
 def _step(table: pa.Table) -> int:

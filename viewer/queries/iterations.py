@@ -13,6 +13,7 @@ _ITERATIONS = f"""
         iteration,
         count_if(num_trajectories > 0)::BIGINT AS num_groups,
         sum(num_trajectories)::BIGINT AS num_trajectories,
+        sum(num_credited)::BIGINT AS num_credited,
         sum(num_incomplete)::BIGINT AS num_incomplete,
         sum(success_rate * num_trajectories) / sum(num_trajectories) AS success_rate,
         sum(mean_return * num_trajectories) / sum(num_trajectories) AS mean_return,

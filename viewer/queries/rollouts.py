@@ -47,7 +47,8 @@ TRAJECTORIES = """
     trajectory AS (
         SELECT
             known.* EXCLUDE (is_ended, is_credited),
-            coalesce(is_credited, is_ended AND is_chained) AS is_complete
+            coalesce(is_credited, false) AS is_credited,
+            coalesce(known.is_credited, is_ended AND is_chained) AS is_complete
         FROM known LEFT JOIN compared USING (iteration, task_id, trajectory_id)
     )
 """
@@ -59,6 +60,7 @@ GROUPS = """
         SELECT
             iteration, task_id,
             count_if(is_complete)::BIGINT AS num_trajectories,
+            count_if(is_credited)::BIGINT AS num_credited,
             count_if(NOT is_complete)::BIGINT AS num_incomplete,
             avg(success::INTEGER) FILTER (is_complete) AS success_rate,
             avg("return") FILTER (is_complete) AS mean_return,

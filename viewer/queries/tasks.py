@@ -20,6 +20,7 @@ def task_facts(
 
     Without credit, the columns that need it are null. Among the columns:
 
+    - num_credited: complete trajectories with credit; those that came after it have none.
     - num_states: states without the goal; num_merges: texts that were merged into another's state.
     - singleton_share: share of the credited steps whose state no other step of the group starts at.
     - advantage_spread: standard deviation of the estimator's advantages over the group's steps.

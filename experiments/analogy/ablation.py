@@ -8,8 +8,8 @@ r"""What the parts of the estimator `analogy` are worth: left out, and replaced 
 
 Each store has one policy and one iteration, or `--run` and `--iteration` say which. A column is the
 mean over games of Spearman's correlation with the true progress, over all steps and, in brackets,
-over those of failures (`graphcredit.credit.quality` defines both). The last column is over all stores, with a 95 %
-interval: games are drawn with replacement, each with all its policies.
+over those of failures (`graphcredit.credit.quality` defines both). The last column is over all
+stores, with a 95 % interval: games are drawn with replacement, each with all its policies.
 """
 
 import argparse

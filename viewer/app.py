@@ -1,8 +1,12 @@
 """The viewer: the page of the URL, under a menu of all pages."""
 
+import os
+from pathlib import Path
+
 import streamlit as st
 
 from graphcredit.viewer import missing, selection
+from graphcredit.viewer.config import STORE_VARIABLE
 from graphcredit.viewer.sitemap import PAGES, page
 
 _STYLE = "<style>[data-testid=stMainBlockContainer] { padding-top: 4.5rem }</style>"
@@ -11,7 +15,9 @@ _STYLE = "<style>[data-testid=stMainBlockContainer] { padding-top: 4.5rem }</sty
 
 def main() -> None:
     """Show the page of the URL."""
-    st.set_page_config(page_title="graphcredit", page_icon="🎯", layout="wide")
+    # Tabs of several stores are told apart by their titles.
+    name = Path(os.environ[STORE_VARIABLE]).name
+    st.set_page_config(page_title=f"{name} · graphcredit", page_icon="🎯", layout="wide")
     st.html(_STYLE)
     shown = st.navigation([page(name) for name in PAGES], position="top")
     selection.restore()

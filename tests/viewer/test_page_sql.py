@@ -50,6 +50,20 @@ def test_a_query_that_is_typed_gets_into_the_address(store: Store, monkeypatch: 
     assert app.button[0].proto.shortcut.lower() == "ctrl+enter"
 
 
+def test_every_query_that_is_typed_is_run_and_an_empty_one_asks_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    app = open_page(monkeypatch, store, "sql", q="SELECT 0 AS n")
+    for number in (1, 2, 3, 3):
+        app.text_area[0].input(f"SELECT {number} AS n")
+        app.button[0].click().run()
+        assert app.text_area[0].value == app.query_params["q"] == f"SELECT {number} AS n"
+        assert app.dataframe[0].value["n"].tolist() == [number]
+    app.text_area[0].input("  ")
+    app.button[0].click().run()
+    assert len(app.dataframe) == 0
+
+
 @pytest.mark.parametrize("title", READY)
 def test_a_ready_query_runs(store: Store, title: str):
     assert run_query(store, READY[title]).table.num_columns > 1

@@ -18,6 +18,8 @@ from graphcredit.viewer.text import show_code, show_table, visible
 
 _PARAMETER = "q"
 """What holds the query in the URL: a link to this page is a saved query."""
+_TEXT = "text"
+"""The box's place in the session."""
 
 _MAX_ROWS = 10_000
 _SECONDS = 20.0
@@ -37,20 +39,33 @@ def show() -> None:
     """Show the page."""
     st.header("SQL")
     _ready()
-    asked = st.query_params.get(_PARAMETER, "")
+    sql = st.query_params.get(_PARAMETER, "")
+    _put(sql)
     with st.form("query", border=False):
-        sql = st.text_area("Query", value=asked, height=180, placeholder="SELECT … FROM steps")
-        is_run = st.form_submit_button("Run", shortcut="Ctrl+Enter")
+        st.text_area("Query", key=_TEXT, height=180, placeholder="SELECT … FROM steps")
+        is_run = st.form_submit_button("Run", shortcut="Ctrl+Enter", on_click=_submit)
     _help()
-    sql = (sql or "").strip() if is_run else asked
     if not sql:
         return
-    st.query_params[_PARAMETER] = sql
     answer: _Answer | None = st.session_state.get("answer")
     if answer is None or answer.sql != sql or is_run:
         answer = _ask(sql)
         st.session_state["answer"] = answer
     _show_answer(answer)
+
+
+def _put(sql: str) -> None:
+    """Put the URL's query into the box, if it is not the one that was put there last.
+
+    The box has no `value`: another value would be another box, and what is typed next would be
+    submitted to the one before.
+    """
+    if _TEXT not in st.session_state or st.session_state.get("put") != sql:
+        st.session_state[_TEXT] = st.session_state["put"] = sql
+
+
+def _submit() -> None:
+    st.query_params[_PARAMETER] = st.session_state[_TEXT].strip()
 
 
 def _ready() -> None:

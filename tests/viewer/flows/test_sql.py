@@ -38,6 +38,15 @@ def test_an_answer_is_shown_and_downloaded(page: Page, store: Store, tmp_path: P
     expect_at(page, "sql", q=_QUERY)
 
 
+def test_one_query_after_the_other_is_run(page: Page):
+    open_page(page, "sql")
+    for query in ("SELECT 1 AS found", "SELECT 2 AS found", "SELECT 3 AS found"):
+        page.get_by_role("textbox", name="Query").fill(query)
+        page.keyboard.press("Control+Enter")
+        expect(column(page, "found")).to_have_text([query.split()[1]])
+        expect_at(page, "sql", q=query)
+
+
 def test_a_ready_query_is_one_choice_and_stays_in_the_address(page: Page):
     open_page(page, "sql")
     page.get_by_role("combobox", name="Ready queries").click()

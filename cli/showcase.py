@@ -151,6 +151,7 @@ def next_commands(store: Path) -> Iterator[str]:
     """Yield commands that go on from the demo's store."""
     if shutil.which("graphcredit") is None:
         yield f"source {Path(sys.prefix) / 'bin' / 'activate'}"
+    yield f"graphcredit view {store}"
     yield f'graphcredit sql {store} "SELECT * FROM groups"'
     yield f"graphcredit credit {store} -e graphgpo --set graphgpo.distance_discount=0.5"
     yield f"graphcredit check {store}"

@@ -7,11 +7,11 @@ from graphcredit.store.schema import split_estimator_column
 from graphcredit.viewer.queries.views import columns
 
 MOST_TELLING = (
+    "analogy",
     "graphgpo",
     "rewardflow",
     "g2po",
     "gigpo",
-    "analogy",
     "sapo",
     "spo3",
     "hgpo",

@@ -66,7 +66,8 @@ def run_loop(
     lines = _read_lines(path, loop.num_updates)
     yield from lines
     num_lines = loop.num_updates + loop.is_evaluated(loop.num_updates)
-    with nullcontext(environments) if environments else closing(Environments()) as known:
+    own = closing(Environments()) if environments is None else nullcontext(environments)
+    with own as known:
         stages = _Stages(loop=loop, environments=known, on_progress=on_progress)
         for number in range(len(lines), num_lines):
             lines.append(_iterate(stages, number, lines[-1]["env_steps"] if lines else 0))

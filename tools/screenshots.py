@@ -1,7 +1,7 @@
 """Take a picture of every page of the viewer, light and dark; the result is committed.
 
     apt-get install chromium
-    python tools/screenshots.py /tmp/store docs
+    python tools/screenshots.py STORE docs
 
 The store is made first, if it is not there: text games over six iterations, played by a policy that
 errs less in each, and questions that take several look-ups.

@@ -95,7 +95,7 @@ _VARIANCE = """
 
 def _sql(store: Store, query: str) -> pl.DataFrame:
     with closing(connect(store)) as connection:
-        return pl.DataFrame(connection.execute(query).to_arrow_table())
+        return pl.DataFrame(connection.sql(query).to_arrow_table())
 
 
 def _play(store: Store, out: Path, name: str, number: int) -> None:

@@ -19,8 +19,21 @@ from experiments.textworld.curves import bootstrap, smoothed
 from experiments.textworld.markdown import markdown
 from experiments.textworld.run import tuned
 from experiments.textworld.runs import Runs
-from experiments.textworld.settings import SETTINGS, Setting, repeats, sweep, sweep_rates
-from experiments.textworld.tables import arms_table, health_table, sweep_table
+from experiments.textworld.settings import (
+    SETTINGS,
+    Setting,
+    repeats,
+    sweep,
+    sweep_rates,
+    variants,
+)
+from experiments.textworld.tables import (
+    arms_table,
+    health_table,
+    held_out_table,
+    sweep_table,
+    variants_table,
+)
 from graphcredit.store.atomic import atomic_path
 
 KEPT = Path(__file__).parent / "kept"
@@ -40,7 +53,8 @@ def main() -> None:
     best = tuned(runs, setting.name)
     swept = [*sweep(setting.name), *sweep_rates(setting.name, best)] if setting.sweep_budget else []
     wanted = repeats(setting.name, best)
-    done = runs.done(wanted)
+    explaining = variants(setting.name, best)
+    done, explained = runs.done(wanted), runs.done(explaining)
     options.kept.mkdir(parents=True, exist_ok=True)
     if swept:
         found = {cell: run for cell in swept if (run := runs.of(cell)) is not None}
@@ -49,10 +63,14 @@ def main() -> None:
     num_done = done.select("arm", "seed").n_unique() if len(done) else 0
     print(f"{num_done} of {len(wanted)} repeats are done\n")
     with atomic_path(options.kept / f"{setting.name}.parquet") as path:
-        runs.done([*swept, *wanted]).write_parquet(path)
+        runs.done([*swept, *wanted, *explaining]).write_parquet(path)
     if num_done:
+        both = pl.concat([done, explained], how="diagonal_relaxed")
         print(markdown(arms_table(done, setting, best)))
-        print(markdown(health_table(done)))
+        print(markdown(variants_table(both, setting)))
+        print(markdown(health_table(both)))
+        if setting.held_out:
+            print(markdown(held_out_table(done)))
         _plot(done, setting, options.kept / f"{setting.name}.png")
 
 

@@ -28,6 +28,7 @@ from experiments.textworld.settings import (
     repeats,
     sweep,
     sweep_rates,
+    variants,
     warm_start,
 )
 from graphcredit.cli.loop_stages import run_loop
@@ -71,7 +72,7 @@ def main() -> None:
     chosen = {field: values for field, values in wanted.items() if values is not None}
     cells = [
         cell
-        for cell in repeats(name, best)
+        for cell in [*repeats(name, best), *variants(name, best)]
         if all(getattr(cell, field) in values for field, values in chosen.items())
     ]
     _make(Runs(out=options.out) if chosen else runs, cells, options.workers)

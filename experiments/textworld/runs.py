@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from experiments.textworld.health import health
 from experiments.textworld.settings import Cell, warm_start
 
 _KEY = ("setting", "arm", "learning_rate", "kl_coefficient", "warm", "seed")
@@ -81,12 +82,14 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     steps, seconds = 0, 0.0
     warm_model = _fingerprint(out, cell.setting, cell.warm)
+    seen = health(out / cell.name / "store")
     for text in path.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
         rows.append(
             {
                 **asdict(cell),
                 **line,
+                **seen.get(line["iteration"], {}),
                 "warm_model": warm_model,
                 "env_steps": steps,
                 "seconds": seconds,

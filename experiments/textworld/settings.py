@@ -24,7 +24,19 @@ ARMS: tuple[str, ...] = (
 )
 """Estimators that are compared."""
 
-LEARNING_RATES: tuple[float, ...] = (3e-4, 6e-4, 1.5e-4)
+VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "spo3-tractable": ("spo3", {"set": ["spo3.xi=1000000"]}),
+        "spo3-scores": ("spo3", {"set": ["spo3.xi=1000000", "spo3.omega_k=10"]}),
+        "graphgpo-step": ("graphgpo", {"set": ["graphgpo.episode_weight=0"]}),
+        "graphgpo-window": ("graphgpo", {"graph_window": 4}),
+    }
+)
+"""Arms that explain others: an estimator and what is changed of its credit. 3SPO without its rule
+of intractable states, and without novelty too; GraphGPO without its episode part, and on the graph
+of four iterations, in which a group without a success may still have a goal."""
+
+LEARNING_RATES: tuple[float, ...] = (3e-4, 6e-4, 1.5e-4, 1.2e-3)
 KL_COEFFICIENTS: tuple[float, ...] = (0.02, 0.05, 0.0)
 """Every arm is tried with each coefficient at the first rate, then with the other rates at the
 coefficient that was best for it."""
@@ -56,6 +68,10 @@ class Setting:
     warm_starts: int = 3
     seeds: int = 6
     """Runs of a tuned arm, on the warm starts in turn."""
+    variants: tuple[str, ...] = ()
+    """Repeated with the tuning of the arm that they change."""
+    variant_seeds: int = 3
+    """Runs of a variant: the first ones of the arms' seeds."""
     episodes: int = 1200
     """Random plays that a warm start imitates, over all games."""
     updates: int = 600
@@ -89,6 +105,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 max_steps=20,
                 budget=12_000,
                 sweep_budget=8_000,
+                variants=tuple(VARIANTS),
             ),
             Setting(
                 name="hard",
@@ -146,6 +163,7 @@ class Cell:
             out: Where all runs and warm starts are.
         """
         setting = SETTINGS[self.setting]
+        estimator, changed = VARIANTS.get(self.arm, (self.arm, {}))
         config: dict[str, Any] = {
             "out": out / self.name,
             "model": warm_start(out, self.setting, self.warm) / "model",
@@ -159,7 +177,7 @@ class Cell:
                 "template": "tiny",
                 "max_new_tokens": 14,
             },
-            "credit": {"estimators": [self.arm]},
+            "credit": {"estimators": [estimator], **changed},
             "train": {
                 "learning_rate": self.learning_rate,
                 "kl_coefficient": self.kl_coefficient,
@@ -220,15 +238,31 @@ def repeats(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
         best: What was best for each arm.
     """
     chosen = SETTINGS[setting]
+    return _repeats(chosen, {arm: best[arm] for arm in chosen.arms}, chosen.seeds)
+
+
+def variants(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
+    """Return the runs of the arms that explain others, with the tuning of those.
+
+    Args:
+        setting: The setting.
+        best: What was best for each arm.
+    """
+    chosen = SETTINGS[setting]
+    tunings = {arm: best[VARIANTS[arm][0]] for arm in chosen.variants}
+    return _repeats(chosen, tunings, chosen.variant_seeds)
+
+
+def _repeats(setting: Setting, tunings: Mapping[str, Tuning], seeds: int) -> list[Cell]:
     return [
         Cell(
-            setting=setting,
+            setting=setting.name,
             arm=arm,
-            learning_rate=best[arm][0],
-            kl_coefficient=best[arm][1],
-            warm=seed % chosen.warm_starts,
+            learning_rate=rate,
+            kl_coefficient=kl,
+            warm=seed % setting.warm_starts,
             seed=seed,
         )
-        for seed in range(1, chosen.seeds + 1)
-        for arm in chosen.arms
+        for seed in range(1, seeds + 1)
+        for arm, (rate, kl) in tunings.items()
     ]

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from experiments.textworld.curves import area, bootstrap, first_at, paired_test, smoothed
-from experiments.textworld.settings import Cell, Setting, Tuning
+from experiments.textworld.settings import VARIANTS, Cell, Setting, Tuning
 
 BASELINE = "grpo"
 LEVEL = 0.8
@@ -15,6 +15,9 @@ LEVEL = 0.8
 
 Pair = tuple[int, int]
 """Warm start and seed: runs that have them in common are compared with each other."""
+
+_Curves = dict[Pair, tuple[pl.Series, pl.Series]]
+"""Environment steps and success rate of each run."""
 
 
 def arms_table(runs: pl.DataFrame, setting: Setting, best: Mapping[str, Tuning]) -> pl.DataFrame:
@@ -30,7 +33,7 @@ def arms_table(runs: pl.DataFrame, setting: Setting, best: Mapping[str, Tuning])
     for (arm,), own in runs.group_by("arm", maintain_order=True):
         name = str(arm)
         curves = _curves(own)
-        areas[name] = {pair: area(x, y, setting.budget) for pair, (x, y) in curves.items()}
+        areas[name] = _areas(curves, setting)
         reached = [first_at(x, y, LEVEL) for x, y in curves.values()]
         middle = float(np.median(reached))
         low, high = bootstrap(list(areas[name].values()))
@@ -49,6 +52,61 @@ def arms_table(runs: pl.DataFrame, setting: Setting, best: Mapping[str, Tuning])
         p = None if name == BASELINE else paired_test(areas[name], areas.get(BASELINE, {}))
         row[f"p against {BASELINE}"] = p
     return pl.DataFrame(sorted(rows.values(), key=lambda row: -row["mean success"]))
+
+
+def variants_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
+    """Return a row for each variant: its mean success, and its arm's from the same beginnings.
+
+    Args:
+        runs: Rows of the repeats that are done, of arms and variants.
+        setting: What they are of.
+    """
+    areas = {
+        str(arm): _areas(_curves(own), setting)
+        for (arm,), own in runs.group_by("arm", maintain_order=True)
+    }
+    rows: list[dict[str, Any]] = []
+    for variant in setting.variants:
+        arm = VARIANTS[variant][0]
+        both = areas.get(variant, {}).keys() & areas.get(arm, {}).keys()
+        pairs = sorted(both, key=lambda pair: pair[1])
+        if pairs:
+            gaps = [areas[variant][pair] - areas[arm][pair] for pair in pairs]
+            rows.append(
+                {
+                    "variant": variant,
+                    "runs": len(pairs),
+                    "mean success": float(np.mean([areas[variant][pair] for pair in pairs])),
+                    "its arm's": float(np.mean([areas[arm][pair] for pair in pairs])),
+                    "differences": ", ".join(f"{gap:+.3f}" for gap in gaps),
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def held_out_table(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the success of each arm on games that it never learnt from, and on those it did.
+
+    Args:
+        runs: Rows of the repeats that are done, with evaluations.
+    """
+    key = ["arm", "warm", "seed"]
+    last = pl.col("iteration") >= pl.col("iteration").max().over(key) - 2
+    held_out = pl.col("sampled_held_out_success_rate")
+    each = (
+        runs.sort("iteration")
+        .group_by(key, maintain_order=True)
+        .agg(
+            pl.col("env_steps").max(),
+            pl.col("success_rate").first().alias("training, first"),
+            pl.col("success_rate").filter(last).mean().alias("training, last"),
+            held_out.drop_nulls().first().alias("held out, first"),
+            held_out.drop_nulls().last().alias("held out, last"),
+        )
+    )
+    return each.group_by("arm", maintain_order=True).agg(
+        pl.len().alias("runs"), pl.exclude(*key).mean()
+    )
 
 
 def sweep_table(runs: Mapping[Cell, pl.DataFrame]) -> pl.DataFrame:
@@ -85,13 +143,21 @@ def health_table(runs: pl.DataFrame) -> pl.DataFrame:
             pl.col("kl").filter(last).mean().alias("KL, last"),
             pl.col("grad_norm").mean().alias("gradient norm"),
             pl.col("mean_length").filter(last).mean().alias("length, last"),
+            pl.col("degenerate_share").mean().alias("groups that agree"),
+            pl.col("zero_share").mean().alias("advantage 0"),
+            pl.col("state_group_size").mean().alias("state group"),
+            pl.col("alone_share").mean().alias("alone"),
             (pl.col("cpu_seconds").sum() / pl.struct(key).n_unique()).alias("seconds"),
         )
         .sort("arm")
     )
 
 
-def _curves(runs: pl.DataFrame) -> dict[Pair, tuple[pl.Series, pl.Series]]:
+def _areas(curves: _Curves, setting: Setting) -> dict[Pair, float]:
+    return {pair: area(x, y, setting.budget) for pair, (x, y) in curves.items()}
+
+
+def _curves(runs: pl.DataFrame) -> _Curves:
     return {
         (int(warm), int(seed)): (run["env_steps"], run["success_rate"])
         for (warm, seed), run in runs.group_by("warm", "seed", maintain_order=True)

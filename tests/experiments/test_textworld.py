@@ -7,11 +7,13 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.textworld.curves import area, bootstrap, first_at, paired_test, smoothed
+from experiments.textworld.health import health
 from experiments.textworld.markdown import markdown
 from experiments.textworld.run import RISE, quick
 from experiments.textworld.runs import Runs
@@ -22,9 +24,20 @@ from experiments.textworld.settings import (
     repeats,
     sweep,
     sweep_rates,
+    variants,
     warm_start,
 )
-from experiments.textworld.tables import arms_table, health_table, sweep_table
+from experiments.textworld.tables import (
+    arms_table,
+    health_table,
+    held_out_table,
+    sweep_table,
+    variants_table,
+)
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from tests.worlds import worked_example, write_store
 
 CELL = Cell(setting="easy", arm="grpo", learning_rate=3e-4, kl_coefficient=0.02, warm=1, seed=1)
 
@@ -97,6 +110,10 @@ def _write(out: Path, cell: Cell, ends: Sequence[int], success: Sequence[float])
             "kl": 0.01,
             "grad_norm": 0.2,
             "mean_length": 12.0,
+            "degenerate_share": 0.5,
+            "zero_share": 0.25,
+            "state_group_size": 8.0,
+            "alone_share": 0.0,
         }
         for number, (steps, rate) in enumerate(zip(ends, success, strict=True))
     ]
@@ -178,6 +195,70 @@ def test_the_sweep_is_shown_by_arm_and_tuning(tmp_path: Path):
     table = sweep_table({cell: run for cell in cells if (run := runs.of(cell)) is not None})
     assert table.columns == ["arm", "0.0003 / 0.02", "0.0003 / 0.05", "0.0003 / 0"]
     assert table.row(0)[1:] == pytest.approx((0.0, 0.1, 0.2))
+
+
+def test_a_variant_is_compared_with_its_arm_from_the_same_beginnings(tmp_path: Path):
+    best = dict.fromkeys(ARMS, (0.0006, 0.05))
+    cells = [c for c in repeats("easy", best) if c.arm == "graphgpo"]
+    cells += [c for c in variants("easy", best) if c.arm == "graphgpo-step"]
+    assert len(cells) == 6 + 3
+    for cell in cells:
+        rate = 0.2 if cell.arm == "graphgpo" else 0.2 + 0.1 * cell.seed
+        _write(tmp_path, cell, [4_000, 12_000], [rate, rate])
+    table = variants_table(Runs(out=tmp_path).done(cells), SETTINGS["easy"])
+    assert table.rows() == [
+        ("graphgpo-step", 3, pytest.approx(0.4), pytest.approx(0.2), "+0.100, +0.200, +0.300")
+    ]
+
+
+def test_a_variant_changes_the_credit_of_its_arm_and_nothing_else(tmp_path: Path):
+    best = dict.fromkeys(ARMS, (0.0006, 0.05))
+    arm = next(c for c in repeats("easy", best) if c.arm == "spo3")
+    variant = next(c for c in variants("easy", best) if c.arm == "spo3-scores")
+    one, other = arm.config(tmp_path), variant.config(tmp_path)
+    assert other.credit.estimators == one.credit.estimators == ("spo3",)
+    assert other.credit.set == ("spo3.xi=1000000", "spo3.omega_k=10")
+    assert replace(other, credit=one.credit, out=one.out) == one
+
+
+def test_held_out_games_have_a_table_of_their_own():
+    rates = [0.1, 0.2, 0.3, 0.4, 0.5]
+    run = pl.DataFrame(
+        {
+            "arm": "grpo",
+            "warm": 0,
+            "seed": 1,
+            "iteration": range(5),
+            "env_steps": [0, 10, 20, 30, 40],
+            "success_rate": rates,
+            "sampled_held_out_success_rate": [0.05, None, None, 0.15, None],
+        }
+    )
+    table = held_out_table(run)
+    assert table.columns[2:] == [
+        "env_steps",
+        "training, first",
+        "training, last",
+        "held out, first",
+        "held out, last",
+    ]
+    assert table.row(0) == ("grpo", 1, 40, 0.1, pytest.approx(0.4), 0.05, 0.15)
+
+
+def test_the_store_of_a_run_says_what_there_was_to_learn_from(tmp_path: Path):
+    assert health(tmp_path / "none") == {}
+    store = write_store(tmp_path / "store", worked_example())
+    assign_credit(store, CreditSettings(estimators=configure(["graphgpo"])))
+    # Five steps start from A, two from C and one from B.
+    assert health(store.root) == {
+        0: {
+            "state_group_size": (5 * 5 + 2 * 2 + 1) / 8,
+            "alone_share": 1 / 8,
+            "degenerate_share": 0.0,
+            "zero_share": None,
+            "dedup_ratio": None,
+        }
+    }
 
 
 @pytest.mark.play

@@ -76,6 +76,21 @@ def main() -> None:
         if all(getattr(cell, field) in values for field, values in chosen.items())
     ]
     _make(Runs(out=options.out) if chosen else runs, cells, options.workers)
+    if chosen:
+        for cell in cells:
+            print(against_kept(runs, cell), flush=True)
+
+
+def against_kept(runs: Runs, cell: Cell) -> str:
+    """Return what a run came to, and what it came to when it was kept."""
+    found = {"now": runs.made(cell), "kept": runs.kept_of(cell)}
+    parts = [
+        f"{when} {area(run['env_steps'], run['success_rate'], cell.budget):.3f} "
+        f"from weights {run['warm_model'][0]}"
+        for when, run in found.items()
+        if run is not None
+    ]
+    return f"{cell.name}: mean success {', '.join(parts)}"
 
 
 def tuned(runs: Runs, setting: str) -> dict[str, Tuning]:

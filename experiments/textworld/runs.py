@@ -35,9 +35,18 @@ class Runs:
         `env_steps` and `seconds` are those before the iteration, so that its success rate is that
         of the policy which they made; seconds are those of one core at work.
         """
+        run = self.made(cell)
+        return self.kept_of(cell) if run is None else run
+
+    def made(self, cell: Cell) -> pl.DataFrame | None:
+        """Return what `of` does, of a run that was made here."""
         rows = _rows(self.out, cell)
-        if rows and rows[-1]["env_steps"] + rows[-1]["num_env_steps"] >= cell.budget:
-            return pl.DataFrame(rows, infer_schema_length=None)
+        if not rows or rows[-1]["env_steps"] + rows[-1]["num_env_steps"] < cell.budget:
+            return None
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def kept_of(self, cell: Cell) -> pl.DataFrame | None:
+        """Return what `of` does, of a run that was made before."""
         kept = self._table(cell.setting)
         if kept is None:
             return None

@@ -61,6 +61,8 @@ class Setting:
     budget: int
     """Environment steps over which arms are compared; a run ends with the iteration that reaches
     them."""
+    batch_size: int
+    """Steps of an optimizer step."""
     sweep_budget: int | None = None
     """The same of the runs that arms are tuned by; None where arms are not tuned, but have what was
     best for them on `easy`."""
@@ -92,6 +94,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 games=(2, 6, 10),
                 max_steps=20,
                 budget=5_000,
+                batch_size=120,
                 arms=("graphgpo",),
                 warm_starts=1,
                 seeds=1,
@@ -104,6 +107,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 games=(2, 3, 5, 6, 8, 10, 18, 19),
                 max_steps=20,
                 budget=12_000,
+                batch_size=320,
                 sweep_budget=8_000,
                 variants=tuple(VARIANTS),
             ),
@@ -112,7 +116,8 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 shape="r8o8q6b1n1",
                 games=tuple(range(16)),
                 max_steps=25,
-                budget=40_000,
+                budget=24_000,
+                batch_size=320,
                 seeds=3,
             ),
             Setting(
@@ -121,7 +126,8 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 games=tuple(range(64)),
                 held_out=tuple(range(1000, 1016)),
                 max_steps=20,
-                budget=150_000,
+                budget=60_000,
+                batch_size=640,
                 arms=("grpo", "gigpo", "graphgpo"),
                 seeds=3,
             ),
@@ -182,7 +188,7 @@ class Cell:
                 "learning_rate": self.learning_rate,
                 "kl_coefficient": self.kl_coefficient,
                 "beta2": 0.98,
-                "batch_size": 40 * len(setting.games),
+                "batch_size": setting.batch_size,
                 "max_tokens": 4096,
                 "old_logprobs": "behaviour",
                 "seed": self.seed,

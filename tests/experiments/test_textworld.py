@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from experiments.textworld.curves import area, bootstrap, first_at, paired_test, smoothed
 from experiments.textworld.health import health
 from experiments.textworld.markdown import markdown
-from experiments.textworld.run import RISE, quick
+from experiments.textworld.run import RISE, against_kept, quick
 from experiments.textworld.runs import Runs
 from experiments.textworld.settings import (
     ARMS,
@@ -140,6 +140,18 @@ def test_a_run_is_done_when_its_budget_is_spent_and_a_kept_one_is_not_made_again
     assert run is not None
     assert run["success_rate"].to_list() == [0.2, 0.5]
     assert len(Runs(out=tmp_path / "a").done([CELL])) == 0
+
+
+def test_a_run_that_is_made_again_is_shown_beside_the_kept_one(tmp_path: Path):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    _write(tmp_path / "a", CELL, [6_000, 12_000], [0.1, 0.1])
+    Runs(out=tmp_path / "a").done([CELL]).write_parquet(kept / "easy.parquet")
+    _write(tmp_path / "b", CELL, [6_000, 12_000], [0.3, 0.3])
+    said = against_kept(Runs(out=tmp_path / "b", kept=kept), CELL)
+    assert "mean success now 0.300 from weights " in said
+    assert ", kept 0.100 from weights " in said
+    assert "now" not in against_kept(Runs(out=tmp_path / "none", kept=kept), CELL)
 
 
 def test_runs_from_other_weights_are_not_compared(tmp_path: Path):

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from experiments.textworld.curves import area, bootstrap, first_at, paired_test, smoothed
-from experiments.textworld.settings import VARIANTS, Cell, Setting, Tuning
+from experiments.textworld.settings import LEARNING_RATES, VARIANTS, Cell, Setting, Tuning
 
 BASELINE = "grpo"
 LEVEL = 0.8
@@ -110,7 +110,7 @@ def held_out_table(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def sweep_table(runs: Mapping[Cell, pl.DataFrame]) -> pl.DataFrame:
-    """Return what every arm came to at each learning rate and KL coefficient.
+    """Return what every arm came to: with each KL coefficient, then at each of the other rates.
 
     Args:
         runs: Rows of each run of the sweep that is done.
@@ -118,7 +118,9 @@ def sweep_table(runs: Mapping[Cell, pl.DataFrame]) -> pl.DataFrame:
     rows = [
         {
             "arm": cell.arm,
-            "tuning": f"{cell.learning_rate:g} / {cell.kl_coefficient:g}",
+            "tuning": f"KL {cell.kl_coefficient:g}"
+            if cell.learning_rate == LEARNING_RATES[0]
+            else f"rate {cell.learning_rate:g}",
             "area": area(run["env_steps"], run["success_rate"], cell.budget),
         }
         for cell, run in runs.items()

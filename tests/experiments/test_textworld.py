@@ -205,7 +205,7 @@ def test_the_sweep_is_shown_by_arm_and_tuning(tmp_path: Path):
         _write(tmp_path, cell, [4_000, 8_000], [0.1 * number] * 2)
     runs = Runs(out=tmp_path)
     table = sweep_table({cell: run for cell in cells if (run := runs.of(cell)) is not None})
-    assert table.columns == ["arm", "0.0003 / 0.02", "0.0003 / 0.05", "0.0003 / 0"]
+    assert table.columns == ["arm", "KL 0.02", "KL 0.05", "KL 0"]
     assert table.row(0)[1:] == pytest.approx((0.0, 0.1, 0.2))
 
 

@@ -1,0 +1,92 @@
+"""Learning curves: all arms beside each other, then each by itself with its runs and its band."""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from experiments.textworld.curves import bootstrap, smoothed
+from experiments.textworld.settings import Setting
+from experiments.textworld.tables import BASELINE
+from graphcredit.store.atomic import atomic_path
+
+_COLOURS = ("#000000", "#999999", "#e69f00", "#009e73", "#0072b2", "#cc79a7", "#56b4e9", "#d55e00")
+"""Okabe and Ito's, which the colour-blind can tell apart."""
+_COLUMNS = 4
+_POINTS = 100
+
+Floats = NDArray[np.float64]
+
+
+def plot(runs: pl.DataFrame, setting: Setting, path: Path) -> None:
+    """Write a picture of success against environment steps and against seconds of one core.
+
+    Args:
+        runs: Rows of the runs, of one or more arms.
+        setting: What they are of.
+        path: Where the PNG goes.
+    """
+    mpl.use("Agg")
+    arms = [str(arm) for arm in runs["arm"].unique(maintain_order=True)]
+    colours = {arm: _COLOURS[number % len(_COLOURS)] for number, arm in enumerate(setting.arms)}
+    steps = np.linspace(0, setting.budget, _POINTS)
+    curves = {arm: _curves(runs, arm, "env_steps", steps) for arm in arms}
+    num_rows = -(-len(arms) // _COLUMNS)
+    figure = plt.figure(figsize=(13, 4.2 + 2.4 * num_rows), layout="constrained")
+    halves = figure.subfigures(2, 1, squeeze=False, height_ratios=[4.2, 2.4 * num_rows])
+    above, below = halves[:, 0]
+    left, right = above.subplots(1, 2, sharey=True)
+    for arm in arms:
+        left.plot(steps, curves[arm].mean(axis=0), color=colours[arm], label=arm)
+        _against_seconds(runs, arm, right, colours[arm])
+    left.set(xlabel="environment steps", ylabel="success on the training games", ylim=(0, 1))
+    left.grid(alpha=0.3)
+    right.set(xlabel="seconds of one core")
+    left.legend(frameon=False, fontsize=9)
+    small = below.subplots(num_rows, min(_COLUMNS, len(arms)), sharex=True, sharey=True)
+    for arm, axes in zip(arms, np.ravel(small), strict=False):
+        _alone(axes, arm, steps, curves, colours[arm])
+    for axes in np.ravel(small)[len(arms) :]:
+        axes.set_axis_off()
+    figure.suptitle(
+        f"{setting.name}: mean of runs; below, each run, its arm's 95 % band, and {BASELINE} dashed"
+    )
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=110, format="png")
+    plt.close(figure)
+
+
+def _alone(axes: Axes, arm: str, x: Floats, curves: dict[str, Floats], colour: str) -> None:
+    own = curves[arm]
+    bands = np.array([bootstrap(column.tolist(), draws=1000) for column in own.T])
+    axes.fill_between(x, bands[:, 0], bands[:, 1], color=colour, alpha=0.2, linewidth=0)
+    axes.plot(x, own.T, color=colour, alpha=0.4, linewidth=0.7)
+    axes.plot(x, own.mean(axis=0), color=colour)
+    if BASELINE in curves:
+        axes.plot(x, curves[BASELINE].mean(axis=0), color="#000000", linestyle="--", linewidth=0.8)
+    axes.set_title(f"{arm} ({len(own)} runs)", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.set_ylim(0, 1)
+    axes.locator_params(axis="x", nbins=4)
+
+
+def _against_seconds(runs: pl.DataFrame, arm: str, axes: Axes, colour: str) -> None:
+    """Draw the mean over runs as far as all of them go."""
+    ends = runs.filter(arm=arm).group_by("warm", "seed").agg(pl.col("seconds").max())["seconds"]
+    seconds = np.linspace(0, float(ends.min() or 0), _POINTS)  # pyright: ignore[reportArgumentType]
+    axes.plot(seconds, _curves(runs, arm, "seconds", seconds).mean(axis=0), color=colour)
+    axes.grid(alpha=0.3)
+
+
+def _curves(runs: pl.DataFrame, arm: str, x: str, grid: Floats) -> Floats:
+    """Return [runs, points] the smoothed success of each run of an arm."""
+    return np.array(
+        [
+            np.interp(grid, run[x].to_numpy(), smoothed(run["success_rate"]))
+            for _, run in runs.filter(arm=arm).group_by("warm", "seed", maintain_order=True)
+        ]
+    )

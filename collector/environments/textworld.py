@@ -32,6 +32,8 @@ _EPILOGUE = re.compile(r"\n\s*You scored \d+ out of a possible \d+, in \d+ turns
 """What a game says when it is over; it counts the moves, and asks what nobody answers."""
 _REFUSAL = "That's not a verb I recognise."
 """What the game says of a word that it does not know; said for it where it is not asked."""
+_UNDONE = "You can't do that."
+"""Said for the game where what it did is undone."""
 
 
 class TextWorldEnvironment:
@@ -75,11 +77,13 @@ class TextWorldEnvironment:
         self._verbs: frozenset[str] = frozenset()
         self._situations = Situations()
         self._here: Observation | None = None
+        self._taken: list[str] = []
 
     def reset(self) -> Observation:
         """Start the game from its beginning."""
         state: Any = self._game.reset()
         self._verbs = _DIRECTIONS.union(state.verbs)
+        self._taken.clear()
         self._situations.begin(state["_facts"])
         self._here = self._observe(state, is_first=True)
         return self._here
@@ -90,30 +94,40 @@ class TextWorldEnvironment:
         The action counts as valid if it was admissible or if the game made a move of it: TextWorld
         accepts more wordings than it lists. What is not plain words that begin with a verb of the
         game is refused unheard: the interpreter has orders of its own, which write files or end it.
+        What the game did without TextWorld's notice is undone, and the action refused.
         """
         here = self._here or self.reset()
         was_admissible = action in (here.admissible_actions or ())
         if not was_admissible and not self._is_plain(action):
-            return Transition(
-                observation=replace(here, text=_shown(here.task, _REFUSAL)),
-                reward=0.0,
-                cost=1.0,
-                is_action_valid=False,
-                terminated=False,
-                success=False,
-            )
+            return _refused(here, _REFUSAL)
         moves, score = self._moves, self._score
         state: Any = self._game.step(action)[0]
+        is_valid = was_admissible or state.moves > moves
+        if not is_valid and _state_text(state) != here.state:
+            self._return()
+            return _refused(here, _UNDONE)
+        if is_valid:
+            self._taken.append(action)
         self._situations.follow(state["_facts"])
         self._here = self._observe(state, is_first=False)
         return Transition(
             observation=self._here,
             reward=float(self._score - score),
             cost=1.0,
-            is_action_valid=was_admissible or self._moves > moves,
+            is_action_valid=is_valid,
             terminated=state.won or state.lost,
             success=state.won,
         )
+
+    def _return(self) -> None:
+        """Undo what the game did of a command that TextWorld did not notice.
+
+        Of "go door" the interpreter makes a way through the door, while TextWorld's facts and
+        commands stay those of this side: nothing it says would be true any more.
+        """
+        self._game.reset()
+        for action in self._taken:
+            self._game.step(action)
 
     def close(self) -> None:
         """Stop the interpreter."""
@@ -136,7 +150,7 @@ class TextWorldEnvironment:
         said = _said(state.feedback, state.objective if is_first else "")
         task = _normalise(state.objective)
         return Observation(
-            state=_normalise(f"{state.description}\n{state.inventory}"),
+            state=_state_text(state),
             text=_shown(task, said),
             admissible_actions=admissible,
             oracle_actions=plan,
@@ -177,6 +191,21 @@ def open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> TextWorldEn
         with_looking=not game.numbers["n"],
         note=None if seed == game.seed else note,
     )
+
+
+def _refused(here: Observation, said: str) -> Transition:
+    return Transition(
+        observation=replace(here, text=_shown(here.task, said)),
+        reward=0.0,
+        cost=1.0,
+        is_action_valid=False,
+        terminated=False,
+        success=False,
+    )
+
+
+def _state_text(state: Any) -> str:
+    return _normalise(f"{state.description}\n{state.inventory}")
 
 
 def _shown(task: str | None, said: str) -> str:

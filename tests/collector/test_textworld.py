@@ -126,6 +126,22 @@ def test_an_order_to_the_interpreter_never_reaches_it(
     assert list(tmp_path.iterdir()) == []
 
 
+DOORS = "custom-r5o5q5b1n1-s3"
+
+
+def test_a_way_that_textworld_does_not_notice_is_not_taken(games_dir: Path):
+    with _open(DOORS, games_dir, with_oracle=False) as environment:
+        before = replay(environment, ["go north"])
+        for wording in ("go door", "go open door"):
+            refused = environment.step(wording)
+            assert not refused.is_action_valid
+            assert refused.observation.state == before.state
+            assert refused.observation.admissible_actions == before.admissible_actions
+            assert refused.observation.situation == before.situation
+        after = environment.step("go south")
+        assert after.observation == replay(environment, ["go north", "go south"])
+
+
 def test_running_into_a_wall_is_not_valid(games_dir: Path):
     with _open(TREE, games_dir) as environment:
         start = environment.reset()

@@ -30,7 +30,7 @@ from graphcredit.store import Store, create_store
 from graphcredit.store.catalog import connect
 
 GROUP_SIZE = 32
-ESTIMATORS = ("gigpo", "hgpo", "spo3", "g2po", "rewardflow", "graphgpo")
+ESTIMATORS = ("gigpo", "hgpo", "spo3", "g2po", "rewardflow", "graphgpo", "analogy")
 """Those that have a step part."""
 
 
@@ -66,7 +66,8 @@ def progress(store: Store) -> pl.DataFrame:
 def variance(store: Store) -> pl.DataFrame:
     """Return, for each estimator, the share of its variance that state and action leave open.
 
-    Variances within pairs are pooled, with a degree of freedom less for each pair.
+    Variances within pairs are pooled, with a degree of freedom less for each pair, so the share may
+    exceed 1. It is of the variance over the same steps: those of all pairs, or of mixed ones.
     """
     return pl.concat(_sql(store, _VARIANCE.format(name=name)) for name in ESTIMATORS)
 
@@ -78,15 +79,19 @@ _VARIANCE = """
         FROM enriched e JOIN trajectories t USING (run_id, iteration, task_id, trajectory_id)
         WHERE signal IS NOT NULL
     ), pairs AS (
-        SELECT count(*) AS n, var_samp(signal) AS v,
-               bool_or(success) AND NOT bool_and(success) AS is_mixed
-        FROM signals GROUP BY run_id, task_id, state, action
+        SELECT run_id, task_id, state, action,
+               bool_or(success) AND NOT bool_and(success) AS is_mixed,
+               count(*) AS n, var_samp(signal) AS v
+        FROM signals GROUP BY ALL
         HAVING n > 1
-    ), total AS (SELECT var_samp(signal) AS v FROM signals)
+    ), total AS (
+        SELECT var_samp(signal) AS v, var_samp(signal) FILTER (is_mixed) AS v_mixed
+        FROM signals JOIN pairs USING (run_id, task_id, state, action)
+    )
     SELECT '{name}' AS estimator,
            sum((n - 1) * pairs.v) / sum(n - 1) / any_value(total.v) AS "all pairs",
            sum((n - 1) * pairs.v) FILTER (is_mixed) / sum(n - 1) FILTER (is_mixed)
-               / any_value(total.v) AS "mixed pairs",
+               / any_value(total.v_mixed) AS "mixed pairs",
            sum(n)::BIGINT AS "steps in pairs",
            (sum(n) FILTER (is_mixed))::BIGINT AS "in mixed pairs"
     FROM pairs, total

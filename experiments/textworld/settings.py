@@ -118,7 +118,10 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 max_steps=25,
                 budget=24_000,
                 batch_size=320,
+                arms=("grpo", "gigpo", "rewardflow", "graphgpo", "g2po", "analogy"),
                 seeds=3,
+                episodes=800,
+                updates=400,
             ),
             Setting(
                 name="general",
@@ -128,8 +131,10 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 max_steps=20,
                 budget=60_000,
                 batch_size=640,
-                arms=("grpo", "gigpo", "graphgpo"),
+                arms=("grpo", "rewardflow", "graphgpo"),
                 seeds=3,
+                episodes=1280,
+                updates=400,
             ),
         )
     }

@@ -126,13 +126,23 @@ def _make(runs: Runs, cells: Sequence[Cell], num_workers: int) -> None:
 
 
 def _in_processes(do: Callable[[Any], None], tasks: Sequence[Any], count: int) -> None:
-    """Do all tasks, each in a process with one thread, some at a time."""
+    """Do all tasks, each in a process with one thread, some at a time.
+
+    Raises:
+        ExceptionGroup: Some failed; the others were done all the same.
+    """
     if not tasks:
         return
     os.environ["OMP_NUM_THREADS"] = "1"
+    failed: list[Exception] = []
     with get_context("spawn").Pool(min(count, len(tasks))) as pool:
-        for _ in pool.imap_unordered(do, tasks):
-            pass
+        for result in [pool.apply_async(do, (task,)) for task in tasks]:
+            try:
+                result.get()
+            except Exception as error:
+                failed.append(error)
+    if failed:
+        raise ExceptionGroup(f"{len(failed)} of {len(tasks)} failed", failed)
 
 
 def _warm(task: tuple[Path, str, int]) -> None:

@@ -1,6 +1,7 @@
 """What the runs came to: tables, a plot, and the table of all iterations, to keep.
 
     python -m experiments.textworld.report --setting easy --out runs
+    python -m experiments.textworld.report --out runs --save experiments/textworld/kept
 
 Runs that are not done yet are left out and counted; those that are only in what was kept before are
 in. Needs the extra `experiments`.
@@ -37,25 +38,26 @@ KEPT = Path(__file__).parent / "kept"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--setting", choices=list(SETTINGS), default="easy")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--kept", type=Path, default=KEPT, help="where tables and plots go")
+    parser.add_argument("--out", type=Path, required=True, help="where runs were made")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="tables of runs made before")
+    parser.add_argument("--save", type=Path, help="where table and plot go; OUT if not given")
     options = parser.parse_args()
     setting = SETTINGS[options.setting]
     runs = Runs(out=options.out, kept=options.kept)
     best = tuned(runs, setting.name)
+    if not best:
+        parser.error("no run of the sweep is done, neither in OUT nor in KEPT")
     swept = [*sweep(setting.name), *sweep_rates(setting.name, best)] if setting.sweep_budget else []
     wanted = repeats(setting.name, best)
     explaining = variants(setting.name, best)
+    table = runs.table(setting.name, [*swept, *wanted, *explaining])
     done, explained = runs.done(wanted), runs.done(explaining)
-    options.kept.mkdir(parents=True, exist_ok=True)
     if swept:
         found = {cell: run for cell in swept if (run := runs.of(cell)) is not None}
         print(f"{len(found)} of {len(swept)} runs of the sweep are done\n")
         print(markdown(sweep_table(found)))
     num_done = done.select("arm", "seed").n_unique() if len(done) else 0
     print(f"{num_done} of {len(wanted)} repeats are done\n")
-    with atomic_path(options.kept / f"{setting.name}.parquet") as path:
-        runs.done([*swept, *wanted, *explaining]).write_parquet(path)
     if num_done:
         both = pl.concat([done, explained], how="diagonal_relaxed")
         print(markdown(arms_table(done, setting, best)))
@@ -63,7 +65,12 @@ def main() -> None:
         print(markdown(health_table(both)))
         if setting.held_out:
             print(markdown(held_out_table(done)))
-        plot(done, setting, options.kept / f"{setting.name}.png")
+    save = options.save or options.out
+    save.mkdir(parents=True, exist_ok=True)
+    with atomic_path(save / f"{setting.name}.parquet") as path:
+        table.write_parquet(path)
+    if num_done:
+        plot(done, setting, save / f"{setting.name}.png")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,8 @@ def main() -> None:
         _make(runs, sweep(name), options.workers)
         _make(runs, sweep_rates(name, tuned(runs, name)), options.workers)
     best = tuned(runs, name)
+    if not best:
+        parser.error("the arms have the tuning of `easy`: make its sweep first, or give --kept")
     for arm, (rate, kl) in best.items():
         print(f"{arm}: learning rate {rate:g}, KL coefficient {kl:g}", flush=True)
     wanted = {
@@ -75,6 +78,8 @@ def main() -> None:
         for cell in [*repeats(name, best), *variants(name, best)]
         if all(getattr(cell, field) in values for field, values in chosen.items())
     ]
+    if not cells:
+        parser.error(f"no run of {name} has {chosen}")
     _make(Runs(out=options.out) if chosen else runs, cells, options.workers)
     if chosen:
         for cell in cells:
@@ -129,20 +134,16 @@ def _in_processes(do: Callable[[Any], None], tasks: Sequence[Any], count: int) -
     """Do all tasks, each in a process with one thread, some at a time.
 
     Raises:
-        ExceptionGroup: Some failed; the others were done all the same.
+        BaseExceptionGroup: Some failed; the others were done all the same.
     """
     if not tasks:
         return
     os.environ["OMP_NUM_THREADS"] = "1"
-    failed: list[Exception] = []
-    with get_context("spawn").Pool(min(count, len(tasks))) as pool:
-        for result in [pool.apply_async(do, (task,)) for task in tasks]:
-            try:
-                result.get()
-            except Exception as error:
-                failed.append(error)
+    with ProcessPoolExecutor(min(count, len(tasks)), mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(do, task) for task in tasks]
+        failed = [error for future in futures if (error := future.exception()) is not None]
     if failed:
-        raise ExceptionGroup(f"{len(failed)} of {len(tasks)} failed", failed)
+        raise BaseExceptionGroup(f"{len(failed)} of {len(tasks)} failed", failed)
 
 
 def _warm(task: tuple[Path, str, int]) -> None:

@@ -6,7 +6,7 @@ where the folders are not, so it can be shared; a run that it has need not be ma
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,28 @@ class Runs:
         found = [run for cell in cells if (run := self.of(cell)) is not None]
         return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
 
+    def table(self, setting: str, cells: Iterable[Cell]) -> pl.DataFrame:
+        """Return the rows of all runs of a setting: those made here, and kept ones that were not.
+
+        Raises:
+            ValueError: Runs of one warm policy began from different weights.
+        """
+        kept = self._table(setting)
+        made = [run for cell in cells if (run := self.made(cell)) is not None]
+        tables = [*made] if kept is None else [*made, *_without(kept, made)]
+        if not tables:
+            return pl.DataFrame()
+        table = pl.concat(tables, how="diagonal_relaxed")
+        weights = table.group_by("warm").agg(pl.col("warm_model").unique()).sort("warm")
+        for number, found in weights.rows():
+            if len(found) > 1:
+                raise ValueError(
+                    f"runs that are compared must begin from the same weights: those of warm "
+                    f"policy {number} of {setting} began from {', '.join(sorted(found))}. Another "
+                    "--kept, such as an empty directory, leaves out those that were made before"
+                )
+        return table
+
     def check_warm(self, setting: str, number: int) -> None:
         """Raise ValueError if the kept runs of a warm policy began from other weights.
 
@@ -82,6 +104,14 @@ class Runs:
         if setting not in self._kept:
             self._kept[setting] = pl.read_parquet(path)
         return self._kept[setting]
+
+
+def _without(kept: pl.DataFrame, made: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Return the kept runs that were not made again."""
+    if not made:
+        return [kept]
+    again = pl.concat([run.select(_KEY) for run in made]).unique()
+    return [kept.join(again, on=_KEY, how="anti")]
 
 
 def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:

@@ -142,6 +142,26 @@ def test_a_run_is_done_when_its_budget_is_spent_and_a_kept_one_is_not_made_again
     assert len(Runs(out=tmp_path / "a").done([CELL])) == 0
 
 
+def test_runs_that_were_kept_are_not_lost_and_those_made_again_replace_them(tmp_path: Path):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    others = [CELL, replace(CELL, arm="gigpo")]
+    for cell in others:
+        _write(tmp_path / "a", cell, [6_000, 12_000], [0.1, 0.1])
+    Runs(out=tmp_path / "a").done(others).write_parquet(kept / "easy.parquet")
+    _write(tmp_path / "b", CELL, [6_000, 12_000], [0.3, 0.3])
+    table = Runs(out=tmp_path / "b", kept=kept).table("easy", [CELL])
+    assert sorted(table.select("arm", "success_rate").rows()) == [
+        ("gigpo", 0.1),
+        ("gigpo", 0.1),
+        ("grpo", 0.3),
+        ("grpo", 0.3),
+    ]
+    _write_warm(tmp_path / "b", CELL, b"other weights")
+    with pytest.raises(ValueError, match="those of warm policy 1 of easy began from"):
+        Runs(out=tmp_path / "b", kept=kept).table("easy", [CELL])
+
+
 def test_a_run_that_is_made_again_is_shown_beside_the_kept_one(tmp_path: Path):
     kept = tmp_path / "kept"
     kept.mkdir()
@@ -194,7 +214,9 @@ def test_tables_have_a_row_for_each_arm_best_first(tmp_path: Path):
     table = arms_table(done, SETTINGS["easy"], best)
     assert table["arm"].to_list() == ["graphgpo", "grpo"]
     assert table["runs"].to_list() == [6, 6]
-    assert table["p against grpo"].to_list() == [2 / 2**6, None]
+    assert table["p"].to_list() == [2 / 2**6, None]
+    gap = table["gap to grpo"][0]
+    assert table["lowest to highest"].to_list() == [f"{gap:+.3f} to {gap:+.3f}", None]
     assert health_table(done)["seconds"].to_list() == pytest.approx([30, 30])
     assert "| graphgpo | 0.0003 / 0.02 | 6 |" in markdown(table)
 

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from graphcredit.collector.allocation import Allocation
+from graphcredit.collector.claims import Claim
 from graphcredit.collector.environment import Environment, Task
 from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.policies.table import Policy
@@ -33,6 +34,8 @@ class Job:
     """Trajectories, or trees, that a process plays at a time."""
     allocation: Allocation | None = None
     """How many decisions to ask for at a state; None where each trajectory is played for itself."""
+    claim: Claim | None = None
+    """Keeps other collections from these tasks while any process has it."""
 
     @property
     def with_oracle(self) -> bool:

@@ -6,11 +6,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.allocation import Allocation
+from graphcredit.collector.claims import claimed
 from graphcredit.collector.environment import Task
 from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.job import Job, Outcome
@@ -102,6 +103,9 @@ def collect(
     do so under `if __name__ == "__main__":`. Ctrl-C raises KeyboardInterrupt after every worker has
     finished its trajectory; calling this again goes on.
 
+    Others may collect into the store at the same time. One that has some of these tasks in the same
+    iteration is waited for, which is said on stderr; workers that outlive their parent are, too.
+
     Args:
         store: A store, or its path; made where there is none.
         tasks: What to play; `list_tasks` of an environment names some.
@@ -151,6 +155,7 @@ def collect(
     )
     chosen = parse_policy(policy, options)
     opened = store if isinstance(store, Store) else create_store(store)
+    task_ids = [task.task_id for task in tasks]
     job = Job(
         store=opened,
         run_id=run_id,
@@ -171,29 +176,31 @@ def collect(
         else Allocation.read(
             opened,
             run_id=run_id,
-            task_ids=[task.task_id for task in tasks],
+            task_ids=task_ids,
             tree_size=group_size,
         ),
     )
-    recovered = recover_spools(job.store)
-    _record_entities(job.store, tasks)
     outcomes: list[Outcome] = []
     casualties: list[str] = []
     passes: list[Missing] = []
-    while len(passes) <= num_resamples and not casualties:
-        missing = missing_rollouts(
-            job.store,
-            run_id=run_id,
-            iteration=iteration,
-            tasks=tasks,
-            group_size=group_size,
-            settings=job.settings,
-            num_resamples=num_resamples,
-        )
-        passes.append(missing)
-        outcomes += _play(job, missing, num_workers, casualties, environments, on_progress)
-    if casualties:
-        recovered += recover_spools(job.store)
+    with claimed(opened, run_id=run_id, iteration=iteration, task_ids=task_ids) as claim:
+        job = replace(job, claim=claim)
+        recovered = recover_spools(opened)
+        _record_entities(opened, tasks)
+        while len(passes) <= num_resamples and not casualties:
+            missing = missing_rollouts(
+                opened,
+                run_id=run_id,
+                iteration=iteration,
+                tasks=tasks,
+                group_size=group_size,
+                settings=job.settings,
+                num_resamples=num_resamples,
+            )
+            passes.append(missing)
+            outcomes += _play(job, missing, num_workers, casualties, environments, on_progress)
+        if casualties:
+            recovered += recover_spools(opened)
     return CollectReport(
         num_tasks=len(tasks),
         num_already_complete=passes[0].num_complete,

@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from graphcredit.collector.claims import recovering
 from graphcredit.collector.locks import acquire_lock, release_lock
 from graphcredit.collector.spool_file import SpoolContent, read_spool
 from graphcredit.collector.worker_shards import find_shard, remove_unfinished, write_shard
@@ -85,6 +86,9 @@ def spool_paths(store: Store, worker_id: str) -> SpoolPaths:
 def recover_spools(store: Store, worker_id: str | None = None) -> list[Recovered]:
     """Turn the spools of dead workers into shards; those of live recorders are left alone.
 
+    Afterwards every step that a dead worker has acknowledged is in a shard, even if another process
+    was about to recover it.
+
     Args:
         store: The store.
         worker_id: Only this worker; all of them by default.
@@ -95,14 +99,17 @@ def recover_spools(store: Store, worker_id: str | None = None) -> list[Recovered
     found = {path.stem for path in store.spool_dir.glob("*") if path.suffix in _SUFFIXES}
     workers = sorted(found if worker_id is None else found & {worker_id})
     recovered: list[Recovered] = []
-    for worker in workers:
-        lock = spool_paths(store, worker).lock
-        descriptor = acquire_lock(lock)
-        if descriptor is not None:
-            try:
-                recovered += recover_worker(store, worker)
-            finally:
-                release_lock(lock, descriptor)
+    if not workers:
+        return recovered
+    with recovering(store):
+        for worker in workers:
+            lock = spool_paths(store, worker).lock
+            descriptor = acquire_lock(lock)
+            if descriptor is not None:
+                try:
+                    recovered += recover_worker(store, worker)
+                finally:
+                    release_lock(lock, descriptor)
     return recovered
 
 

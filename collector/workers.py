@@ -1,9 +1,10 @@
 """Processes that play rollouts, and the conversation with them.
 
 A worker is told as many rollouts as it plays at a time, answers with the outcomes of each that has
-ended, and is told another one for it, or that there are no more. It also goes home when the other
-end of its pipe is closed, whether on purpose or because the parent died; a worker that died is
-noticed the same way. So nobody waits for the dead, on either side.
+ended, and is told another one for it, or that there are no more. When its parent closes the pipe,
+it finishes what it is at and goes home. When its parent dies it ends at once, and what it recorded
+is recovered as that of any dead worker. A worker that died is noticed by its closed pipe. So nobody
+waits for the dead, on either side.
 """
 
 import os
@@ -11,9 +12,10 @@ import signal
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from threading import Thread
 from typing import Any
 
 from graphcredit.collector.job import Job, Outcome
@@ -136,6 +138,7 @@ def _interrupts_blocked() -> Generator[None]:
 
 
 def _work(connection: "Connection[Any, Any]", job: Job, worker_id: str, num_threads: int) -> None:
+    Thread(target=_end_with_parent, daemon=True).start()
     os.dup2(2, 1)  # a library that prints must not write into our parent's results
     os.environ.setdefault("OMP_NUM_THREADS", str(num_threads))  # read when torch is imported
     gone = suppress(BrokenPipeError, ConnectionResetError)
@@ -152,6 +155,14 @@ def _work(connection: "Connection[Any, Any]", job: Job, worker_id: str, num_thre
                         connection.send(outcomes)
         except GraphcreditError as error:
             connection.send(error)
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has ended: whoever comes next plays what is open here."""
+    parent = parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
 
 
 def _received(connection: "Connection[Any, Any]") -> Iterator[Rollout]:

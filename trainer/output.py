@@ -11,7 +11,6 @@ OUT/
   model/           the new policy, as `from_pretrained` loads it (adapter/ beside it for LoRA)
 """
 
-import fcntl
 import json
 import shutil
 from collections.abc import Generator, Mapping
@@ -22,9 +21,10 @@ from typing import Any
 
 from graphcredit.store.atomic import TEMPORARY_SUFFIX, atomic_path
 from graphcredit.store.errors import InputError
+from graphcredit.store.lock import LOCK_NAME, alone_in
 from graphcredit.trainer.config import TrainConfig, differences, read_config, without_effect
 
-_NOTICES, _LOCK = "notices.txt", ".lock"
+_NOTICES = "notices.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +88,11 @@ class Output:
         Raises:
             InputError: Another process is at it.
         """
-        self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / _LOCK).open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(
-                    f"{self.root} must have one training at a time, but another process trains "
-                    "into it: wait for it, or name another --out"
-                ) from None
+        refusal = (
+            f"{self.root} must have one training at a time, but another process trains into it: "
+            "wait for it, or name another --out"
+        )
+        with alone_in(self.root, refusal):
             for left_over in self.root.glob(f"*{TEMPORARY_SUFFIX}"):
                 if left_over.is_dir():
                     shutil.rmtree(left_over)
@@ -160,7 +156,7 @@ def _foreign(out: Path) -> list[Path]:
     """Return what stands in the way of a new training."""
     if not out.is_dir():
         return [out] if out.exists() else []
-    return [path for path in out.iterdir() if not path.name.startswith(("config.toml.", _LOCK))]
+    return [path for path in out.iterdir() if not path.name.startswith(("config.toml.", LOCK_NAME))]
 
 
 def _refuse_another(config: TrainConfig, path: Path) -> None:

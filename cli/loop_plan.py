@@ -10,7 +10,8 @@ DIR/
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from graphcredit.cli.loop_config import CreditTable, LoopConfig, loop_config
 from graphcredit.store import Store, create_store
 from graphcredit.store.atomic import atomic_path
 from graphcredit.store.errors import OptionError
+from graphcredit.store.lock import alone_in
 
 if TYPE_CHECKING:
     from graphcredit.collector.environment import Task
@@ -86,10 +88,12 @@ class Loop:
         return _train_config(self.config, iteration)
 
 
-def open_loop(config: LoopConfig) -> Loop:
-    """Make the directory of a loop, or look whether what is there is of this one.
+@contextmanager
+def open_loop(config: LoopConfig) -> Generator[Loop]:
+    """Make the directory of a loop, or look whether what is there is of this one; be alone in it.
 
     Raises:
+        InputError: Another process runs it.
         OptionError: An option is wrong, a task is both learnt from and held out, there is no model,
             or the directory is of a loop that was configured otherwise.
         MissingDependencyError: The library of the environment is not installed.
@@ -102,10 +106,15 @@ def open_loop(config: LoopConfig) -> Loop:
     tasks, held_out = _tasks(config)
     _credit_settings(config.credit)
     _train_config(config, 0)
-    _claim(config)
-    create_store(config.out / "store")
-    link(_policy_dir(config, 0) / "model", config.model.resolve())
-    return Loop(config=config, tasks=tuple(tasks), held_out=tuple(held_out))
+    refusal = (
+        f"{config.out} must have one loop at a time, but another process runs one there: wait for "
+        "it, end it, or name another `out`"
+    )
+    with alone_in(config.out, refusal):
+        _claim(config)
+        create_store(config.out / "store")
+        link(_policy_dir(config, 0) / "model", config.model.resolve())
+        yield Loop(config=config, tasks=tuple(tasks), held_out=tuple(held_out))
 
 
 def link(path: Path, target: str | Path) -> None:

@@ -54,20 +54,20 @@ def run_loop(
         on_progress: Told how far each stage is.
 
     Raises:
-        InputError: What is there is of another loop, or a stage refuses what it is given.
+        InputError: What is there is of another loop or is run by another process, or a stage
+            refuses what it is given.
         RecorderError: A worker died.
         TrainingError: A gradient was not finite.
         MissingDependencyError: A library that is needed is not installed.
     """
     from graphcredit.collector.memo import Environments
 
-    loop = open_loop(config)
     path = config.out / "loop.jsonl"
-    lines = _read_lines(path, loop.num_updates)
-    yield from lines
-    num_lines = loop.num_updates + loop.is_evaluated(loop.num_updates)
     own = closing(Environments()) if environments is None else nullcontext(environments)
-    with own as known:
+    with open_loop(config) as loop, own as known:
+        lines = _read_lines(path, loop.num_updates)
+        yield from lines
+        num_lines = loop.num_updates + loop.is_evaluated(loop.num_updates)
         stages = _Stages(loop=loop, environments=known, on_progress=on_progress)
         for number in range(len(lines), num_lines):
             lines.append(_iterate(stages, number, lines[-1]["env_steps"] if lines else 0))

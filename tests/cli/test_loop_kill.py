@@ -1,4 +1,4 @@
-"""A loop that is killed in any stage ends where one that was not ends."""
+"""A loop that is killed in any stage ends where one that was not ends; no two run at one time."""
 
 import json
 from multiprocessing import get_context
@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from graphcredit.cli.loop_config import LoopConfig
-from tests.cli.loop_worlds import corridor_loop, run, run_and_kill, save_talker
+from graphcredit.cli.loop_stages import run_loop
+from graphcredit.store import open_store
+from graphcredit.store.checks import check_store
+from graphcredit.store.errors import InputError
+from tests.cli.loop_worlds import corridor_loop, register_corridors, run, run_and_kill, save_talker
 
 KILLED = -9
 
@@ -83,3 +87,16 @@ def test_trees_grow_the_same_after_a_kill_though_their_credit_is_in_the_history(
     _kill(killed, [("train", 1), ("collect", 1)])
     run(killed)
     _check_same(root, "killed-trees", "whole-trees")
+
+
+def test_two_loops_at_one_time_are_refused_and_the_first_goes_on(root: Path):
+    config = corridor_loop(root, "twice")
+    register_corridors()
+    first = run_loop(config)
+    lines = [next(first)]
+    with pytest.raises(InputError, match="one loop at a time, but another process runs one there"):
+        run(config)
+    lines += first
+    assert run(config) == lines
+    assert [line["iteration"] for line in lines] == [0, 1, 2]
+    assert check_store(open_store(root / "twice" / "store")).errors == ()

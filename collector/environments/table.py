@@ -37,6 +37,9 @@ class EnvironmentKind:
     """The extra that installs it."""
     er_graph: Callable[[Sequence[Task]], ErGraph] | None = None
     """Returns what tasks are about; None where they are not about entities."""
+    world_of: Callable[[str], str] = str
+    """Returns what a task, by its spec, is played in: the same for two tasks of one world that are
+    only told otherwise."""
 
 
 def _open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
@@ -63,6 +66,7 @@ ENVIRONMENTS: dict[str, EnvironmentKind] = {
         open=_open_textworld,
         library="textworld",
         extra="play",
+        world_of=textworld_games.world_of,
     ),
     "search": EnvironmentKind(
         list_tasks=search_questions.list_tasks,

@@ -1,12 +1,13 @@
 """The TextWorld games there are: four families, their settings, and how a game is named.
 
 A game is named `<family>-<settings>-s<seed>`, for example `custom-r8o8q6-s1`: 8 rooms, 8 objects, a
-quest of 6 actions, seed 1. The settings are one letter and one number each.
+quest of 6 actions, seed 1. The settings are one letter and one number each. They may be written in
+any order and with what is the default anyway; the name that a game then has is the same.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from graphcredit.collector.environment import Task
 from graphcredit.store.errors import OptionError
@@ -24,6 +25,8 @@ class Setting:
     """The numbers it can be."""
     default: int | None = None
     """Its number where the name leaves it out; None where it must be named."""
+    tells: bool = False
+    """Whether it decides only what the player is told, and not the game."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +42,7 @@ class Family:
 _SWITCH = (0, 1)
 
 _LOOKLESS = Setting(
-    meaning="whether actions that only look are left out", values=_SWITCH, default=0
+    meaning="whether actions that only look are left out", values=_SWITCH, default=0, tells=True
 )
 
 FAMILIES: dict[str, Family] = {
@@ -52,6 +55,7 @@ FAMILIES: dict[str, Family] = {
                 meaning="whether the task is told briefly, by its last action",
                 values=_SWITCH,
                 default=0,
+                tells=True,
             ),
             "n": _LOOKLESS,
         },
@@ -98,7 +102,7 @@ class Game:
     family: str
     """A key of `FAMILIES`."""
     settings: str
-    """Letters and numbers, for example `r8o8q6`."""
+    """Letters and numbers, for example `r8o8q6`: those of `FAMILIES`, less defaults."""
     seed: int
     """Seed of the generator."""
 
@@ -116,7 +120,7 @@ class Game:
 
 
 def parse_game(name: str) -> Game:
-    """Return the game of a full name.
+    """Return the game of a full name, however its settings are written.
 
     Raises:
         OptionError: The name is not `<family>-<settings>-s<seed>`.
@@ -128,6 +132,18 @@ def parse_game(name: str) -> Game:
             f"got {name!r}"
         )
     return Game(family=family, settings=settings, seed=seed)
+
+
+def world_of(spec: str) -> str:
+    """Return the name of a task's game without what is only told otherwise.
+
+    Raises:
+        OptionError: It is not a full name.
+    """
+    game = parse_game(spec)
+    settings = FAMILIES[game.family].settings
+    kept = {letter: n for letter, n in game.numbers.items() if not settings[letter].tells}
+    return replace(game, settings=_written(game.family, kept)).name
 
 
 def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
@@ -177,7 +193,7 @@ def _parse_entry(entry: str) -> tuple[str, str | None, int | None]:
         )
     family, settings, seed = match.group("family", "settings", "seed")
     if settings is not None:
-        _check_settings(family, settings)
+        settings = _written(family, _read_settings(family, settings))
     return family, settings, None if seed is None else _check_seed(int(seed))
 
 
@@ -187,7 +203,7 @@ def _check_seed(seed: int) -> int:
     return seed
 
 
-def _check_settings(family: str, settings: str) -> None:
+def _read_settings(family: str, settings: str) -> dict[str, int]:
     known = FAMILIES[family].settings
     pairs = _pairs(settings)
     found = {letter: int(number) for letter, number in pairs}
@@ -198,6 +214,16 @@ def _check_settings(family: str, settings: str) -> None:
             f"the settings of a {family} game are {_describe(known)}, each at most once: "
             f"got {settings!r}"
         )
+    return found
+
+
+def _written(family: str, numbers: Mapping[str, int]) -> str:
+    """Return settings as a name has them: in the family's order, without defaults."""
+    return "".join(
+        f"{letter}{numbers[letter]}"
+        for letter, setting in FAMILIES[family].settings.items()
+        if letter in numbers and numbers[letter] != setting.default
+    )
 
 
 def _describe(settings: dict[str, Setting]) -> str:

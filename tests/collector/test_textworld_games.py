@@ -9,6 +9,7 @@ from graphcredit.collector.environments.textworld_games import (
     Game,
     list_tasks,
     parse_game,
+    world_of,
 )
 from graphcredit.store.errors import OptionError
 
@@ -42,6 +43,21 @@ def test_no_game_is_named_twice():
         "coin-l105-s1",
         "coin-l205-s2",
     ]
+
+
+def test_a_game_has_one_name_however_its_settings_are_written():
+    spelt = "custom-o5r5q5b1n1-s3,custom-r05o5q5b1n1-s03,custom-n1b1q5o5r5-s3"
+    assert _specs(spelt, 16) == ["custom-r5o5q5b1n1-s3"]
+    assert _specs("custom-r5o5q5b0n0-s3", 1) == ["custom-r5o5q5-s3"]
+    assert _specs("cooking-g6k1t1o0r2", 1) == ["cooking-r2t1g6k1-s0"]
+
+
+def test_a_world_is_the_same_if_only_something_else_is_told_of_it():
+    assert {world_of(f"custom-r5o5q5{told}-s3") for told in ("", "b1", "n1", "b1n1", "n0b1")} == {
+        "custom-r5o5q5-s3"
+    }
+    assert world_of("cooking-r1t1g6o1n1-s3") == "cooking-r1t1g6o1-s3"
+    assert world_of("custom-r5o5q5-s4") == "custom-r5o5q5-s4"
 
 
 @given(st.integers(1, 40), st.integers(0, 10**9))

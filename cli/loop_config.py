@@ -1,5 +1,6 @@
 """What a loop is asked to do: a TOML file with a table for each stage, every option explained."""
 
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
@@ -60,7 +61,7 @@ class CreditTable:
         float, Between(0.0), "Taken off the reward of every invalid step first."
     ] = 0.0
     graph_window: Annotated[
-        int, Count, "Find distances on the last so many iterations of the tasks too."
+        int, Count, "Find distances on the last so many passes over the tasks too."
     ] = 0
 
 
@@ -105,6 +106,12 @@ class LoopConfig:
             table = getattr(self, name)
             if table is not None:
                 check_options(table, owner=name)
+        if self.collect.allocation == "spo3" and "spo3" not in self.credit.estimators:
+            raise OptionError(
+                "collect.allocation = 'spo3' branches where history/ says so, which only the "
+                "estimator spo3 writes: add it to credit.estimators, which are "
+                f"{', '.join(self.credit.estimators)}"
+            )
 
     def as_json(self) -> dict[str, Any]:
         """Return every option as JSON has it; `loop_config` reads it."""
@@ -126,6 +133,8 @@ def read_loop_config(path: Path, settings: Iterable[str] = ()) -> LoopConfig:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise OptionError(f"there is no configuration at {path}") from None
+    except OSError as error:
+        raise OptionError(f"a configuration must be a TOML file: {path}: {error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise OptionError(f"{path} must be TOML: {error}") from error
     for setting in settings:
@@ -134,7 +143,7 @@ def read_loop_config(path: Path, settings: Iterable[str] = ()) -> LoopConfig:
 
 
 def loop_config(values: Mapping[str, Any]) -> LoopConfig:
-    """Return the configuration of nested tables of values.
+    """Return the configuration of nested tables of values, its paths made whole.
 
     Raises:
         OptionError: An option is unknown, missing or out of range.
@@ -145,13 +154,22 @@ def loop_config(values: Mapping[str, Any]) -> LoopConfig:
     }
     if values.get("evaluate") is not None:
         tables["evaluate"] = _table(EvaluateTable, values["evaluate"], "evaluate")
-    paths = {name: Path(values[name]) for name in ("out", "model") if name in values}
+    paths = {name: _path(name, values[name]) for name in ("out", "model") if name in values}
     config: LoopConfig = _table(LoopConfig, {**values, **tables, **paths}, "loop")
     config.check()
     return config
 
 
-def _table(kind: type[Any], values: Mapping[str, Any], owner: str) -> Any:
+def _path(name: str, value: Any) -> Path:
+    """Return a whole path; links are left as they are."""
+    if not isinstance(value, str | Path) or value == "":
+        raise OptionError(f"loop.{name} must be the path of a directory: got {value!r}")
+    return Path(os.path.abspath(value))
+
+
+def _table(kind: type[Any], values: Any, owner: str) -> Any:
+    if not isinstance(values, Mapping):
+        raise OptionError(f"{owner} must be a table: got {values!r}")
     hints = get_type_hints(kind)
     unknown = sorted(values.keys() - hints.keys())
     if unknown:
@@ -178,5 +196,8 @@ def _put(values: dict[str, Any], setting: str) -> None:
     except tomllib.TOMLDecodeError:
         value = text
     for table in tables:
-        values = values.setdefault(table, {})
+        inner: Any = values.setdefault(table, {})
+        if not isinstance(inner, dict):
+            raise OptionError(f"--set {setting}: {table} must be a table, but is {inner!r}")
+        values = inner
     values[name] = value

@@ -1,26 +1,21 @@
 """Where a loop has everything, and what each of its iterations is to do.
 
 DIR/
-  config.json             what the loop was asked to do
+  config.json             what the loop was asked to do, and a hash of the model it began with
   store/                  every run: RUN, and RUN-greedy and RUN-sampled of the evaluations
   policies/policy-000000  the model to begin with; its name is the version that the log has
   policies/policy-000001  what iteration 0 made of it, as `graphcredit train` leaves it
   loop.jsonl              one line for each iteration, and one for the last policy's evaluation
 """
 
-import json
 import os
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphcredit.cli.loop_config import CreditTable, LoopConfig, loop_config
-from graphcredit.store import Store, create_store
-from graphcredit.store.atomic import atomic_path
+from graphcredit.cli.loop_config import CreditTable, LoopConfig
+from graphcredit.store import Store
 from graphcredit.store.errors import OptionError
-from graphcredit.store.lock import alone_in
 
 if TYPE_CHECKING:
     from graphcredit.collector.environment import Task
@@ -28,13 +23,11 @@ if TYPE_CHECKING:
     from graphcredit.trainer.config import TrainConfig
 
 _SET_BY_LOOP = ("store", "out", "model", "run", "iteration", "policy_version", "continue_from")
-_MAY_CHANGE = frozenset({"collect.workers", "collect.concurrency", "collect.games_dir"})
-"""Options that do not change what is learnt."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Loop:
-    """A loop whose directory is made. Get one from `open_loop`."""
+    """A loop. Get one whose directory is made from `loop_open.open_loop`."""
 
     config: LoopConfig
     """What it was asked to do."""
@@ -80,41 +73,13 @@ class Loop:
         return f"{self.config.collect.engine}:{_model(self.config, number)}"
 
     def credit_settings(self) -> "CreditSettings":
-        """Return how credit is assigned."""
-        return _credit_settings(self.config.credit)
+        """Return how credit is assigned; the window reaches over whole passes."""
+        window = self.config.credit.graph_window * self.updates_per_pass
+        return _credit_settings(self.config.credit, graph_window=window)
 
     def train_config(self, iteration: int) -> "TrainConfig":
         """Return how the policy of an iteration becomes the next one."""
         return _train_config(self.config, iteration)
-
-
-@contextmanager
-def open_loop(config: LoopConfig) -> Generator[Loop]:
-    """Make the directory of a loop, or look whether what is there is of this one; be alone in it.
-
-    Raises:
-        InputError: Another process runs it.
-        OptionError: An option is wrong, a task is both learnt from and held out, there is no model,
-            or the directory is of a loop that was configured otherwise.
-        MissingDependencyError: The library of the environment is not installed.
-    """
-    config.check()
-    if not (config.model / "config.json").is_file():
-        raise OptionError(
-            f"model must be the directory of a model: {config.model} has no config.json"
-        )
-    tasks, held_out = _tasks(config)
-    _credit_settings(config.credit)
-    _train_config(config, 0)
-    refusal = (
-        f"{config.out} must have one loop at a time, but another process runs one there: wait for "
-        "it, end it, or name another `out`"
-    )
-    with alone_in(config.out, refusal):
-        _claim(config)
-        create_store(config.out / "store")
-        link(_policy_dir(config, 0) / "model", config.model.resolve())
-        yield Loop(config=config, tasks=tuple(tasks), held_out=tuple(held_out))
 
 
 def link(path: Path, target: str | Path) -> None:
@@ -122,63 +87,6 @@ def link(path: Path, target: str | Path) -> None:
     if not path.is_symlink():
         path.parent.mkdir(parents=True, exist_ok=True)
         os.symlink(target, path)
-
-
-def _tasks(config: LoopConfig) -> tuple[Sequence["Task"], Sequence["Task"]]:
-    """Return the tasks to learn from, and those that are held out."""
-    from graphcredit.collector.environments.table import environment_kind
-
-    collect, evaluate = config.collect, config.evaluate
-    kind = environment_kind(collect.env)
-    tasks = kind.list_tasks(collect.games, num_tasks=collect.tasks, seed=collect.seed)
-    if evaluate is None or not evaluate.tasks:
-        return tasks, ()
-    games = evaluate.games or collect.games
-    held_out = kind.list_tasks(games, num_tasks=evaluate.tasks, seed=evaluate.seed)
-    if both := [task.task_id for task in held_out if task in tasks]:
-        raise OptionError(
-            f"held-out tasks must not be learnt from: {both[0]} is in [collect] and in [evaluate]. "
-            "Name other games in [evaluate], or set its tasks to 0"
-        )
-    return tasks, held_out
-
-
-def _claim(config: LoopConfig) -> None:
-    """Write down what the loop is asked to do, or compare it with what was written."""
-    path = config.out / "config.json"
-    if path.exists():
-        found = loop_config(json.loads(path.read_text(encoding="utf-8")))
-        if changed := list(_changes(config, found)):
-            raise OptionError(
-                f"{path} is of a loop that was configured otherwise ({'; '.join(changed)}): give "
-                "the same options to go on with it, or name another `out`"
-            )
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(config.as_json(), indent=2) + "\n", encoding="utf-8")
-
-
-def _changes(config: LoopConfig, found: LoopConfig) -> Iterator[str]:
-    """Yield what two loops learn differently, as text."""
-    from graphcredit.trainer.config import differences, without_effect
-
-    wanted, was = _decisive(config), _decisive(found)
-    for name in wanted:
-        if wanted[name] != was[name]:
-            yield f"{name} is {wanted[name]!r}, was {was[name]!r}"
-    pair = [without_effect(_train_config(c, 0)) for c in (config, found)]
-    yield from (f"train.{text}" for text in differences(*pair))
-
-
-def _decisive(config: LoopConfig) -> dict[str, Any]:
-    """Return the options that change what is learnt, but for those of the training."""
-    values = config.as_json()
-    flat = {
-        f"{table}.{name}": value
-        for table in ("collect", "credit")
-        for name, value in values[table].items()
-    }
-    named = {name: values[name] for name in ("model", "run", "update_every")}
-    return named | {name: value for name, value in flat.items() if name not in _MAY_CHANGE}
 
 
 def _policy_dir(config: LoopConfig, number: int) -> Path:
@@ -189,7 +97,7 @@ def _model(config: LoopConfig, number: int) -> str:
     return str(_policy_dir(config, number) / "model")
 
 
-def _credit_settings(table: CreditTable) -> "CreditSettings":
+def _credit_settings(table: CreditTable, *, graph_window: int) -> "CreditSettings":
     from graphcredit.credit.merging import MergeSettings
     from graphcredit.credit.settings import CreditSettings
     from graphcredit.credit.table import configure
@@ -205,7 +113,7 @@ def _credit_settings(table: CreditTable) -> "CreditSettings":
             guard=table.guard,
         ),
         invalid_action_penalty=table.invalid_action_penalty,
-        graph_window=table.graph_window,
+        graph_window=graph_window,
     )
     settings.check()
     return settings

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphcredit.cli.loop_config import LoopConfig
-from graphcredit.cli.loop_plan import Loop, link, open_loop
+from graphcredit.cli.loop_open import open_loop
+from graphcredit.cli.loop_plan import Loop, link
 from graphcredit.cli.loop_summary import Summary, summarise
 from graphcredit.store.atomic import atomic_path, remove_directory
 from graphcredit.store.errors import NothingToTrainError, RecorderError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 Line = dict[str, Any]
 """What an iteration came to. Names that end in `_seconds` are how long its stages took; only
-`cpu_seconds` is how long this process was at work, on all its threads."""
+`cpu_seconds` is how long this process was at work, on all its threads, without the evaluation."""
 
 OnProgress = Callable[[str, float, int], None]
 """Told what is being done, how much of it is done, and of how much."""
@@ -87,13 +88,13 @@ def _read_lines(path: Path, num_updates: int) -> list[Line]:
 def _iterate(stages: "_Stages", number: int, num_before: int) -> Line:
     """Return the line of an iteration, or of the last policy, from which nothing is learnt."""
     loop = stages.loop
-    started = time.process_time()
     line: Line = {"iteration": number, "env_steps": num_before}
     if loop.is_evaluated(number):
         with _timed(line, "evaluate"):
             line |= stages.evaluate(number)
     if number == loop.num_updates:
         return line
+    started = time.process_time()
     with _timed(line, "collect"):
         summary = stages.collect(number)
     with _timed(line, "credit"):

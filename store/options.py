@@ -2,7 +2,9 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import UnionType
 from typing import (
     Annotated,
@@ -40,6 +42,17 @@ Discount: TypeAlias = Annotated[float, Between(0.0, 1.0)]
 Count: TypeAlias = Annotated[int, Between(0)]
 Weight: TypeAlias = Annotated[float, Between(0.0)]
 PositiveDiscount: TypeAlias = Annotated[float, Between(0.0, 1.0, above=True)]
+
+_CALLED: dict[type, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    tuple: "a list of texts",
+    Path: "a path",
+    Mapping: "a table",
+}
+"""What a user calls the types that options have."""
 
 
 def options_from_text(options: type[Any], settings: dict[str, str], *, owner: str) -> Any:
@@ -93,14 +106,14 @@ def _read(hint: Any, text: str, owner: str, name: str) -> Any:
     try:
         return kind(text)
     except ValueError:
-        raise OptionError(f"{owner}.{name} must be a {kind.__name__}: got {text!r}") from None
+        raise OptionError(f"{owner}.{name} must be {_called(kind)}: got {text!r}") from None
 
 
 def _check(hint: Any, value: Any, owner: str, name: str) -> None:
     type_, rules, choices = _parts(hint)
     if value is None:
         if not _is_optional(hint):
-            raise OptionError(f"{owner}.{name} must be a {type_.__name__}: got None")
+            raise OptionError(f"{owner}.{name} must be {_called(type_)}: got None")
         return
     if choices:
         if value not in choices:
@@ -109,11 +122,16 @@ def _check(hint: Any, value: Any, owner: str, name: str) -> None:
         return
     accepted = (int, float) if type_ is float else (type_,)
     is_bool = isinstance(value, bool)
-    if is_bool != (type_ is bool) or not isinstance(value, accepted):
-        raise OptionError(f"{owner}.{name} must be a {type_.__name__}: got {value!r}")
+    is_of_type = is_bool == (type_ is bool) and isinstance(value, accepted)
+    if not is_of_type or (type_ is tuple and not all(isinstance(text, str) for text in value)):
+        raise OptionError(f"{owner}.{name} must be {_called(type_)}: got {value!r}")
     for rule in rules:
         if value not in rule:
             raise OptionError(f"{owner}.{name} must be {rule}: got {value!r}")
+
+
+def _called(type_: type) -> str:
+    return _CALLED.get(type_, f"a {type_.__name__}")
 
 
 def _kind(hint: Any) -> type:

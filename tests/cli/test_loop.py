@@ -20,7 +20,7 @@ from graphcredit.cli.loop_config import (
 from graphcredit.cli.loop_plan import Loop
 from graphcredit.cli.main import app
 from graphcredit.store import open_store, read_steps
-from graphcredit.store.errors import OptionError
+from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.options import help_of
 from tests.cli.loop_worlds import corridor_loop, register_corridors, run, save_talker
 
@@ -76,14 +76,15 @@ def test_each_policy_plays_and_is_trained_into_the_next(root: Path):
     assert f'reference = "{root / "plain/policies/policy-000000/model"}"' in config
 
 
-def test_a_loop_that_is_done_says_so_again_and_a_longer_one_goes_on(root: Path):
+def test_a_loop_that_is_done_says_so_again_and_a_longer_one_goes_on_wherever_it_is(root: Path):
     once = run(corridor_loop(root, "longer", iterations=1))
     assert run(corridor_loop(root, "longer", iterations=1)) == once
-    twice = run(corridor_loop(root, "longer"))
+    (root / "longer").rename(root / "moved")
+    twice = run(corridor_loop(root, "moved"))
     whole = run(corridor_loop(root, "whole"))
     assert [_untimed(line) for line in twice] == [_untimed(line) for line in whole]
-    assert _weights(root, "longer", 2) == _weights(root, "whole", 2)
-    text = (root / "longer" / "loop.jsonl").read_text(encoding="utf-8")
+    assert _weights(root, "moved", 2) == _weights(root, "whole", 2)
+    text = (root / "moved" / "loop.jsonl").read_text(encoding="utf-8")
     assert [json.loads(line) for line in text.splitlines()] == twice
 
 
@@ -137,7 +138,8 @@ def test_where_nothing_can_be_learnt_the_policy_stays_and_the_optimizer_goes_on(
 
 def test_a_loop_that_is_asked_for_something_else_is_refused(root: Path):
     run(corridor_loop(root, "mine", iterations=1, evaluate=None))
-    other = corridor_loop(root, "mine", collect={"group_size": 3}, train={"learning_rate": 0.1})
+    changes = {"collect": {"group_size": 3}, "train": {"learning_rate": 0.1}}
+    other = corridor_loop(root, "mine", evaluate=None, **changes)
     with pytest.raises(OptionError, match=r"collect.group_size is 3, was 4; train.learning_rate"):
         run(other)
     free = corridor_loop(
@@ -160,15 +162,21 @@ def test_a_loop_that_is_asked_for_something_else_is_refused(root: Path):
         ({"credit": {"estimators": ["best"]}}, "no estimator is called 'best'"),
         ({"iterations": 0}, "loop.iterations must be at least 1"),
         ({"update_every": "step"}, "loop.update_every must be 'iteration' or 'group'"),
-        ({"evaluate": {"seed": 0}}, "corridor-r2-s0 is in .collect. and in .evaluate."),
+        ({"evaluate": {"seed": 0}}, "corridor-r2-s0 of .evaluate. is the game of corridor-r2-s0"),
         ({"model": "nowhere"}, "nowhere has no config.json"),
         ({"collect": {"env": "chess"}}, "environments are textworld"),
+        ({"run": "a/b"}, "loop.run, with -sampled after it, becomes part of a path"),
+        ({"collect": {"template": "tidy"}}, "a template must be one of search, textworld, tiny"),
+        ({"collect": {"allocation": "spo3"}}, "add it to credit.estimators, which are graphgpo"),
+        ({"credit": {"estimators": ["sapo"]}}, "sapo needs tasks about entities: corridor has"),
+        ({"train": {"advantage": "rloo"}}, "credit.estimators write: got 'rloo', and they write"),
+        ({"train": {"objective": "pp0"}}, "'pp0'"),
     ],
 )
 def test_a_wrong_option_is_refused_before_anything_is_written(
     root: Path, changes: dict[str, Any], message: str
 ):
-    with pytest.raises(OptionError, match=message):
+    with pytest.raises(InputError, match=message):
         run(corridor_loop(root, "wrong", **changes))
     assert not (root / "wrong").exists()
 
@@ -211,7 +219,7 @@ def test_settings_win_over_the_file_and_text_needs_no_quotes(tmp_path: Path):
     file.write_text('out = "a"\nmodel = "m"\niterations = 3\n[collect]\ntasks = 8\n')
     settings = ("out=b", "collect.seed=2", "credit.estimators=['grpo']", "train.learning_rate=1e-3")
     config = read_loop_config(file, settings)
-    assert (config.out, config.iterations, config.collect.tasks) == (Path("b"), 3, 8)
+    assert (config.out, config.iterations, config.collect.tasks) == (Path.cwd() / "b", 3, 8)
     assert (config.collect.seed, config.credit.estimators) == (2, ("grpo",))
     assert config.train == {"learning_rate": 1e-3}
     assert loop_config(json.loads(json.dumps(config.as_json()))) == config

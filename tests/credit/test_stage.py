@@ -401,7 +401,7 @@ def test_a_null_key_names_the_column(tmp_path: Path):
         (["grpo"], ["grpo.normalize=maybe"], "must be 'std' or 'none': got 'maybe'"),
         (["gigpo"], ["gigpo.gamma=1.5"], "at least 0 and at most 1: got 1.5"),
         (["gigpo"], ["gigpo.gamma=nan"], "at least 0 and at most 1: got nan"),
-        (["gigpo"], ["gigpo.gamma=x"], "must be a float: got 'x'"),
+        (["gigpo"], ["gigpo.gamma=x"], "must be a number: got 'x'"),
         (["gigpo"], ["gamma"], "ESTIMATOR.OPTION=VALUE: got 'gamma'"),
         (["rloo"], ["rloo.normalize=none"], "its options: none"),
     ],

@@ -34,8 +34,8 @@ def test_what_is_given_wins_over_the_file(tmp_path: Path):
     ("given", "message"),
     [
         ({"epochs": 0}, "train.epochs must be at least 1: got 0"),
-        ({"epochs": True}, "train.epochs must be a int: got True"),
-        ({"seed": None}, "train.seed must be a int: got None"),
+        ({"epochs": True}, "train.epochs must be a whole number: got True"),
+        ({"seed": None}, "train.seed must be a whole number: got None"),
         ({"kl_estimator": "k4"}, "train.kl_estimator must be 'k1' or 'k2' or 'k3': got 'k4'"),
         ({"learnrate": 1.0}, "train has no option 'learnrate'; its options: store, out, model"),
         ({"old_logprobs": "behaviour", "correction": "token-mask"}, "correction must be none"),

@@ -294,7 +294,7 @@ def test_an_objective_takes_numbers_and_text_alike():
         ("gspo", {"epsilon": 1}, r"gspo has no option 'epsilon'; its options: gspo.clip_low"),
         ("reinforce", {"clip_low": 1}, "its options: none"),
         ("ppo", {"clip_low": 1.5}, "ppo.clip_low must be at least 0 and at most 1: got 1.5"),
-        ("ppo", {"clip_high": True}, "ppo.clip_high must be a float: got 'True'"),
+        ("ppo", {"clip_high": True}, "ppo.clip_high must be a number: got 'True'"),
         ("cispo", {"clip_high": "nan"}, "cispo.clip_high must be at least 0: got nan"),
     ],
 )

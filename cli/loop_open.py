@@ -1,0 +1,171 @@
+"""Open a loop: all that can be checked is, and its directory is this loop's and no other's."""
+
+import json
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphcredit.cli.loop_config import LoopConfig, loop_config
+from graphcredit.cli.loop_plan import Loop, link
+from graphcredit.store import create_store
+from graphcredit.store.atomic import atomic_path
+from graphcredit.store.errors import OptionError
+from graphcredit.store.layout import check_name
+from graphcredit.store.lock import alone_in
+
+if TYPE_CHECKING:
+    from graphcredit.collector.environment import Task
+
+_MAY_CHANGE = frozenset(
+    {"collect.workers", "collect.concurrency", "collect.games_dir", "evaluate.every"}
+)
+"""Options that change neither what is learnt nor what an evaluation plays."""
+
+_MODEL_HASH = "model_hash"
+"""Key of config.json, beside the options; loops of before it was kept have none."""
+
+
+@contextmanager
+def open_loop(config: LoopConfig) -> Generator[Loop]:
+    """Make the directory of a loop, or look whether what is there is of this one; be alone in it.
+
+    All that can be told before anything is played is checked before anything is written.
+
+    Raises:
+        InputError: An option is wrong, a game is both learnt from and held out, there is no model,
+            the directory is not of this loop, or another process runs it.
+        MissingDependencyError: The library of the environment or of the engine is not installed.
+    """
+    config.check()
+    # Whatever begins this name is a run's name too.
+    check_name("loop.run, with -sampled after it,", f"{config.run}-sampled")
+    tasks, held_out = _tasks(config)
+    loop = Loop(config=config, tasks=tuple(tasks), held_out=tuple(held_out))
+    _check_credit(loop)
+    _check_model(config)
+    if config.out.exists() and not config.out.is_dir():
+        raise OptionError(f"`out` must be a directory: {config.out} is a file")
+    refusal = (
+        f"{config.out} must have one loop at a time, but another process runs one there: wait for "
+        "it, end it, or name another `out`"
+    )
+    with alone_in(config.out, refusal):
+        _claim(loop)
+        create_store(loop.store.root)
+        link(loop.policy_dir(0) / "model", config.model)
+        yield loop
+
+
+def _tasks(config: LoopConfig) -> tuple[Sequence["Task"], Sequence["Task"]]:
+    """Return the tasks to learn from, and those that are held out."""
+    from graphcredit.collector.environments.table import environment_kind
+
+    collect, evaluate = config.collect, config.evaluate
+    kind = environment_kind(collect.env)
+    tasks = kind.list_tasks(collect.games, num_tasks=collect.tasks, seed=collect.seed)
+    if evaluate is None or not evaluate.tasks:
+        return tasks, ()
+    games = evaluate.games or collect.games
+    held_out = kind.list_tasks(games, num_tasks=evaluate.tasks, seed=evaluate.seed)
+    learnt = {kind.world_of(task.spec): task.task_id for task in tasks}
+    for task in held_out:
+        if same := learnt.get(kind.world_of(task.spec)):
+            raise OptionError(
+                f"held-out games must not be learnt from: {task.task_id} of [evaluate] is the game "
+                f"of {same} in [collect]. Name other games in [evaluate], or set its tasks to 0"
+            )
+    return tasks, held_out
+
+
+def _check_credit(loop: Loop) -> None:
+    """Raise OptionError where credit cannot be assigned, or not what is to be trained on."""
+    from graphcredit.collector.environments.table import environment_kind
+    from graphcredit.credit.table import estimator_named
+    from graphcredit.trainer.table import configure_objective
+
+    settings, training = loop.credit_settings(), loop.train_config(0)
+    env = loop.config.collect.env
+    if settings.reads("thought") and environment_kind(env).er_graph is None:
+        raise OptionError(f"the estimator sapo needs tasks about entities: {env} has none")
+    columns = [c for name in settings.estimators for c in estimator_named(name).columns]
+    if training.column not in columns:
+        raise OptionError(
+            f"train.advantage must be what credit.estimators write: got {training.advantage!r}, "
+            f"and they write {', '.join(columns)}"
+        )
+    configure_objective(training.objective, training.objective_options)
+
+
+def _check_model(config: LoopConfig) -> None:
+    """Raise an error where the model cannot play or be trained, as far as its files tell."""
+    from graphcredit.collector.policies.table import LanguageOptions, parse_policy
+
+    model, collect = config.model, config.collect
+    for needed in ("config.json", "*.safetensors"):
+        if not any(model.glob(needed)):
+            raise OptionError(f"model must be the directory of a model: {model} has no {needed}")
+    options = LanguageOptions(template=collect.template or collect.env)
+    parse_policy(f"{collect.engine}:{model}", options)
+
+
+def _claim(loop: Loop) -> None:
+    """Write down what a loop is asked to do, or compare it with what was written."""
+    from graphcredit.trainer.identity import hash_model
+
+    path = loop.config.out / "config.json"
+    model_hash = hash_model(loop.config.model)
+    if path.exists():
+        found, known_hash = _read(path)
+        changed = list(_changes(loop, replace(loop, config=found)))
+        if known_hash and known_hash != model_hash:
+            changed.append(f"the weights of model are {model_hash[:12]}, were {known_hash[:12]}")
+        if changed:
+            raise OptionError(
+                f"{path} is of a loop that was configured otherwise ({'; '.join(changed)}): give "
+                "the same options to go on with it, or name another `out`"
+            )
+    with atomic_path(path) as temporary:
+        text = json.dumps({**loop.config.as_json(), _MODEL_HASH: model_hash}, indent=2)
+        temporary.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _read(path: Path) -> tuple[LoopConfig, str | None]:
+    """Return a loop's options, and the hash of its model.
+
+    The directory that has the file is its `out`, wherever it was when the file was written.
+    """
+    try:
+        values = dict(json.loads(path.read_text(encoding="utf-8")))
+        model_hash = values.pop(_MODEL_HASH, None)
+        return loop_config({**values, "out": path.parent}), model_hash
+    except (OSError, ValueError, TypeError) as error:
+        raise OptionError(
+            f"`out` must be a new directory, or a loop's to go on with it: {path} is not a loop's "
+            f"({error})"
+        ) from error
+
+
+def _changes(loop: Loop, found: Loop) -> Iterator[str]:
+    """Yield what two loops do differently, as text."""
+    from graphcredit.trainer.config import differences, without_effect
+
+    wanted, was = _decisive(loop.config), _decisive(found.config)
+    for name in wanted | was:
+        if wanted.get(name) != was.get(name):
+            yield f"{name} is {wanted.get(name)!r}, was {was.get(name)!r}"
+    pair = [without_effect(each.train_config(0)).resolved() for each in (loop, found)]
+    yield from (f"train.{text}" for text in differences(*pair))
+
+
+def _decisive(config: LoopConfig) -> dict[str, Any]:
+    """Return the options that must stay as they are, but for those of the training."""
+    values = config.as_json()
+    named = {name: values[name] for name in ("model", "run", "update_every")}
+    flat = {
+        f"{table}.{name}": value
+        for table in ("collect", "credit", "evaluate")
+        for name, value in (values[table] or {}).items()
+    }
+    return named | {name: value for name, value in flat.items() if name not in _MAY_CHANGE}

@@ -1,0 +1,194 @@
+"""Whose a loop's directory is, and what is refused before it is anybody's."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphcredit.cli.loop_config import LoopConfig, loop_config, read_loop_config
+from graphcredit.cli.loop_open import open_loop
+from graphcredit.cli.loop_plan import Loop
+from graphcredit.cli.loop_stages import run_loop
+from graphcredit.collector.environments import textworld_games
+from graphcredit.collector.environments.table import ENVIRONMENTS, EnvironmentKind
+from graphcredit.collector.policies import engines
+from graphcredit.store.errors import MissingDependencyError, OptionError
+from tests.cli.loop_worlds import corridor_loop, register_corridors, save_talker
+from tests.trainer.models import tiny_model
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    register_corridors()
+    save_talker(tmp_path / "start")
+    return tmp_path
+
+
+def _open(config: LoopConfig) -> Loop:
+    """Open a loop as its command does, and leave it."""
+    with open_loop(config) as loop:
+        return loop
+
+
+def _written(root: Path, out: str) -> dict[str, Any]:
+    return json.loads((root / out / "config.json").read_text(encoding="utf-8"))
+
+
+def test_another_model_under_the_same_path_is_refused(root: Path):
+    config = corridor_loop(root, "mine")
+    _open(config)
+    _open(config)
+    before = _written(root, "mine")["model_hash"]
+    tiny_model(vocab_size=10, initializer_range=0.1).save_pretrained(root / "start")
+    with pytest.raises(OptionError, match=rf"weights of model are \w+, were {before[:12]}\)"):
+        _open(config)
+    assert _written(root, "mine")["model_hash"] == before
+
+
+def test_a_loop_of_before_the_hash_was_kept_goes_on_and_keeps_it(root: Path):
+    config = corridor_loop(root, "old")
+    _open(config)
+    written = _written(root, "old")
+    without = {name: value for name, value in written.items() if name != "model_hash"}
+    (root / "old" / "config.json").write_text(json.dumps(without), encoding="utf-8")
+    _open(config)
+    assert _written(root, "old") == written
+
+
+def test_a_path_may_be_spelt_otherwise(root: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(root)
+    config = corridor_loop(root, "out")
+    spelt = _open(loop_config({**config.as_json(), "out": "out", "model": "start/../start"}))
+    assert _open(config).config == spelt.config
+    assert spelt.train_config(0).model == str(root / "out/policies/policy-000000/model")
+    assert (root / "out/policies/policy-000000/model").readlink() == root / "start"
+
+
+def test_an_old_loop_whose_paths_were_written_as_they_were_spelt_goes_on(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(root)
+    config = corridor_loop(root, "out")
+    _open(config)
+    spelt = {**_written(root, "out"), "out": "out", "model": "start"}
+    (root / "out" / "config.json").write_text(json.dumps(spelt), encoding="utf-8")
+    assert _open(config).config == config
+
+
+def test_other_evaluations_are_refused_but_for_how_often(root: Path):
+    _open(corridor_loop(root, "mine"))
+    _open(corridor_loop(root, "mine", evaluate={"every": 2}))
+    with pytest.raises(OptionError, match=r"\(evaluate.samples is 3, was 2\)"):
+        _open(corridor_loop(root, "mine", evaluate={"samples": 3}))
+    with pytest.raises(OptionError, match=r"evaluate.samples is None, was 2"):
+        _open(corridor_loop(root, "mine", evaluate=None))
+
+
+@pytest.mark.parametrize("name", ["o5r5q5b1n1-s3", "r05o5q5b1n1-s3", "r5o5q5b1-s3", "r5o5q5n1-s3"])
+def test_a_held_out_game_is_not_learnt_from_however_it_is_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+):
+    kind = EnvironmentKind(
+        list_tasks=textworld_games.list_tasks,
+        open=ENVIRONMENTS["corridor"].open,
+        world_of=textworld_games.world_of,
+    )
+    monkeypatch.setitem(ENVIRONMENTS, "told", kind)
+    collect = {"env": "told", "games": "custom-r5o5q5b1n1"}
+    _open(corridor_loop(root, "apart", collect=collect, evaluate={"games": f"custom-{name}"}))
+    with pytest.raises(OptionError, match=r"is the game of textworld-custom-r5o5q5b1n1-s3 in"):
+        _open(
+            corridor_loop(
+                root, "same", collect={**collect, "seed": 2}, evaluate={"games": f"custom-{name}"}
+            )
+        )
+    assert not (root / "same").exists()
+
+
+def test_what_is_not_a_loop_s_is_said_to_be_so(root: Path):
+    with pytest.raises(OptionError, match=r"start/config.json is not a loop's .*no option"):
+        _open(corridor_loop(root, "start"))
+    (root / "list").mkdir()
+    (root / "list" / "config.json").write_text("[3]", encoding="utf-8")
+    with pytest.raises(OptionError, match=r"list/config.json is not a loop's"):
+        _open(corridor_loop(root, "list"))
+    (root / "file").write_text("", encoding="utf-8")
+    with pytest.raises(OptionError, match=r"`out` must be a directory: .*file is a file"):
+        _open(corridor_loop(root, "file"))
+
+
+def test_an_engine_that_is_not_installed_is_missed_before_anything_is_written(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    row = engines.EngineKind(open=engines.ENGINES["vllm"].open, library="no_such", extra="vllm")
+    monkeypatch.setitem(engines.ENGINES, "vllm", row)
+    with pytest.raises(MissingDependencyError, match="'no_such', which is not installed"):
+        _open(corridor_loop(root, "out", collect={"engine": "vllm"}))
+    assert not (root / "out").exists()
+
+
+def test_a_model_without_weights_is_refused_before_anything_is_written(root: Path):
+    (root / "start" / "model.safetensors").unlink()
+    with pytest.raises(OptionError, match=r"model must be .*: .*start has no \*.safetensors"):
+        _open(corridor_loop(root, "out"))
+    assert not (root / "out").exists()
+
+
+def test_a_window_reaches_over_as_many_passes_however_often_is_trained(root: Path):
+    windows = {
+        every: _open(
+            corridor_loop(root, every, update_every=every, credit={"graph_window": 3})
+        ).credit_settings()
+        for every in ("iteration", "group")
+    }
+    # Two tasks: the group of three passes ago is that of six iterations ago.
+    assert {every: found.graph_window for every, found in windows.items()} == {
+        "iteration": 3,
+        "group": 6,
+    }
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("collect=3", "collect must be a table: got 3"),
+        ("evaluate=true", "evaluate must be a table: got True"),
+        ("train=3", "loop.train must be a table: got 3"),
+        ("iterations.foo=3", "iterations must be a table, but is 3"),
+        ("out=3", "loop.out must be the path of a directory: got 3"),
+        ("out=", "loop.out must be the path of a directory: got ''"),
+        ("model=7", "loop.model must be the path of a directory: got 7"),
+        ("run=3", "loop.run must be text: got 3"),
+        ("iterations=many", "loop.iterations must be a whole number: got 'many'"),
+        ("evaluate.greedy=1", "evaluate.greedy must be true or false: got 1"),
+        ("credit.estimators=graphgpo", "credit.estimators must be a list of texts: got 'graphgpo'"),
+        ("credit.set=[3]", r"credit.set must be a list of texts: got \(3,\)"),
+    ],
+)
+def test_a_setting_of_the_wrong_kind_is_refused_in_words(
+    tmp_path: Path, setting: str, message: str
+):
+    file = tmp_path / "loop.toml"
+    file.write_text('out = "a"\nmodel = "m"\niterations = 3\n', encoding="utf-8")
+    with pytest.raises(OptionError, match=message):
+        read_loop_config(file, [setting])
+
+
+def test_a_directory_is_no_configuration(tmp_path: Path):
+    with pytest.raises(OptionError, match=r"a configuration must be a TOML file: .*directory"):
+        read_loop_config(tmp_path)
+
+
+def test_the_seconds_at_work_are_those_of_learning(root: Path, monkeypatch: pytest.MonkeyPatch):
+    now = 0.0
+
+    def on_progress(what: str, done: float, total: int) -> None:
+        nonlocal now
+        now += 1000.0 if what.startswith("evaluate") else 1.0
+
+    monkeypatch.setattr("time.process_time", lambda: now)
+    config = corridor_loop(root, "out", iterations=1)
+    line = next(run_loop(config, on_progress=on_progress))
+    assert now > 1000
+    assert 0 < line["cpu_seconds"] < 1000

@@ -21,7 +21,10 @@ def warmup(
     tasks: Annotated[int, typer.Option(help="Tasks to play.", min=1)] = 12,
     episodes: Annotated[int, typer.Option(help="Random plays of each task.", min=1)] = 100,
     max_steps: Annotated[int, typer.Option(help="Steps of a play, at most.", min=1)] = 20,
-    vocabulary: Annotated[int, typer.Option(help="Tokens of the tokenizer, at most.")] = 1024,
+    vocabulary: Annotated[
+        int,
+        typer.Option(help="Tokens of the tokenizer, at most; 257 know no words.", min=257),
+    ] = 1024,
     steps: Annotated[int, typer.Option(help="Optimizer steps of the cloning.", min=1)] = 400,
     template: Annotated[
         str, typer.Option(help="The model's prompts: tiny, or a TOML file.")
@@ -37,9 +40,10 @@ def warmup(
 ) -> None:
     """Make a tiny language model that acts validly and wins seldom: a policy to start from.
 
-    It stands in for a pretrained model where none can be downloaded: half a million weights and a
-    tokenizer of the environment's own words, cloned from random play. The same command goes on
-    where it was interrupted. OUT/model is the result, OUT/warmup.json what it came to. Example:
+    It stands in for a pretrained model where none can be downloaded: 0.7 million weights (with the
+    1,024 tokens of the default) and a tokenizer of the environment's own words, cloned from random
+    play. The same command goes on where it was interrupted. OUT/model is the result,
+    OUT/warmup.json what it came to. Example:
 
         graphcredit warmup OUT --env textworld --games custom-r5o5q5b1n1 --tasks 12
     """

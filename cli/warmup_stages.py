@@ -15,11 +15,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.atomic import atomic_path
 from graphcredit.store.errors import EngineError, OptionError
+
+if TYPE_CHECKING:
+    from graphcredit.collector.environment import Task
 
 OnProgress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""
@@ -60,6 +63,22 @@ class Warmup:
     games_dir: Path | None
     """Where games are kept; decides nothing else."""
 
+    def tasks(self) -> "list[Task]":
+        """Return what is played."""
+        from graphcredit.collector.environments.table import environment_kind
+
+        kind = environment_kind(self.environment)
+        return kind.list_tasks(self.games, num_tasks=self.num_tasks, seed=self.seed)
+
+    def check(self) -> None:
+        """Raise OptionError or MissingDependencyError where something cannot be done."""
+        from graphcredit.collector.policies.engines import require_engine
+
+        if self.directory.exists() and not self.directory.is_dir():
+            raise OptionError(f"OUT must be a directory: {self.directory} is a file")
+        self.tasks()
+        require_engine("hf")
+
     def options(self) -> dict[str, Any]:
         """Return what decides the result, as JSON has it."""
         from graphcredit.collector.prompts import load_template
@@ -89,8 +108,10 @@ def run_warmup(plan: Warmup, *, on_progress: OnProgress) -> dict[str, dict[str, 
 
     Raises:
         OptionError: The directory is of a warm-up with other options, or an option is out of range.
+        MissingDependencyError: A library that is needed is not installed.
         EngineError: A process that played died.
     """
+    plan.check()
     path = plan.directory / "warmup.json"
     done = _read(path, plan.options())
     _write(path, plan.options(), done)
@@ -187,15 +208,12 @@ def _play(
     **options: Any,
 ) -> dict[str, Any]:
     """Play every task, and return what the whole run is like."""
-    from graphcredit.collector.environments.table import environment_kind
     from graphcredit.collector.rollout import collect
 
     kind, _, model = policy.partition(":")
     report = collect(
         _store(plan),
-        tasks=environment_kind(plan.environment).list_tasks(
-            plan.games, num_tasks=plan.num_tasks, seed=plan.seed
-        ),
+        tasks=plan.tasks(),
         policy=f"{kind}:{plan.directory / model}",
         template=plan.template,
         group_size=num_episodes,
@@ -235,15 +253,21 @@ def _read(path: Path, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the figures of the stages that are done."""
     if not path.exists():
         return {}
-    found = json.loads(path.read_text(encoding="utf-8"))
-    changed = [name for name in options if found["options"].get(name) != options[name]]
-    if changed:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        known, stages = dict(found["options"]), dict(found["stages"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise OptionError(
+            f"OUT must be a new directory, or a warm-up's to go on with it: {path} is not a "
+            f"warm-up's ({error!r})"
+        ) from error
+    if changed := [name for name in options if known.get(name) != options[name]]:
         name = changed[0]
         raise OptionError(
-            f"{path} is of a warm-up with other options ({name} was {found['options'].get(name)!r},"
-            f" is {options[name]!r}): give the same ones to go on with it, or another directory"
+            f"{path} is of a warm-up with other options ({name} was {known.get(name)!r}, is "
+            f"{options[name]!r}): give the same ones to go on with it, or another directory"
         )
-    return found["stages"]
+    return stages
 
 
 def _write(path: Path, options: Mapping[str, Any], stages: Mapping[str, Any]) -> None:

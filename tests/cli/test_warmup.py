@@ -14,14 +14,17 @@ from typer.testing import CliRunner
 from graphcredit.cli.main import app
 from graphcredit.cli.warmup_stages import Warmup, run_warmup
 from graphcredit.collector.policies.tokenise import load_tokenizer
+from graphcredit.collector.policies.tokenizer import NUM_LETTERS
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.checks import check_store
 from graphcredit.store.errors import OptionError
 
 STAGES = ["letters", "text", "init", "clone", "model", "warm"]
 
-OPTIONS = ["--env", "search", "--games", "2hop", "--tasks", "2", "--episodes", "3"]
-OPTIONS += ["--max-steps", "4", "--vocabulary", "400", "--steps", "3", "--workers", "0"]
+OPTIONS = [
+    *("--env", "search", "--games", "2hop", "--tasks", "2", "--episodes", "3"),
+    *("--max-steps", "4", "--vocabulary", "400", "--steps", "3", "--workers", "0"),
+]
 
 
 def _plan(out: Path) -> Warmup:
@@ -99,6 +102,39 @@ def test_the_same_command_does_nothing_twice(whole: Path):
 def test_other_options_are_refused(whole: Path):
     with pytest.raises(OptionError, match="num_updates was 3, is 4"):
         _warmup(whole, "--steps", "4")
+
+
+def test_what_is_not_a_warm_up_s_is_said_to_be_so(tmp_path: Path):
+    (tmp_path / "warmup.json").write_text('{"steps": 3}', encoding="utf-8")
+    with pytest.raises(OptionError, match=r"warmup.json is not a warm-up's .*'options'"):
+        _warmup(tmp_path)
+    with pytest.raises(OptionError, match=r"OUT must be a directory: .*warmup.json is a file"):
+        _warmup(tmp_path / "warmup.json")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--env", "chess"), "environments are textworld, search: got 'chess'"),
+        (("--games", "4hop"), "questions are 2hop or 3hop"),
+        (("--template", "tidy"), "a template must be one of"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_anything_is_written(
+    tmp_path: Path, options: tuple[str, str], message: str
+):
+    with pytest.raises(OptionError, match=message):
+        _warmup(tmp_path / "w", *options)
+    assert not (tmp_path / "w").exists()
+
+
+def test_a_tokenizer_has_at_least_a_token_for_each_letter(tmp_path: Path):
+    command = ["warmup", str(tmp_path / "w"), *OPTIONS, "--vocabulary", str(NUM_LETTERS - 1)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 2
+    assert "--vocabulary" in result.stderr
+    assert str(NUM_LETTERS) in result.stderr
+    assert not (tmp_path / "w").exists()
 
 
 def test_a_warm_up_killed_in_any_stage_goes_on_to_the_same_model(whole: Path, tmp_path: Path):

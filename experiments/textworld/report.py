@@ -61,7 +61,8 @@ def main() -> None:
     if num_done:
         both = pl.concat([done, explained], how="diagonal_relaxed")
         print(markdown(arms_table(done, setting, best)))
-        print(markdown(variants_table(both, setting)))
+        if len(explained):
+            print(markdown(variants_table(both, setting)))
         print(markdown(health_table(both)))
         if setting.held_out:
             print(markdown(held_out_table(done)))

@@ -24,6 +24,7 @@ from experiments.textworld.settings import (
     variants,
 )
 from experiments.textworld.tables import (
+    BASELINE,
     arms_table,
     health_table,
     held_out_table,
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("--setting", choices=list(SETTINGS), default="easy")
     parser.add_argument("--out", type=Path, required=True, help="where runs were made")
     parser.add_argument("--kept", type=Path, default=KEPT, help="tables of runs made before")
+    parser.add_argument("--baseline", default=BASELINE, help="the arm to compare others with")
     parser.add_argument("--save", type=Path, help="where table and plot go; OUT if not given")
     options = parser.parse_args()
     setting = SETTINGS[options.setting]
@@ -60,7 +62,7 @@ def main() -> None:
     print(f"{num_done} of {len(wanted)} repeats are done\n")
     if num_done:
         both = pl.concat([done, explained], how="diagonal_relaxed")
-        print(markdown(arms_table(done, setting, best)))
+        print(markdown(arms_table(done, setting, best, options.baseline)))
         if len(explained):
             print(markdown(variants_table(both, setting)))
         print(markdown(health_table(both)))

@@ -10,7 +10,7 @@ from experiments.textworld.curves import area, first_at, paired_test, smoothed
 from experiments.textworld.settings import LEARNING_RATES, VARIANTS, Cell, Setting, Tuning
 
 BASELINE = "grpo"
-LEVEL = 0.8
+LEVEL = 0.5
 """Of success, whose environment steps the table has."""
 
 Pair = tuple[int, int]
@@ -20,7 +20,12 @@ _Curves = dict[Pair, tuple[pl.Series, pl.Series]]
 """Environment steps and success rate of each run."""
 
 
-def arms_table(runs: pl.DataFrame, setting: Setting, best: Mapping[str, Tuning]) -> pl.DataFrame:
+def arms_table(
+    runs: pl.DataFrame,
+    setting: Setting,
+    best: Mapping[str, Tuning],
+    baseline: str = BASELINE,
+) -> pl.DataFrame:
     """Return a row for each arm, the best first.
 
     A gap is the difference to the baseline's run from the same warm start and seed. With n pairs,
@@ -31,11 +36,12 @@ def arms_table(runs: pl.DataFrame, setting: Setting, best: Mapping[str, Tuning])
         runs: Rows of the repeats that are done.
         setting: What they are of.
         best: The tuning of each arm.
+        baseline: The arm that others are compared with.
     """
     curves = {str(arm): _curves(own) for (arm,), own in runs.group_by("arm", maintain_order=True)}
-    baseline = _areas(curves.get(BASELINE, {}), setting)
+    areas = {name: _areas(own, setting) for name, own in curves.items()}
     rows = [
-        _row(name, own, setting, best[name]) | _against(baseline, _areas(own, setting), name)
+        _row(name, own, setting, best[name]) | _against(baseline, areas, name)
         for name, own in curves.items()
     ]
     rows.sort(key=lambda row: -row["mean success"])
@@ -56,16 +62,15 @@ def _row(name: str, curves: _Curves, setting: Setting, tuning: Tuning) -> dict[s
     }
 
 
-def _against(
-    baseline: Mapping[Pair, float], areas: Mapping[Pair, float], name: str
-) -> dict[str, Any]:
-    gaps = [areas[pair] - baseline[pair] for pair in areas.keys() & baseline.keys()]
-    if name == BASELINE or not gaps:
-        return {f"gap to {BASELINE}": None, "lowest to highest": None, "p": None}
+def _against(baseline: str, areas: Mapping[str, Mapping[Pair, float]], name: str) -> dict[str, Any]:
+    own, others = areas[name], areas.get(baseline, {})
+    gaps = [own[pair] - others[pair] for pair in own.keys() & others.keys()]
+    if name == baseline or not gaps:
+        return {f"gap to {baseline}": None, "lowest to highest": None, "p": None}
     return {
-        f"gap to {BASELINE}": float(np.mean(gaps)),
+        f"gap to {baseline}": float(np.mean(gaps)),
         "lowest to highest": f"{min(gaps):+.3f} to {max(gaps):+.3f}",
-        "p": paired_test(areas, baseline),
+        "p": paired_test(own, others),
     }
 
 

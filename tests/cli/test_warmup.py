@@ -115,7 +115,7 @@ def test_what_is_not_a_warm_up_s_is_said_to_be_so(tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--env", "chess"), "environments are textworld, search: got 'chess'"),
+        (("--env", "chess"), "environments are textworld, search.*: got 'chess'"),
         (("--games", "4hop"), "questions are 2hop or 3hop"),
         (("--template", "tidy"), "a template must be one of"),
     ],

@@ -153,12 +153,13 @@ def _warm(task: tuple[Path, str, int]) -> None:
 def make_warm(out: Path, name: str, number: int) -> None:
     """Make a warm policy, if it is not there: it imitates random play of a setting's games."""
     setting = SETTINGS[name]
+    games = (*setting.games, *setting.held_out)
     plan = Warmup(
         directory=warm_start(out, name, number),
         environment="textworld",
-        games=setting.specs(setting.games),
-        num_tasks=len(setting.games),
-        num_episodes=setting.episodes // len(setting.games),
+        games=setting.specs(games),
+        num_tasks=len(games),
+        num_episodes=setting.episodes // len(games),
         max_steps=setting.max_steps,
         num_tokens=1024,
         num_updates=setting.updates,

@@ -75,7 +75,8 @@ class Setting:
     variant_seeds: int = 3
     """Runs of a variant: the first ones of the arms' seeds."""
     episodes: int = 1200
-    """Random plays that a warm start imitates, over all games."""
+    """Random plays that a warm start imitates, over all games, held-out ones among them: it stands
+    for a pretrained model, which knows the words of all."""
     updates: int = 600
     """Optimizer steps of that."""
 
@@ -129,12 +130,12 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 games=tuple(range(64)),
                 held_out=tuple(range(1000, 1016)),
                 max_steps=20,
-                budget=40_000,
+                budget=60_000,
                 batch_size=640,
                 arms=("grpo", "rewardflow", "graphgpo"),
                 seeds=3,
-                episodes=1280,
-                updates=400,
+                episodes=1600,
+                updates=600,
             ),
         )
     }

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from experiments.textworld.curves import bootstrap, smoothed
-from experiments.textworld.settings import Setting
+from experiments.textworld.settings import ARMS, Setting
 from experiments.textworld.tables import BASELINE
 from graphcredit.store.atomic import atomic_path
 
@@ -32,7 +32,7 @@ def plot(runs: pl.DataFrame, setting: Setting, path: Path) -> None:
     """
     mpl.use("Agg")
     arms = [str(arm) for arm in runs["arm"].unique(maintain_order=True)]
-    colours = {arm: _COLOURS[number % len(_COLOURS)] for number, arm in enumerate(setting.arms)}
+    colours = {arm: _COLOURS[number % len(_COLOURS)] for number, arm in enumerate(ARMS)}
     steps = np.linspace(0, setting.budget, _POINTS)
     curves = {arm: _curves(runs, arm, "env_steps", steps) for arm in arms}
     num_rows = -(-len(arms) // _COLUMNS)
@@ -68,7 +68,7 @@ def _alone(axes: Axes, arm: str, x: Floats, curves: dict[str, Floats], colour: s
     axes.plot(x, own.mean(axis=0), color=colour)
     if BASELINE in curves:
         axes.plot(x, curves[BASELINE].mean(axis=0), color="#000000", linestyle="--", linewidth=0.8)
-    axes.set_title(f"{arm} ({len(own)} runs)", fontsize=10)
+    axes.set_title(f"{arm}, {len(own)} run{'s' * (len(own) != 1)}", fontsize=10)
     axes.grid(alpha=0.3)
     axes.set_ylim(0, 1)
     axes.locator_params(axis="x", nbins=4)

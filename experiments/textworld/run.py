@@ -14,7 +14,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -68,22 +68,44 @@ def main() -> None:
     for arm, (rate, kl) in best.items():
         print(f"{arm}: learning rate {rate:g}, KL coefficient {kl:g}", flush=True)
     wanted = {
-        "arm": options.arms and options.arms.split(","),
+        "arm": options.arms.split(",") if options.arms else None,
         "warm": None if options.warm is None else [options.warm],
         "seed": None if options.seed is None else [options.seed],
     }
-    chosen = {field: values for field, values in wanted.items() if values is not None}
-    cells = [
-        cell
-        for cell in [*repeats(name, best), *variants(name, best)]
-        if all(getattr(cell, field) in values for field, values in chosen.items())
-    ]
-    if not cells:
-        parser.error(f"no run of {name} has {chosen}")
-    _make(Runs(out=options.out) if chosen else runs, cells, options.workers)
-    if chosen:
+    asked = {field: values for field, values in wanted.items() if values is not None}
+    try:
+        cells = chosen([*repeats(name, best), *variants(name, best)], asked)
+    except ValueError as error:
+        parser.error(f"{name}: {error}")
+    _make(Runs(out=options.out) if asked else runs, cells, options.workers)
+    if asked:
         for cell in cells:
             print(against_kept(runs, cell), flush=True)
+
+
+def chosen(cells: Sequence[Cell], asked: Mapping[str, Sequence[Any]]) -> list[Cell]:
+    """Return the runs that are asked for.
+
+    Args:
+        cells: All there are.
+        asked: A field of a cell to the values that it may have; any where it is not named.
+
+    Raises:
+        ValueError: There is no such run.
+    """
+    for field, values in asked.items():
+        known = list(dict.fromkeys(getattr(cell, field) for cell in cells))
+        unknown = [value for value in values if value not in known]
+        if unknown:
+            raise ValueError(f"{field} must be among {known}: got {unknown}")
+    found = [
+        cell
+        for cell in cells
+        if all(getattr(cell, field) in values for field, values in asked.items())
+    ]
+    if not found:
+        raise ValueError(f"no run has {dict(asked)} together")
+    return found
 
 
 def against_kept(runs: Runs, cell: Cell) -> str:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from experiments.textworld.curves import area, bootstrap, first_at, paired_test, smoothed
 from experiments.textworld.health import health
 from experiments.textworld.markdown import markdown
-from experiments.textworld.run import RISE, against_kept, quick
+from experiments.textworld.run import RISE, against_kept, chosen, quick
 from experiments.textworld.runs import Runs
 from experiments.textworld.settings import (
     ARMS,
@@ -202,6 +202,17 @@ def test_every_arm_has_the_same_sweep_and_the_same_repeats():
     assert len(set(map(frozenset, pairs.values()))) == 1
     assert {warm for warm, _ in pairs["grpo"]} == {0, 1, 2}
     assert not {c.seed for c in tried} & {c.seed for c in again}, "tuned on other seeds"
+
+
+def test_runs_are_chosen_by_name_and_a_name_that_is_wrong_is_refused():
+    cells = repeats("easy", dict.fromkeys(ARMS, (0.0006, 0.05)))
+    assert chosen(cells, {}) == cells
+    found = chosen(cells, {"arm": ["grpo", "gigpo"], "seed": [1]})
+    assert [(cell.arm, cell.seed) for cell in found] == [("grpo", 1), ("gigpo", 1)]
+    with pytest.raises(ValueError, match=r"arm must be among .*: got \['graphgo'\]"):
+        chosen(cells, {"arm": ["grpo", "graphgo"]})
+    with pytest.raises(ValueError, match="no run has"):
+        chosen(cells, {"warm": [0], "seed": [1]})
 
 
 def test_tables_have_a_row_for_each_arm_best_first(tmp_path: Path):

@@ -89,8 +89,9 @@ class LoopConfig:
     iterations: Annotated[int, AtLeastOne, "How often every task is played and learnt from."]
     run: Annotated[str, "The run to record; evaluations go to RUN-greedy and RUN-sampled."] = "r0"
     update_every: Annotated[
-        Literal["iteration", "group"],
-        "Train when all tasks are played, or after each task (post-step).",
+        Literal["iteration", "group"] | int,
+        AtLeastOne,
+        "Train when all tasks are played, after each (post-step), or after so many (a number).",
     ] = "iteration"
     collect: Annotated[CollectTable, "What is played."] = field(default_factory=CollectTable)
     credit: Annotated[CreditTable, "How credit is assigned."] = field(default_factory=CreditTable)

@@ -44,7 +44,7 @@ class Loop:
     @property
     def updates_per_pass(self) -> int:
         """Iterations until every task was played once."""
-        return len(self.tasks) if self.config.update_every == "group" else 1
+        return -(-len(self.tasks) // self._num_tasks)
 
     @property
     def num_updates(self) -> int:
@@ -53,9 +53,15 @@ class Loop:
 
     def tasks_of(self, iteration: int) -> tuple["Task", ...]:
         """Return what is played in an iteration."""
-        if self.config.update_every == "iteration":
-            return self.tasks
-        return (self.tasks[iteration % len(self.tasks)],)
+        first = iteration % self.updates_per_pass * self._num_tasks
+        return self.tasks[first : first + self._num_tasks]
+
+    @property
+    def _num_tasks(self) -> int:
+        """How many are played in an iteration; the last one of a pass may have fewer."""
+        every = self.config.update_every
+        named = {"iteration": len(self.tasks), "group": 1}
+        return named[every] if isinstance(every, str) else min(every, len(self.tasks))
 
     def is_evaluated(self, number: int) -> bool:
         """Return whether a policy is evaluated: now and then, and the last one."""

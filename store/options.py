@@ -115,19 +115,23 @@ def _check(hint: Any, value: Any, owner: str, name: str) -> None:
         if not _is_optional(hint):
             raise OptionError(f"{owner}.{name} must be {_called(type_)}: got None")
         return
-    if choices:
-        if value not in choices:
-            allowed = " or ".join(repr(choice) for choice in choices)
-            raise OptionError(f"{owner}.{name} must be {allowed}: got {value!r}")
+    if value in choices:
         return
+    if choices and type_ is str:
+        raise OptionError(f"{owner}.{name} must be {_either(choices)}: got {value!r}")
     accepted = (int, float) if type_ is float else (type_,)
     is_bool = isinstance(value, bool)
     is_of_type = is_bool == (type_ is bool) and isinstance(value, accepted)
     if not is_of_type or (type_ is tuple and not all(isinstance(text, str) for text in value)):
-        raise OptionError(f"{owner}.{name} must be {_called(type_)}: got {value!r}")
+        allowed = _either(choices, _called(type_))
+        raise OptionError(f"{owner}.{name} must be {allowed}: got {value!r}")
     for rule in rules:
         if value not in rule:
             raise OptionError(f"{owner}.{name} must be {rule}: got {value!r}")
+
+
+def _either(choices: tuple[str, ...], *others: str) -> str:
+    return " or ".join([*map(repr, choices), *others])
 
 
 def _called(type_: type) -> str:
@@ -147,13 +151,17 @@ def _bare(hint: Any) -> Any:
 
 
 def _parts(hint: Any) -> tuple[type, tuple[Between, ...], tuple[str, ...]]:
-    """Return the type of a field's values but for None, its ranges, and its literal choices."""
+    """Return the type of a field's values but for None, its ranges, and its literal choices.
+
+    The type is `str` where there are choices alone.
+    """
     extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     rules = tuple(extra for extra in extras if isinstance(extra, Between))
-    (bare,) = _alternatives(_bare(hint))
-    if get_origin(bare) is Literal:
-        return str, rules, get_args(bare)
-    return get_origin(bare) or bare, rules, ()
+    kinds = _alternatives(_bare(hint))
+    literals = [kind for kind in kinds if get_origin(kind) is Literal]
+    types = [get_origin(kind) or kind for kind in kinds if kind not in literals] or [str]
+    (type_,) = types
+    return type_, rules, tuple(choice for kind in literals for choice in get_args(kind))
 
 
 def _alternatives(bare: Any) -> list[Any]:

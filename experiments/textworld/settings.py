@@ -63,6 +63,8 @@ class Setting:
     them."""
     batch_size: int
     """Steps of an optimizer step."""
+    update_every: str | int = "iteration"
+    """As `[loop]` has it: after how many games is learnt."""
     sweep_budget: int | None = None
     """The same of the runs that arms are tuned by; None where arms are not tuned, but have what was
     best for them on `easy`."""
@@ -132,6 +134,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 max_steps=20,
                 budget=60_000,
                 batch_size=640,
+                update_every=16,
                 arms=("grpo", "rewardflow", "graphgpo"),
                 seeds=3,
                 episodes=1600,
@@ -189,6 +192,7 @@ class Cell:
                 "template": "tiny",
                 "max_new_tokens": 14,
             },
+            "update_every": setting.update_every,
             "credit": {"estimators": [estimator], **changed},
             "train": {
                 "learning_rate": self.learning_rate,
@@ -203,7 +207,7 @@ class Cell:
         }
         if setting.held_out:
             config["evaluate"] = {
-                "every": 3,
+                "every": 1,
                 "games": setting.specs(setting.held_out),
                 "tasks": len(setting.held_out),
                 "on_training_games": False,

@@ -138,15 +138,34 @@ def test_a_model_without_weights_is_refused_before_anything_is_written(root: Pat
 def test_a_window_reaches_over_as_many_passes_however_often_is_trained(root: Path):
     windows = {
         every: _open(
-            corridor_loop(root, every, update_every=every, credit={"graph_window": 3})
+            corridor_loop(root, f"every-{every}", update_every=every, credit={"graph_window": 3})
         ).credit_settings()
-        for every in ("iteration", "group")
+        for every in ("iteration", "group", 2, 1)
     }
     # Two tasks: the group of three passes ago is that of six iterations ago.
     assert {every: found.graph_window for every, found in windows.items()} == {
         "iteration": 3,
         "group": 6,
+        2: 3,
+        1: 6,
     }
+
+
+@pytest.mark.parametrize(
+    ("every", "played"), [("iteration", [5]), ("group", [1] * 5), (2, [2, 2, 1]), (7, [5])]
+)
+def test_a_pass_plays_every_task_once_so_many_at_a_time(
+    root: Path, every: str | int, played: list[int]
+):
+    with open_loop(corridor_loop(root, "out", update_every=every, collect={"tasks": 5})) as loop:
+        passes = [
+            [loop.tasks_of(start + number) for number in range(len(played))]
+            for start in (0, loop.updates_per_pass)
+        ]
+        assert [len(tasks) for tasks in passes[0]] == played
+        assert passes == [passes[0]] * 2
+        assert tuple(task for tasks in passes[0] for task in tasks) == loop.tasks
+        assert loop.num_updates == 2 * len(played)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ _MAY_CHANGE = frozenset(
 )
 """Options that change neither what is learnt nor what an evaluation plays."""
 
-_MODEL_HASH = "model_hash"
-"""Key of config.json, beside the options; loops of before it was kept have none."""
+_HASHES = {"model_hash": "the hash of model", "template_hash": "the hash of template"}
+"""Keys of config.json, beside the options; loops of before they were kept have none."""
 
 
 @contextmanager
@@ -112,34 +112,43 @@ def _check_model(config: LoopConfig) -> None:
 
 def _claim(loop: Loop) -> None:
     """Write down what a loop is asked to do, or compare it with what was written."""
-    from graphcredit.trainer.identity import hash_model
-
     path = loop.config.out / "config.json"
-    model_hash = hash_model(loop.config.model)
+    hashes = _hash_files(loop.config)
     if path.exists():
-        found, known_hash = _read(path)
+        found, known = _read(path)
         changed = list(_changes(loop, replace(loop, config=found)))
-        if known_hash and known_hash != model_hash:
-            changed.append(f"the weights of model are {model_hash[:12]}, were {known_hash[:12]}")
+        for name, value in hashes.items():
+            if known.get(name, value) != value:
+                changed.append(f"{_HASHES[name]} is {value[:12]}, was {known[name][:12]}")
         if changed:
             raise OptionError(
                 f"{path} is of a loop that was configured otherwise ({'; '.join(changed)}): give "
                 "the same options to go on with it, or name another `out`"
             )
     with atomic_path(path) as temporary:
-        text = json.dumps({**loop.config.as_json(), _MODEL_HASH: model_hash}, indent=2)
+        text = json.dumps({**loop.config.as_json(), **hashes}, indent=2)
         temporary.write_text(f"{text}\n", encoding="utf-8")
 
 
-def _read(path: Path) -> tuple[LoopConfig, str | None]:
-    """Return a loop's options, and the hash of its model.
+def _hash_files(config: LoopConfig) -> dict[str, str]:
+    """Return what tells whether files that are named by their paths are still the same."""
+    from graphcredit.collector.prompts import load_template
+    from graphcredit.trainer.identity import hash_model
+
+    template = load_template(config.collect.template or config.collect.env)
+    values = (hash_model(config.model), template.fingerprint)
+    return dict(zip(_HASHES, values, strict=True))
+
+
+def _read(path: Path) -> tuple[LoopConfig, dict[str, str]]:
+    """Return a loop's options, and the hashes of the files that they name.
 
     The directory that has the file is its `out`, wherever it was when the file was written.
     """
     try:
         values = dict(json.loads(path.read_text(encoding="utf-8")))
-        model_hash = values.pop(_MODEL_HASH, None)
-        return loop_config({**values, "out": path.parent}), model_hash
+        hashes = {name: str(values.pop(name)) for name in _HASHES if name in values}
+        return loop_config({**values, "out": path.parent}), hashes
     except (OSError, ValueError, TypeError) as error:
         raise OptionError(
             f"`out` must be a new directory, or a loop's to go on with it: {path} is not a loop's "

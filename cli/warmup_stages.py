@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.atomic import atomic_path
 from graphcredit.store.errors import EngineError, OptionError
+from graphcredit.store.lock import alone_in
 
 if TYPE_CHECKING:
     from graphcredit.collector.environment import Task
@@ -107,20 +108,27 @@ def run_warmup(plan: Warmup, *, on_progress: OnProgress) -> dict[str, dict[str, 
         The figures of each stage, `seconds` among them.
 
     Raises:
-        OptionError: The directory is of a warm-up with other options, or an option is out of range.
+        InputError: The directory is of a warm-up with other options or is used by another process,
+            or an option is out of range.
         MissingDependencyError: A library that is needed is not installed.
         EngineError: A process that played died.
     """
     plan.check()
-    path = plan.directory / "warmup.json"
-    done = _read(path, plan.options())
-    _write(path, plan.options(), done)
-    for name, stage in _STAGES.items():
-        if name not in done:
-            started = time.perf_counter()
-            figures = stage(plan, on_progress)
-            done[name] = {**figures, "seconds": time.perf_counter() - started}
-            _write(path, plan.options(), done)
+    options = plan.options()
+    refusal = (
+        f"{plan.directory} must have one warm-up at a time, but another process makes one there: "
+        "wait for it, end it, or name another directory"
+    )
+    with alone_in(plan.directory, refusal):
+        path = plan.directory / "warmup.json"
+        done = _read(path, options)
+        _write(path, options, done)
+        for name, stage in _STAGES.items():
+            if name not in done:
+                started = time.perf_counter()
+                figures = stage(plan, on_progress)
+                done[name] = {**figures, "seconds": time.perf_counter() - started}
+                _write(path, options, done)
     return done
 
 

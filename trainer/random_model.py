@@ -1,4 +1,4 @@
-"""A causal LM made from nothing: Qwen2's architecture, about half a million random weights."""
+"""A causal LM made from nothing: Qwen2's architecture, some hundred thousand random weights."""
 
 from pathlib import Path
 from typing import Any

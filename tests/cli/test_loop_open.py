@@ -41,16 +41,29 @@ def test_another_model_under_the_same_path_is_refused(root: Path):
     _open(config)
     before = _written(root, "mine")["model_hash"]
     tiny_model(vocab_size=10, initializer_range=0.1).save_pretrained(root / "start")
-    with pytest.raises(OptionError, match=rf"weights of model are \w+, were {before[:12]}\)"):
+    with pytest.raises(OptionError, match=rf"the hash of model is \w+, was {before[:12]}\)"):
         _open(config)
     assert _written(root, "mine")["model_hash"] == before
 
 
-def test_a_loop_of_before_the_hash_was_kept_goes_on_and_keeps_it(root: Path):
+def test_another_template_under_the_same_path_is_refused(root: Path):
+    config = corridor_loop(root, "mine")
+    _open(config)
+    before = _written(root, "mine")["template_hash"]
+    template = root / "start" / "corridor.toml"
+    text = template.read_text(encoding="utf-8")
+    template.write_text(f"# The same.\n{text}", encoding="utf-8")
+    _open(config)
+    template.write_text(text.replace("{state}", "at {state}"), encoding="utf-8")
+    with pytest.raises(OptionError, match=rf"the hash of template is corr\S+, was {before[:12]}"):
+        _open(config)
+
+
+def test_a_loop_of_before_hashes_were_kept_goes_on_and_keeps_them(root: Path):
     config = corridor_loop(root, "old")
     _open(config)
     written = _written(root, "old")
-    without = {name: value for name, value in written.items() if name != "model_hash"}
+    without = {name: value for name, value in written.items() if not name.endswith("_hash")}
     (root / "old" / "config.json").write_text(json.dumps(without), encoding="utf-8")
     _open(config)
     assert _written(root, "old") == written

@@ -17,7 +17,8 @@ from graphcredit.collector.policies.tokenise import load_tokenizer
 from graphcredit.collector.policies.tokenizer import NUM_LETTERS
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.checks import check_store
-from graphcredit.store.errors import OptionError
+from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.lock import alone_in
 
 STAGES = ["letters", "text", "init", "clone", "model", "warm"]
 
@@ -102,6 +103,13 @@ def test_the_same_command_does_nothing_twice(whole: Path):
 def test_other_options_are_refused(whole: Path):
     with pytest.raises(OptionError, match="num_updates was 3, is 4"):
         _warmup(whole, "--steps", "4")
+
+
+def test_another_process_s_warm_up_is_let_be(whole: Path):
+    before = _stages(whole)
+    with alone_in(whole, "not here"), pytest.raises(InputError, match="one warm-up at a time"):
+        _warmup(whole)
+    assert _stages(whole) == before
 
 
 def test_what_is_not_a_warm_up_s_is_said_to_be_so(tmp_path: Path):

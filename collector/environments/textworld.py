@@ -30,10 +30,12 @@ _LOOK = re.compile(r"look|inventory|examine .*")
 _STATUS_LINE = re.compile(r"\n>[^\n]*-=[^\n]*=-\d+/\d+\s*\Z")
 _EPILOGUE = re.compile(r"\n\s*You scored \d+ out of a possible \d+, in \d+ turns.*\Z", re.DOTALL)
 """What a game says when it is over; it counts the moves, and asks what nobody answers."""
-_REFUSAL = "That's not a verb I recognise."
+_UNKNOWN = "That's not a verb I recognise."
 """What the game says of a word that it does not know; said for it where it is not asked."""
-_UNDONE = "You can't do that."
-"""Said for the game where what it did is undone."""
+_CANNOT = "You can't do that."
+"""Said for the game where what it did is undone, or would depend on more than the command."""
+_OF_BEFORE = frozenset({"then", "it", "them", "him", "her"})
+"""Words that begin another command, or stand for what was spoken of before."""
 
 
 class TextWorldEnvironment:
@@ -94,19 +96,23 @@ class TextWorldEnvironment:
         The action counts as valid if it was admissible or if the game made a move of it: TextWorld
         accepts more wordings than it lists. What is not plain words that begin with a verb of the
         game is refused unheard: the interpreter has orders of its own, which write files or end it.
-        What the game did without TextWorld's notice is undone, and the action refused.
+        What the game did without TextWorld's notice is undone, and the action refused; so is a
+        question that it asks, since it would take the next command for the answer.
         """
         here = self._here or self.reset()
         was_admissible = action in (here.admissible_actions or ())
-        if not was_admissible and not self._is_plain(action):
-            return _refused(here, _REFUSAL)
+        if not was_admissible and (said := self._refusal(action)):
+            return _refused(here, said)
         moves, score = self._moves, self._score
         state: Any = self._game.step(action)[0]
-        is_valid = was_admissible or state.moves > moves
+        has_moved = state.moves > moves
+        is_valid = was_admissible or has_moved
         if not is_valid and _state_text(state) != here.state:
             self._return()
-            return _refused(here, _UNDONE)
-        if is_valid:
+            return _refused(here, _CANNOT)
+        if not has_moved and _said(state.feedback, "").endswith("?"):
+            self._return()
+        elif is_valid:
             self._taken.append(action)
         self._situations.follow(state["_facts"])
         self._here = self._observe(state, is_first=False)
@@ -120,10 +126,12 @@ class TextWorldEnvironment:
         )
 
     def _return(self) -> None:
-        """Undo what the game did of a command that TextWorld did not notice.
+        """Undo what a command that is no move did to the game.
 
         Of "go door" the interpreter makes a way through the door, while TextWorld's facts and
-        commands stay those of this side: nothing it says would be true any more.
+        commands stay those of this side: nothing it says would be true any more. Where it asks
+        which of two chests is meant, it asks so again of the next command, even of one that was
+        never in doubt.
         """
         self._game.reset()
         for action in self._taken:
@@ -133,10 +141,12 @@ class TextWorldEnvironment:
         """Stop the interpreter."""
         self._game.close()
 
-    def _is_plain(self, action: str) -> bool:
+    def _refusal(self, action: str) -> str | None:
+        """Return what to say of a command that the game is not given."""
         words = action.lower().split()
-        # "then" begins another command.
-        return bool(_PLAIN.fullmatch(action)) and words[0] in self._verbs and "then" not in words
+        if not _PLAIN.fullmatch(action) or words[0] not in self._verbs:
+            return _UNKNOWN
+        return None if _OF_BEFORE.isdisjoint(words) else _CANNOT
 
     def _observe(self, state: Any, *, is_first: bool) -> Observation:
         self._moves = state.moves

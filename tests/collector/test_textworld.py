@@ -111,7 +111,8 @@ def test_an_order_to_the_interpreter_never_reaches_it(
     with _open(TREE, games_dir.resolve()) as environment:
         start = environment.reset()
         refused = environment.step(order)
-        assert refused.observation.text.endswith("\nThat's not a verb I recognise.")
+        said = refused.observation.text.splitlines()[-1]
+        assert said in {"That's not a verb I recognise.", "You can't do that."}
         assert refused == Transition(
             observation=replace(start, text=refused.observation.text),
             reward=0.0,
@@ -140,6 +141,67 @@ def test_a_way_that_textworld_does_not_notice_is_not_taken(games_dir: Path):
             assert refused.observation.situation == before.situation
         after = environment.step("go south")
         assert after.observation == replay(environment, ["go north", "go south"])
+
+
+CHESTS = "custom-r5o5q5b1n1-s28"
+"""A game with a "chest" and a "Microsoft limited edition chest"."""
+
+
+def test_the_next_command_is_not_taken_for_the_answer_to_a_question(games_dir: Path):
+    way = [
+        "go east",
+        "open Microsoft limited edition chest",
+        "take keycard from Microsoft limited edition chest",
+    ]
+    with _open(CHESTS, games_dir, with_oracle=False) as environment:
+        replay(environment, way)
+        asked = environment.step("unlock chest with passkey")
+        assert not asked.is_action_valid
+        assert asked.observation.text.endswith("the chest or the Microsoft limited edition chest?")
+        after = environment.step("unlock chest with keycard")
+        assert after.is_action_valid
+        assert after.observation == replay(environment, [*way, "unlock chest with keycard"])
+
+
+@pytest.mark.parametrize("action", ["take it", "drop them", "open IT"])
+def test_a_word_for_what_was_spoken_of_before_is_not_understood(action: str, games_dir: Path):
+    with _open(CHESTS, games_dir, with_oracle=False) as environment:
+        start = environment.reset()
+        refused = environment.step(action)
+        assert not refused.is_action_valid
+        assert refused.observation.state == start.state
+        assert refused.observation.text.endswith("You can't do that.")
+
+
+@pytest.mark.parametrize("spec", [CHESTS, DOORS, MEAL])
+@pytest.mark.parametrize("seed", [0, 5, 11])
+def test_what_is_refused_leaves_no_trace(spec: str, seed: int, games_dir: Path):
+    random_source = random.Random(seed)
+    verbs: set[str] = set()
+    words: set[str] = set()
+    num_refused = 0
+    with (
+        _open(spec, games_dir, with_oracle=False) as all_of_it,
+        _open(spec, games_dir, with_oracle=False) as valid_alone,
+    ):
+        here = all_of_it.reset()
+        assert valid_alone.reset() == here
+        for _ in range(25):
+            for verb, *others in map(str.split, here.admissible_actions):
+                verbs.add(verb)
+                words.update(others)
+            length = random_source.randint(1, min(4, len(words)))
+            verb = random_source.choice(sorted(verbs))
+            garbled = " ".join([verb, *random_source.sample(sorted(words), length)])
+            action = random_source.choice([random_source.choice(here.admissible_actions), garbled])
+            done = all_of_it.step(action)
+            here = done.observation
+            if done.is_action_valid:
+                assert valid_alone.step(action) == done
+            num_refused += not done.is_action_valid
+            if done.terminated:
+                break
+    assert num_refused > 0
 
 
 def test_running_into_a_wall_is_not_valid(games_dir: Path):

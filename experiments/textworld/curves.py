@@ -9,34 +9,35 @@ SMOOTHED = 3
 """Iterations that are averaged: one has 64 trajectories, and a standard error of six points."""
 
 
-def smoothed(success: ArrayLike) -> NDArray[np.float64]:
-    """Return the mean over an iteration and those before it, `SMOOTHED` in all."""
+def smoothed(success: ArrayLike, window: int = SMOOTHED) -> NDArray[np.float64]:
+    """Return the mean over an iteration and those before it, `window` in all."""
     values = np.asarray(success, np.float64)
     sums = np.cumsum(np.concatenate([[0.0], values]))
     stop = np.arange(1, len(values) + 1)
-    start = np.maximum(stop - SMOOTHED, 0)
+    start = np.maximum(stop - window, 0)
     return (sums[stop] - sums[start]) / (stop - start)
 
 
-def first_at(x: ArrayLike, success: ArrayLike, level: float) -> float:
+def first_at(x: ArrayLike, success: ArrayLike, level: float, window: int = SMOOTHED) -> float:
     """Return where a smoothed curve first reaches a level; infinity where it never does.
 
     Args:
         x: Environment steps or seconds before each iteration.
         success: Success rate of each iteration.
         level: Of success.
+        window: Iterations that are averaged.
     """
-    reached = np.flatnonzero(smoothed(success) >= level)
+    reached = np.flatnonzero(smoothed(success, window) >= level)
     return float(np.asarray(x)[reached[0]]) if len(reached) else float("inf")
 
 
-def area(x: ArrayLike, success: ArrayLike, budget: float) -> float:
+def area(x: ArrayLike, success: ArrayLike, budget: float, window: int = SMOOTHED) -> float:
     """Return the mean success over a budget of environment steps: the area under the curve.
 
     After its last iteration a run is taken to stay as it was.
     """
     grid = np.linspace(0, budget, 201)
-    return float(np.interp(grid, np.asarray(x, float), smoothed(success)).mean())
+    return float(np.interp(grid, np.asarray(x, float), smoothed(success, window)).mean())
 
 
 def bootstrap(

@@ -34,18 +34,23 @@ def plot(runs: pl.DataFrame, setting: Setting, path: Path) -> None:
     arms = [str(arm) for arm in runs["arm"].unique(maintain_order=True)]
     colours = {arm: _COLOURS[number % len(_COLOURS)] for number, arm in enumerate(ARMS)}
     steps = np.linspace(0, setting.budget, _POINTS)
-    curves = {arm: _curves(runs, arm, "env_steps", steps) for arm in arms}
+    curves = {arm: _curves(runs, arm, "env_steps", steps, setting.window) for arm in arms}
     num_rows = -(-len(arms) // _COLUMNS)
     figure = plt.figure(figsize=(13, 4.2 + 2.4 * num_rows), layout="constrained")
     halves = figure.subfigures(2, 1, squeeze=False, height_ratios=[4.2, 2.4 * num_rows])
     above, below = halves[:, 0]
-    left, right = above.subplots(1, 2, sharey=True)
+    left, right, *third = above.subplots(1, 3 if setting.held_out else 2, sharey=True)
     for arm in arms:
         left.plot(steps, curves[arm].mean(axis=0), color=colours[arm], label=arm)
-        _against_seconds(runs, arm, right, colours[arm])
+        _against_seconds(runs, arm, right, colours[arm], setting.window)
+        for axes in third:
+            _held_out(runs, arm, axes, colours[arm], steps)
     left.set(xlabel="environment steps", ylabel="success on the training games", ylim=(0, 1))
     left.grid(alpha=0.3)
     right.set(xlabel="seconds of one core")
+    for axes in third:
+        axes.set(xlabel="environment steps", title="success on games never learnt from")
+        axes.grid(alpha=0.3)
     left.legend(frameon=False, fontsize=9)
     small = below.subplots(num_rows, min(_COLUMNS, len(arms)), sharex=True, sharey=True)
     for arm, axes in zip(arms, np.ravel(small), strict=False):
@@ -74,19 +79,28 @@ def _alone(axes: Axes, arm: str, x: Floats, curves: dict[str, Floats], colour: s
     axes.locator_params(axis="x", nbins=4)
 
 
-def _against_seconds(runs: pl.DataFrame, arm: str, axes: Axes, colour: str) -> None:
+def _against_seconds(runs: pl.DataFrame, arm: str, axes: Axes, colour: str, window: int) -> None:
     """Draw the mean over runs as far as all of them go."""
     ends = runs.filter(arm=arm).group_by("warm", "seed").agg(pl.col("seconds").max())["seconds"]
     seconds = np.linspace(0, float(ends.min() or 0), _POINTS)  # pyright: ignore[reportArgumentType]
-    axes.plot(seconds, _curves(runs, arm, "seconds", seconds).mean(axis=0), color=colour)
+    axes.plot(seconds, _curves(runs, arm, "seconds", seconds, window).mean(axis=0), color=colour)
     axes.grid(alpha=0.3)
 
 
-def _curves(runs: pl.DataFrame, arm: str, x: str, grid: Floats) -> Floats:
+def _held_out(runs: pl.DataFrame, arm: str, axes: Axes, colour: str, steps: Floats) -> None:
+    """Draw each evaluation, averaged over runs, as it is."""
+    held_out = "sampled_held_out_success_rate"
+    seen = _curves(runs.drop_nulls(held_out), arm, "env_steps", steps, 1, y=held_out)
+    axes.plot(steps, seen.mean(axis=0), color=colour)
+
+
+def _curves(
+    runs: pl.DataFrame, arm: str, x: str, grid: Floats, window: int, y: str = "success_rate"
+) -> Floats:
     """Return [runs, points] the smoothed success of each run of an arm."""
     return np.array(
         [
-            np.interp(grid, run[x].to_numpy(), smoothed(run["success_rate"]))
+            np.interp(grid, run[x].to_numpy(), smoothed(run[y], window))
             for _, run in runs.filter(arm=arm).group_by("warm", "seed", maintain_order=True)
         ]
     )

@@ -67,7 +67,7 @@ def main() -> None:
             print(markdown(variants_table(both, setting)))
         print(markdown(health_table(both)))
         if setting.held_out:
-            print(markdown(held_out_table(done)))
+            print(markdown(held_out_table(done, setting)))
     save = options.save or options.out
     save.mkdir(parents=True, exist_ok=True)
     with atomic_path(save / f"{setting.name}.parquet") as path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from experiments.textworld.curves import SMOOTHED
 from graphcredit.cli.loop_config import LoopConfig, loop_config
 
 ARMS: tuple[str, ...] = (
@@ -81,6 +82,12 @@ class Setting:
     for a pretrained model, which knows the words of all."""
     updates: int = 600
     """Optimizer steps of that."""
+
+    @property
+    def window(self) -> int:
+        """Iterations that a learning curve is averaged over: a pass over all games at least."""
+        every = self.update_every
+        return max(SMOOTHED, -(-len(self.games) // every) if isinstance(every, int) else 1)
 
     def specs(self, seeds: Sequence[int]) -> str:
         """Return the names of games as `collect --games` takes them."""

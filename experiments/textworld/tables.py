@@ -49,14 +49,14 @@ def arms_table(
 
 
 def _row(name: str, curves: _Curves, setting: Setting, tuning: Tuning) -> dict[str, Any]:
-    reached = [first_at(x, y, LEVEL) for x, y in curves.values()]
+    reached = [first_at(x, y, LEVEL, setting.window) for x, y in curves.values()]
     middle = float(np.median(reached))
     return {
         "arm": name,
         "rate / KL": f"{tuning[0]:g} / {tuning[1]:g}",
         "runs": len(curves),
         "mean success": float(np.mean(list(_areas(curves, setting).values()))),
-        "at the end": float(np.mean([smoothed(y)[-1] for _, y in curves.values()])),
+        "at the end": float(np.mean([smoothed(y, setting.window)[-1] for _, y in curves.values()])),
         f"steps to {LEVEL:.0%}": round(middle) if np.isfinite(middle) else None,
         "reached by": int(np.isfinite(reached).sum()),
     }
@@ -104,24 +104,28 @@ def variants_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def held_out_table(runs: pl.DataFrame) -> pl.DataFrame:
+def held_out_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
     """Return the success of each arm on games that it never learnt from, and on those it did.
+
+    On the latter it is averaged over the first and the last iterations, as many as a curve is; on
+    the former it is of the first evaluation, and averaged over the last two.
 
     Args:
         runs: Rows of the repeats that are done, with evaluations.
+        setting: What they are of.
     """
     key = ["arm", "warm", "seed"]
-    last = pl.col("iteration") >= pl.col("iteration").max().over(key) - 2
-    held_out = pl.col("sampled_held_out_success_rate")
+    success = pl.col("success_rate")
+    held_out = pl.col("sampled_held_out_success_rate").drop_nulls()
     each = (
         runs.sort("iteration")
         .group_by(key, maintain_order=True)
         .agg(
             pl.col("env_steps").max(),
-            pl.col("success_rate").first().alias("training, first"),
-            pl.col("success_rate").filter(last).mean().alias("training, last"),
-            held_out.drop_nulls().first().alias("held out, first"),
-            held_out.drop_nulls().last().alias("held out, last"),
+            success.head(setting.window).mean().alias("training, first"),
+            success.tail(setting.window).mean().alias("training, last"),
+            held_out.first().alias("held out, first"),
+            held_out.tail(2).mean().alias("held out, last"),
         )
     )
     return each.group_by("arm", maintain_order=True).agg(
@@ -176,7 +180,7 @@ def health_table(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _areas(curves: _Curves, setting: Setting) -> dict[Pair, float]:
-    return {pair: area(x, y, setting.budget) for pair, (x, y) in curves.items()}
+    return {pair: area(x, y, setting.budget, setting.window) for pair, (x, y) in curves.items()}
 
 
 def _curves(runs: pl.DataFrame) -> _Curves:

@@ -276,10 +276,10 @@ def test_held_out_games_have_a_table_of_their_own():
             "iteration": range(5),
             "env_steps": [0, 10, 20, 30, 40],
             "success_rate": rates,
-            "sampled_held_out_success_rate": [0.05, None, None, 0.15, None],
+            "sampled_held_out_success_rate": [0.05, None, 0.25, 0.15, None],
         }
     )
-    table = held_out_table(run)
+    table = held_out_table(run, SETTINGS["easy"])
     assert table.columns[2:] == [
         "env_steps",
         "training, first",
@@ -287,7 +287,15 @@ def test_held_out_games_have_a_table_of_their_own():
         "held out, first",
         "held out, last",
     ]
-    assert table.row(0) == ("grpo", 1, 40, 0.1, pytest.approx(0.4), 0.05, 0.15)
+    assert table.row(0) == ("grpo", 1, 40, pytest.approx(0.2), pytest.approx(0.4), 0.05, 0.2)
+
+
+def test_a_curve_is_averaged_over_a_pass_where_an_iteration_has_not_all_games():
+    assert [SETTINGS[name].window for name in ("easy", "general")] == [3, 4]
+    assert smoothed([0.0, 0.4, 0.0, 0.4, 0.0], 4).tolist() == pytest.approx(
+        [0, 0.2, 0.4 / 3] + [0.2] * 2
+    )
+    assert first_at([0, 10, 20, 30], [0.0, 0.9, 0.0, 0.0], 0.3, 2) == 10
 
 
 def test_the_store_of_a_run_says_what_there_was_to_learn_from(tmp_path: Path):

@@ -5,11 +5,12 @@ in the order in which it came there, and the facts have none. So the order is ke
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
+from hashlib import blake2b
 from typing import Any
 
-Arrangement = frozenset[Hashable]
-"""For each place: what was always there, and what came there, in the order in which it came."""
+_Place = tuple[str, str, bool]
+"""What a fact says, of which place, and whether of the player."""
 
 
 class Situations:
@@ -17,8 +18,8 @@ class Situations:
 
     def __init__(self) -> None:
         """Know of nothing."""
-        self._stayed: dict[Hashable, set[str]] = {}
-        self._came: dict[Hashable, list[str]] = {}
+        self._stayed: dict[_Place, set[str]] = {}
+        self._came: dict[_Place, list[str]] = {}
         self._is_sure = True
 
     def begin(self, facts: Iterable[Any]) -> None:
@@ -40,22 +41,27 @@ class Situations:
             self._came[place] = [*before, *new]
 
     @property
-    def arrangement(self) -> Arrangement | None:
-        """What is where; None if the order is not known."""
+    def arrangement(self) -> bytes | None:
+        """A digest of what is where; None if the order is not known.
+
+        It is of what was always in each place, and of what came there, in the order in which it
+        came. Whole, a situation would be the largest part of what is remembered of a step.
+        """
         if not self._is_sure:
             return None
-        return frozenset(
-            (place, frozenset(stayed), tuple(self._came.get(place, ())))
+        places = sorted(
+            (place, sorted(stayed), self._came.get(place, []))
             for place, stayed in self._stayed.items()
         )
+        return blake2b(repr(places).encode(), digest_size=16).digest()
 
 
-def _places(facts: Iterable[Any]) -> dict[Hashable, set[str]]:
+def _places(facts: Iterable[Any]) -> dict[_Place, set[str]]:
     """Return things by their place: `in(apple, box)` and `locked(box)` alike, the last is where.
 
     The player is apart from the things: nobody is told that they are there.
     """
-    places: defaultdict[Hashable, set[str]] = defaultdict(set)
+    places: defaultdict[_Place, set[str]] = defaultdict(set)
     for fact in facts:
         *things, place = (argument.name for argument in fact.arguments)
         places[fact.name, place, things == ["P"]].add(" ".join(things))

@@ -119,7 +119,7 @@ def _claim(loop: Loop) -> None:
         changed = list(_changes(loop, replace(loop, config=found)))
         for name, value in hashes.items():
             if known.get(name, value) != value:
-                changed.append(f"{_HASHES[name]} is {value[:12]}, was {known[name][:12]}")
+                changed.append(f"{_HASHES[name]} ends in {value[-8:]}, ended in {known[name][-8:]}")
         if changed:
             raise OptionError(
                 f"{path} is of a loop that was configured otherwise ({'; '.join(changed)}): give "

@@ -7,6 +7,7 @@ passed over.
 """
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager, nullcontext
@@ -18,7 +19,7 @@ from graphcredit.cli.loop_config import LoopConfig
 from graphcredit.cli.loop_open import open_loop
 from graphcredit.cli.loop_plan import Loop, link
 from graphcredit.cli.loop_summary import Summary, summarise
-from graphcredit.store.atomic import atomic_path, remove_directory
+from graphcredit.store.atomic import TEMPORARY_SUFFIX, atomic_path, remove_directory
 from graphcredit.store.errors import NothingToTrainError, RecorderError
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class _Stages:
             max_new_tokens=chosen.max_new_tokens,
             concurrency=chosen.concurrency,
             num_workers=chosen.workers,
-            environments=self.environments,
+            environments=None if chosen.workers else self.environments,
             cache_dir=Path(chosen.games_dir) if chosen.games_dir else None,
             on_progress=lambda done, total: self.on_progress(what, done, total),
             **options,
@@ -235,5 +236,10 @@ class _Stages:
     def let_go(self, iteration: int) -> None:
         """Remove what only the training of the next policy needed."""
         before, after = (self.loop.policy_dir(n).resolve() for n in (iteration, iteration + 1))
-        for name in _NOT_MODEL if before != after else ():
+        if before == after:
+            return
+        for name in _NOT_MODEL:
             remove_directory(before / name)
+        # What a removal that was killed has put aside.
+        for path in before.glob(f"*{TEMPORARY_SUFFIX}"):
+            shutil.rmtree(path)

@@ -16,7 +16,7 @@ from graphcredit.cli.sql import sql
 from graphcredit.cli.train import train
 from graphcredit.cli.view import view
 from graphcredit.cli.warmup import warmup
-from graphcredit.store.errors import GraphcreditError
+from graphcredit.store.errors import GraphcreditError, InputError, MissingDependencyError
 
 app = typer.Typer(
     name="graphcredit",
@@ -47,13 +47,17 @@ app.command("warmup")(warmup)
 
 
 def main() -> None:
-    """Run the command line; an error raised on purpose becomes one message and exit code 2."""
+    """Run the command line; an error raised on purpose becomes one message.
+
+    The exit code is 2 for wrong use, and 1 where the same command may go on.
+    """
     try:
         app()
     except GraphcreditError as error:
         message = plain_text(str(error), keep="\n")
         sys.stderr.write(f"graphcredit: {message}\n")
-        raise SystemExit(2) from error
+        is_wrong_use = isinstance(error, InputError | MissingDependencyError)
+        raise SystemExit(2 if is_wrong_use else 1) from error
 
 
 if __name__ == "__main__":

@@ -39,9 +39,9 @@ def _weights(root: Path, out: str, number: int) -> bytes:
     return path.read_bytes()
 
 
-def _steps(root: Path, out: str, run_id: str, iteration: int) -> pl.DataFrame:
+def _steps(root: Path, out: str, run_id: str, iteration: int, *more: str) -> pl.DataFrame:
     store = open_store(root / out / "store")
-    columns = ["task_id", "trajectory_id", "policy_version", "temperature"]
+    columns = ["task_id", "trajectory_id", "policy_version", "temperature", *more]
     tables = read_steps(store, columns=columns, run_id=run_id, iteration=iteration)
     return pl.concat([pl.DataFrame(table) for table in tables])
 
@@ -98,6 +98,29 @@ def test_only_the_newest_policy_keeps_what_the_next_training_needs(root: Path):
     assert not (first / "checkpoints").exists()
     assert not (first / "logprobs").exists()
     assert (last / "checkpoints").exists()
+
+
+def test_what_a_killed_removal_has_left_is_removed(root: Path):
+    run(corridor_loop(root, "swept", iterations=1, evaluate=None))
+    left = root / "swept/policies/policy-000001/checkpoints.0123abcd.tmp"
+    (left / "step-000001").mkdir(parents=True)
+    run(corridor_loop(root, "swept", evaluate=None))
+    assert not left.exists()
+
+
+def test_workers_play_what_the_loop_s_own_process_plays(root: Path):
+    template = root / "search-in-rooms.toml"
+    template.write_text('answer = "plain"\nuser = "room 0 {state}"\n', encoding="utf-8")
+    games = {"env": "search", "games": "2hop", "max_steps": 2, "template": str(template)}
+    found: list[pl.DataFrame] = []
+    for workers in (0, 1):
+        out = f"workers-{workers}"
+        collect = {**games, "workers": workers}
+        assert len(run(corridor_loop(root, out, iterations=1, collect=collect, evaluate=None))) == 1
+        steps = _steps(root, out, "r0", 0, "step_index", "action", "response_ids")
+        found.append(steps.sort("trajectory_id", "step_index"))
+    assert len(found[0]) > 0
+    assert found[0].equals(found[1])
 
 
 def test_a_group_at_a_time_is_an_iteration_each(root: Path):

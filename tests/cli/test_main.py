@@ -1,0 +1,39 @@
+"""What every command has in common: how it ends."""
+
+import pytest
+
+from graphcredit.cli import main
+from graphcredit.store.errors import (
+    EngineError,
+    GraphcreditError,
+    MissingDependencyError,
+    OptionError,
+    RecorderError,
+    TrainingError,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code"),
+    [
+        (OptionError, 2),
+        (MissingDependencyError, 2),
+        (RecorderError, 1),
+        (EngineError, 1),
+        (TrainingError, 1),
+    ],
+)
+def test_wrong_use_ends_with_2_and_what_may_be_gone_on_with_ends_with_1(
+    error: type[GraphcreditError],
+    exit_code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    def fail() -> None:
+        raise error("this is why")
+
+    monkeypatch.setattr(main, "app", fail)
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == exit_code
+    assert capsys.readouterr().err == "graphcredit: this is why\n"

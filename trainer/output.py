@@ -14,7 +14,7 @@ OUT/
 import json
 import shutil
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -81,25 +81,6 @@ class Output:
         with (self.root / _NOTICES).open("a", encoding="utf-8") as file:
             file.write(line + "\n")
 
-    @contextmanager
-    def held(self) -> Generator[None]:
-        """Be the only process that trains into the directory; sweep what a killed one left there.
-
-        Raises:
-            InputError: Another process is at it.
-        """
-        refusal = (
-            f"{self.root} must have one training at a time, but another process trains into it: "
-            "wait for it, or name another --out"
-        )
-        with alone_in(self.root, refusal):
-            for left_over in self.root.glob(f"*{TEMPORARY_SUFFIX}"):
-                if left_over.is_dir():
-                    shutil.rmtree(left_over)
-                else:
-                    left_over.unlink()
-            yield
-
     def result(self) -> dict[str, Any] | None:
         """Return what the training came to, or None while it is not done."""
         if not self.result_path.exists():
@@ -128,28 +109,50 @@ def effective_config(config: TrainConfig) -> TrainConfig:
     )
 
 
-def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Output:
+@contextmanager
+def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Generator[Output]:
     """Open the output of a training, or begin one in a new or empty directory.
+
+    The first rank is the only process that trains into it until the context ends, and writes
+    nothing before it knows that it is; what a killed training left half written is swept.
 
     Args:
         config: What is to be trained.
         is_first_rank: Whether this process may write.
 
     Raises:
-        InputError: The directory holds other files, or a training that was configured otherwise.
+        InputError: The directory holds other files, a training that was configured otherwise, or
+            another process trains into it.
     """
     output = Output(config.out)
-    if output.has_begun():
-        _refuse_another(config, output.config_path)
-    elif not output.config_path.exists() and any(_foreign(config.out)):
+    if not output.config_path.exists() and any(_foreign(config.out)):
         raise InputError(
             f"{config.out} must be a new or empty directory, or the output of this training: it "
             "has no config.toml but holds other files. Name another --out."
         )
-    if is_first_rank:
-        with atomic_path(output.config_path) as temporary:
-            temporary.write_text(config.as_toml(), encoding="utf-8")
-    return output
+    with _alone(output) if is_first_rank else nullcontext():
+        if output.has_begun():
+            _refuse_another(config, output.config_path)
+        if is_first_rank:
+            with atomic_path(output.config_path) as temporary:
+                temporary.write_text(config.as_toml(), encoding="utf-8")
+        yield output
+
+
+@contextmanager
+def _alone(output: Output) -> Generator[None]:
+    """Be the only process that trains into an output; sweep what a killed one left there."""
+    refusal = (
+        f"{output.root} must have one training at a time, but another process trains into it: "
+        "wait for it, or name another --out"
+    )
+    with alone_in(output.root, refusal):
+        for left_over in output.root.glob(f"*{TEMPORARY_SUFFIX}"):
+            if left_over.is_dir():
+                shutil.rmtree(left_over)
+            else:
+                left_over.unlink()
+        yield
 
 
 def _foreign(out: Path) -> list[Path]:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,8 +87,7 @@ def train(
     )
     identity = _identity(config, plan)
     is_first = is_first_rank()
-    output = open_output(config, is_first_rank=is_first)
-    with output.held() if is_first else nullcontext():
+    with open_output(config, is_first_rank=is_first) as output:
         result = output.result()
         if result is not None:
             identity.refuse_other(result["identity"], output.result_path)

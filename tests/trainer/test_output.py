@@ -14,67 +14,90 @@ def _config(out: Path) -> TrainConfig:
     return TrainConfig(store=Path("s"), out=out, model="m")
 
 
+def _begin(config: TrainConfig) -> None:
+    """Leave what a training has after its first pass."""
+    with open_output(config) as output:
+        output.logprob_dir.mkdir()
+
+
 def test_the_same_training_is_gone_on_with(tmp_path: Path):
     config = _config(tmp_path / "out")
-    open_output(config).logprob_dir.mkdir()
+    _begin(config)
     moved = replace(config, store=Path("elsewhere"), checkpoint_every=3, allow_mismatch=True)
-    assert open_output(moved).result() is None
+    with open_output(moved) as output:
+        assert output.result() is None
 
 
 def test_another_training_is_refused_by_the_option_that_differs(tmp_path: Path):
     config = _config(tmp_path / "out")
-    open_output(config).logprob_dir.mkdir()
-    with pytest.raises(InputError, match=r"learning_rate is 0\.1, was 1e-06"):
-        open_output(replace(config, learning_rate=0.1))
+    _begin(config)
+    with (
+        pytest.raises(InputError, match=r"learning_rate is 0\.1, was 1e-06"),
+        open_output(replace(config, learning_rate=0.1)),
+    ):
+        raise AssertionError
 
 
 def test_a_training_that_was_refused_at_once_may_be_configured_otherwise(tmp_path: Path):
     config = _config(tmp_path / "out")
-    open_output(config)
-    again = replace(config, learning_rate=0.1)
-    assert "learning_rate = 0.1" in open_output(again).config_path.read_text(encoding="utf-8")
+    with open_output(config):
+        pass
+    with open_output(replace(config, learning_rate=0.1)) as output:
+        assert "learning_rate = 0.1" in output.config_path.read_text(encoding="utf-8")
 
 
 def test_a_directory_of_something_else_is_left_alone(tmp_path: Path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "thesis.tex").write_text("")
-    with pytest.raises(InputError, match=r"has no config\.toml but holds other files"):
-        open_output(_config(tmp_path / "out"))
+    thesis = tmp_path / "out" / "thesis.tex"
+    thesis.parent.mkdir()
+    thesis.write_text("")
+    with (
+        pytest.raises(InputError, match=r"has no config\.toml but holds other files"),
+        open_output(_config(tmp_path / "out")),
+    ):
+        raise AssertionError
+    assert list(thesis.parent.iterdir()) == [thesis]
 
 
 def test_the_result_is_there_once_it_is_written(tmp_path: Path):
-    output = open_output(_config(tmp_path / "out"))
-    output.write_result({"num_updates": 3})
-    assert output.result() == {"num_updates": 3}
+    with open_output(_config(tmp_path / "out")) as output:
+        output.write_result({"num_updates": 3})
+        assert output.result() == {"num_updates": 3}
 
 
-def test_two_trainings_at_one_time_are_refused(tmp_path: Path):
-    output = open_output(_config(tmp_path / "out"))
-    with output.held(), pytest.raises(InputError, match="another process trains into it"):  # noqa: SIM117
-        with output.held():
+def test_a_second_training_at_one_time_is_refused_and_writes_nothing(tmp_path: Path):
+    """Else the first one, killed later, would be refused as configured otherwise."""
+    config = _config(tmp_path / "out")
+    with open_output(config) as output:
+        before = output.config_path.read_text(encoding="utf-8")
+        with (
+            pytest.raises(InputError, match="another process trains into it"),
+            open_output(replace(config, learning_rate=0.1)),
+        ):
             raise AssertionError
+        assert output.config_path.read_text(encoding="utf-8") == before
 
 
 def test_what_a_killed_training_left_half_written_is_swept(tmp_path: Path):
-    output = open_output(_config(tmp_path / "out"))
+    config = _config(tmp_path / "out")
+    _begin(config)
     half = tmp_path / "out" / "model.1a2b3c4d.tmp"
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"half")
-    with output.held():
+    with open_output(config):
         assert not half.exists()
 
 
 def test_a_notice_is_kept_once(tmp_path: Path):
-    output = open_output(_config(tmp_path / "out"))
-    for text in ("one\nline", "two", "one line"):
-        output.keep_notice(text)
-    assert output.notices() == ["one line", "two"]
+    with open_output(_config(tmp_path / "out")) as output:
+        for text in ("one\nline", "two", "one line"):
+            output.keep_notice(text)
+        assert output.notices() == ["one line", "two"]
 
 
 def test_the_same_command_goes_on_with_the_iteration_it_began_with(tmp_path: Path):
     config = _config(tmp_path / "out")
     begun = replace(config, run="r", iteration=3)
     assert effective_config(config) == config
-    open_output(begun).logprob_dir.mkdir()
+    _begin(begun)
     assert effective_config(config) == begun
     assert effective_config(replace(config, iteration=4)).iteration == 4

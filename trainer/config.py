@@ -41,7 +41,9 @@ class TrainConfig:
         int, Between(0), "Steps sampled by weights older than this many versions are left out."
     ] = 4
     drop_zero_advantage: Annotated[
-        bool | None, "Leave out steps without advantage; by default where nothing else wants them."
+        bool | None,
+        "Leave out steps whose advantage is 0; by default where nothing is learnt from them: "
+        "without divergence, entropy bonus and whitening.",
     ] = None
     drop_degenerate_groups: Annotated[
         bool, "Leave out groups whose trajectories all have one return (DAPO)."
@@ -197,6 +199,9 @@ class TrainConfig:
         """Whether steps with advantage 0 are left out."""
         if self.drop_zero_advantage is not None:
             return self.drop_zero_advantage
+        if self.whiten_advantages:
+            # A zero counts in the mean and the deviation, and is none afterwards.
+            return False
         return self.kl_coefficient == 0 and self.entropy_coefficient == 0
 
     def as_json(self) -> dict[str, Any]:

@@ -72,6 +72,12 @@ def test_steps_without_advantage_stay_where_another_loss_wants_them():
     assert (wanted.drops_zero_advantage, unwanted.drops_zero_advantage) == (False, True)
 
 
+def test_steps_without_advantage_stay_where_whitening_gives_them_one():
+    given = {**_NEEDED, "kl_coefficient": 0.0, "whiten_advantages": True}
+    assert not read_config(None, given).drops_zero_advantage
+    assert read_config(None, {**given, "drop_zero_advantage": True}).drops_zero_advantage
+
+
 def test_every_option_is_explained_and_is_a_flag():
     names = {field.name for field in dataclasses.fields(TrainConfig)}
     assert help_of(TrainConfig).keys() == names == get_type_hints(TrainConfig).keys()

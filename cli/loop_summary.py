@@ -22,6 +22,8 @@ _COLUMNS = (
 class Summary:
     """The complete trajectories of some tasks in one iteration of a run."""
 
+    num_trajectories: int
+    """Complete ones."""
     num_env_steps: int
     """Steps that the environment took; what branches of a tree share was taken once."""
     success_rate: float
@@ -65,6 +67,7 @@ def summarise(
         )
     extras = steps.filter(pl.col("step_index") == 0)["extra"].drop_nulls().to_list()
     return Summary(
+        num_trajectories=len(successes),
         num_env_steps=len(steps) - sum(map(_num_shared, extras)),
         success_rate=sum(successes) / len(successes),
         mean_return=sum(steps["reward"].to_list()) / len(successes),

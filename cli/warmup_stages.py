@@ -17,7 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from graphcredit.store import Store, create_store, read_steps
+from graphcredit.cli.loop_summary import summarise
+from graphcredit.store import Store, create_store
 from graphcredit.store.atomic import atomic_path
 from graphcredit.store.errors import EngineError, OptionError
 from graphcredit.store.lock import alone_in
@@ -238,22 +239,12 @@ def _play(
             f"every play must end, but {'; '.join(report.casualties)}. "
             "The same command plays what is missing"
         )
-    return _figures(_store(plan), run_id)
-
-
-def _figures(store: Store, run_id: str) -> dict[str, Any]:
-    num_steps = num_valid = num_trajectories = num_success = 0
-    for table in read_steps(store, columns=["success", "is_action_valid"], run_id=run_id):
-        ended = table["success"].drop_null().to_pylist()
-        num_steps += table.num_rows
-        num_valid += sum(table["is_action_valid"].to_pylist())
-        num_trajectories += len(ended)
-        num_success += sum(ended)
+    found = summarise(_store(plan), run_id, iteration=0)
     return {
-        "num_trajectories": num_trajectories,
-        "num_steps": num_steps,
-        "success_rate": num_success / num_trajectories,
-        "valid_share": num_valid / num_steps,
+        "num_trajectories": found.num_trajectories,
+        "num_steps": found.num_env_steps,
+        "success_rate": found.success_rate,
+        "valid_share": found.valid_share,
     }
 
 

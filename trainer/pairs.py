@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
+from graphcredit.store.shards import read_steps
 from graphcredit.trainer.arrays import Floats, Ints
 from graphcredit.trainer.batches import PackedBatch, Sample, pack_samples
-from graphcredit.trainer.columns import read_tokens, row_group_starts
+from graphcredit.trainer.columns import read_columns
 
 _Key = tuple[bytes, bytes]
 
@@ -71,6 +72,8 @@ class Pairs:
 def read_pairs(store: Store, run_id: str) -> Pairs:
     """Return the distinct pairs of a run, in an order that does not depend on who recorded what.
 
+    Of trajectories that a dead worker left without an end nothing is read: they were played again.
+
     Raises:
         InputError: No step of the run has token ids.
         SchemaError: A shard cannot be read.
@@ -78,7 +81,7 @@ def read_pairs(store: Store, run_id: str) -> Pairs:
     counts = Counter(_keys(store, run_id))
     if not counts:
         raise InputError(
-            f"the steps of run {run_id!r} must have prompt_ids and response_ids, but none in "
+            f"complete trajectories of run {run_id!r} must have prompt_ids and response_ids; none in "
             f"{store.root} does: record them with a policy that has a tokenizer, such as tutor:PATH"
         )
     keys = sorted(counts)
@@ -134,9 +137,17 @@ def shuffled(pairs: Pairs, batch_size: int, seed: int) -> Iterator[tuple[Ints, I
 
 
 def _keys(store: Store, run_id: str) -> Iterator[_Key]:
+    ended = _ended_trajectories(store, run_id)
     for shard in store.shards(run_id):
-        for group in range(len(row_group_starts(shard.path)) - 1):
-            tokens = read_tokens(shard.path, group)
-            prompt, response = tokens.prompt, tokens.response
-            for row in np.flatnonzero((prompt.lengths > 0) & (response.lengths > 0)).tolist():
-                yield prompt[row].tobytes(), response[row].tobytes()
+        for steps in read_columns(shard.path):
+            prompt, response = steps.tokens.prompt, steps.tokens.response
+            for row, trajectory in enumerate(steps.keys["trajectory_id"].to_pylist()):
+                if trajectory in ended and prompt.lengths[row] and response.lengths[row]:
+                    yield prompt[row].tobytes(), response[row].tobytes()
+
+
+def _ended_trajectories(store: Store, run_id: str) -> set[str]:
+    columns = ["trajectory_id", "success"]
+    tables = read_steps(store, columns=columns, run_id=run_id)
+    last = (table.filter(table["success"].is_valid()) for table in tables)
+    return {trajectory for table in last for trajectory in table["trajectory_id"].to_pylist()}

@@ -15,6 +15,7 @@ def test_complete_trajectories_are_counted_and_dead_ones_are_not(tmp_path: Path)
     dead = trajectory("t0:2", "A a B b C c D", success=None)
     store = write_store(tmp_path / "s", won + lost, dead)
     assert summarise(store, "r0", 0) == Summary(
+        num_trajectories=2,
         num_env_steps=6,
         success_rate=1 / 2,
         mean_return=9 / 2,

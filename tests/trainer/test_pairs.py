@@ -58,6 +58,13 @@ def test_steps_without_tokens_teach_nothing(tmp_path: Path):
         read_pairs(token_store(tmp_path / "none", [mute]), "r0")
 
 
+def test_what_was_left_without_an_end_and_played_again_teaches_once(tmp_path: Path):
+    whole = episode("a:0.1", turn(HERE, [4]), turn(THERE, [5]))
+    dead = [{**step, "trajectory_id": "a:0"} for step in whole[:1]]
+    pairs = read_pairs(token_store(tmp_path / "s", [dead, whole]), "r0")
+    assert pairs.count.tolist() == [1, 1]
+
+
 def test_pairs_are_packed_one_after_the_other():
     pairs = _pairs((HERE, [7, 8], 3), (THERE, [9], 1), ([5], [6], 2))
     batch = pairs.packed(np.array([1, 0]), np.array([0.25, 0.75]))

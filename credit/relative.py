@@ -2,8 +2,8 @@
 
     rel(x; G) = (x - mean_G) / (std_G + 1e-6)
 
-with the sample standard deviation (n - 1), in float64. A group of one gives 0. Equal values give 0:
-exactly, also where rounding made them differ in the last digits.
+with the sample standard deviation (n - 1), in float64. A group of one gives 0. Equal values give 0,
+and so does a value at the mean: exactly, also where rounding made them differ in the last digits.
 """
 
 from typing import Literal, TypeAlias
@@ -47,11 +47,12 @@ def relative(
     Returns:
         [n] float64.
     """
-    offset, spread = _offset_from_first(values, group_of_item, num_groups)
+    offset, spread, rounding = _offset_from_first(values, group_of_item, num_groups)
     weight = np.ones(len(values)) if weights is None else weights
     count = np.bincount(group_of_item, weight, num_groups)
     mean = np.bincount(group_of_item, weight * offset, num_groups) / np.maximum(count, 1)
     centred = offset - mean[group_of_item]
+    centred[np.abs(centred) <= rounding[group_of_item]] = 0.0
     divisor = np.ones(num_groups)
     if normalize == "std":
         squares = np.bincount(group_of_item, weight * centred**2, num_groups)
@@ -66,7 +67,7 @@ def relative_to_others(values: Floats, group_of_item: Ints, num_groups: int) -> 
 
     Args and Returns: as `relative`.
     """
-    offset, spread = _offset_from_first(values, group_of_item, num_groups)
+    offset, spread, _ = _offset_from_first(values, group_of_item, num_groups)
     count = np.bincount(group_of_item, minlength=num_groups)
     total = np.bincount(group_of_item, offset, num_groups)
     size = count[group_of_item]
@@ -81,10 +82,14 @@ def has_spread(values: Floats, group_of_item: Ints, num_groups: int) -> Bools:
 
 def _offset_from_first(
     values: Floats, group_of_item: Ints, num_groups: int
-) -> tuple[Floats, Bools]:
-    """Return [n] each value minus the first of its group, and [num_groups] whether they differ.
+) -> tuple[Floats, Bools, Floats]:
+    """Return values near 0, and what in them counts as different.
 
     Taking the first value off keeps large equal parts from costing precision.
+
+    Returns:
+        [n] each value minus the first of its group, [num_groups] whether the values differ, and
+        [num_groups] what may be rounding alone.
     """
     first = np.zeros(num_groups)
     first[group_of_item[::-1]] = values[::-1]
@@ -92,4 +97,5 @@ def _offset_from_first(
     largest_offset, largest = np.zeros(num_groups), np.zeros(num_groups)
     np.maximum.at(largest_offset, group_of_item, np.abs(offset))
     np.maximum.at(largest, group_of_item, np.abs(values))
-    return offset, largest_offset > _ROUNDING * largest
+    rounding = _ROUNDING * largest
+    return offset, largest_offset > rounding, rounding

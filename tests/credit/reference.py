@@ -234,8 +234,9 @@ def hgpo(
             mean = math.fsum(values) / len(values)
             sigma = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / len(values))
             divisor = sigma + EPSILON if normalize == "std" else 1.0
+            rounding = 1e-12 * max(map(abs, values))
             for key, value in zip(keys, values, strict=True):
-                if value != mean:
+                if abs(value - mean) > rounding:
                     terms[key].append((n, (value - mean) / divisor))
     result = {}
     for key in returns:
@@ -349,10 +350,10 @@ ESTIMATORS = {
 }
 
 
-def advantages(rows: list[Step], name: str, **options: Any) -> dict[Key, float]:
+def advantages(rows: Iterable[Step], name: str, **options: Any) -> dict[Key, float]:
     """Return {(task, trajectory, step): advantage} of every step of a complete trajectory."""
     if name == "spo3":
-        return spo3([rows], **options)[0]
+        return spo3([list(rows)], **options)[0]
     return {
         (task, trajectory, index): value
         for task, group in groups_of(rows).items()

@@ -18,7 +18,7 @@ from graphcredit.store.options import options_from_text
 from tests.credit import reference, reference_analogy, reference_sapo
 from tests.credit.entity_world import world_of_the_random_logs
 from tests.credit.strategies import logs
-from tests.worlds import step_table
+from tests.worlds import step_table, trajectory
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "grpo": [{}, {"normalize": "none"}, {"stat_over": "steps"}],
@@ -115,6 +115,25 @@ def test_the_order_of_rows_changes_nothing_at_all(row: Estimator, rows: Any, see
     shuffled = list(rows)
     seed.shuffle(shuffled)
     assert compute(rows, row, {}) == compute(shuffled, row, {})
+
+
+@pytest.mark.parametrize("rewards", [(0.1, 0.2, 0.3), (1.0, 2.0, 3.0)])
+@pytest.mark.parametrize("names", ["xyz", "zyx", "yxz"])
+def test_hgpo_leaves_out_a_length_at_which_a_step_is_average(
+    rewards: tuple[float, ...], names: str
+):
+    """The middle step is at the mean of the three that leave S, and the better of two after P."""
+    steps = [
+        step
+        for name, first, reward in zip(names, "PPQ", rewards, strict=True)
+        for step in trajectory(name, f"{first} a S a D", rewards=[0.0, reward])
+    ]
+    rows = step_table(steps).to_pylist()
+    row = next(row for row in ESTIMATORS if row.name == "hgpo")
+    options = {"history": 1, "normalize": "std"}
+    found = compute(rows, row, options)["t0", names[1], 1]
+    assert found == pytest.approx(1.0, abs=1e-4)
+    assert found == pytest.approx(slow_advantages(rows, "hgpo", options)["t0", names[1], 1])
 
 
 KNOWS_THE_WHOLE_RUN = {"spo3"}

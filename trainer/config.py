@@ -105,7 +105,9 @@ class TrainConfig:
     ] = "constant"
     grad_clip: Annotated[float, Positive, "Greatest norm of the gradient."] = 1.0
     target_kl: Annotated[
-        float | None, Positive, "Stop once the update's divergence from the old policy exceeds it."
+        float | None,
+        Positive,
+        "Stop before an update where the policy is farther than this from the old one (approx_kl).",
     ] = None
     continue_from: Annotated[
         Path | None, "Output of an earlier training whose optimizer state is taken over."

@@ -196,19 +196,22 @@ class _Training:
     def _learn(
         self, updater: Updater, num_done: int, log: TrainingLog, on_progress: OnProgress
     ) -> None:
-        """Make the updates that are left."""
+        """Make the updates that are left, or as many as the policy's divergence lets be made."""
         total = len(self.plan.updates)
-        if num_done == total or self.engine.broadcast(self._is_far(log.rows)):
-            return
         for number, metrics in updater.run(num_done):
+            num_done = number + 1
             log.write(number, {**metrics, "dedup_ratio": self.report.dedup_ratio})
-            on_progress("train", number + 1, total, metrics)
-            is_last = number + 1 == total or self._is_far(log.rows)
-            if is_last or (number + 1) % self.config.checkpoint_every == 0:
-                log.keep()
-                self._save_checkpoint(number + 1)
-            if is_last:
-                return
+            on_progress("train", num_done, total, metrics)
+            if num_done == total or num_done % self.config.checkpoint_every == 0:
+                self._save_checkpoint(num_done, log)
+        if updater.excess is not None:
+            self._notice(
+                [
+                    f"target_kl: training stopped after {num_done} of {total} updates: the next "
+                    f"one found approx_kl {updater.excess:.3g}, above {self.config.target_kl:g}"
+                ]
+            )
+            self._save_checkpoint(num_done, log)
 
     def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
         """Return the policies to compare with; the engine still has the weights of the start."""
@@ -247,7 +250,8 @@ class _Training:
         self._notice(notices)
         return logprobs
 
-    def _save_checkpoint(self, num_done: int) -> None:
+    def _save_checkpoint(self, num_done: int, log: TrainingLog) -> None:
+        log.keep()
         state = self.engine.state()
         if self.engine.rank == 0:
             progress = Progress(update=num_done, identity=self.identity.as_json())
@@ -255,11 +259,6 @@ class _Training:
                 self.output.checkpoint_dir, state, progress, keep=self.config.keep_checkpoints
             )
         self.engine.barrier()
-
-    def _is_far(self, rows: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether the last update left the policy too far from the old one."""
-        limit = self.config.target_kl
-        return bool(rows) and limit is not None and (rows[-1]["approx_kl"] or 0.0) > limit
 
     def _open_log(self, num_done: int) -> TrainingLog:
         run_id, iteration = self.config.run or "", self.config.iteration or 0

@@ -52,11 +52,14 @@ class Updater:
             mode=config.corrects, low=config.correction_low, high=config.correction_high
         )
         self._peak = peak_flops(engine.device_name)
+        self.excess: float | None = None
+        """`approx_kl` of the update that was not made because it exceeded `target_kl`, if any."""
 
     def run(self, first: int) -> Iterator[tuple[int, Metrics]]:
         """Make all optimizer steps from `first` on, and yield each with its metrics.
 
-        The micro-batches of later steps are read while earlier ones are computed.
+        If the policy is too far from the old one before a step, that and all later ones are not
+        made. The micro-batches of later steps are read while earlier ones are computed.
 
         Raises:
             TrainingError: A gradient is not finite.
@@ -67,12 +70,16 @@ class Updater:
             started, waited = time.perf_counter(), self._reader.wait_seconds
             rate = learning_rate(self._config, number, len(self._plan.updates))
             count = len(self._mine(number))
-            seen, flops = self._step(islice(batches, count), count, rate)
+            seen, flops = self._gradient(islice(batches, count), count)
+            if self._is_far(seen["approx_kl"]):
+                return
+            norm = self._engine.update(rate)
             seconds = time.perf_counter() - started
             metrics: Metrics = {
                 "epoch": number // self._plan.updates_per_epoch,
                 **_of_plan(self._plan, number, self._engine.world_size),
                 **seen,
+                "grad_norm": norm,
                 "learning_rate": rate,
                 "seconds": seconds,
                 "data_wait": self._reader.wait_seconds - waited,
@@ -86,10 +93,18 @@ class Updater:
     def _mine(self, number: int) -> list[MicroBatch]:
         return self._plan.micro_batches(number, self._engine.world_size)[self._engine.rank]
 
-    def _step(
-        self, batches: Iterable[PackedBatch], count: int, rate: float
-    ) -> tuple[Metrics, float]:
-        """Go forward and backward through this rank's micro-batches, and update the weights.
+    def _is_far(self, approx_kl: float) -> bool:
+        """Return whether the policy is too far from the old one to be changed; keep how far."""
+        limit = self._config.target_kl
+        if limit is None or not approx_kl > limit:
+            return False
+        self.excess = approx_kl
+        return True
+
+    def _gradient(
+        self, batches: Iterable[PackedBatch], count: int
+    ) -> tuple[dict[str, float], float]:
+        """Go forward and backward through this rank's micro-batches.
 
         Returns:
             What was seen, and the operations it took, over all ranks.
@@ -101,7 +116,6 @@ class Updater:
             self._engine.backward(losses[-1].loss, is_last=position == count - 1)
             if batch.weight.any():
                 flops += training_flops(self._engine.shape, batch)
-        norm = self._engine.update(rate)
         names = list(losses[0].sums)
         parts = [_total(loss.sums, names) for loss in losses]
         *sums, all_flops = self._engine.all_reduce_sum(np.append(np.sum(parts, axis=0), flops))
@@ -111,7 +125,6 @@ class Updater:
         return {
             **averages(dict(zip(names, sums, strict=True))),
             **dict(zip(largest, maxima.tolist(), strict=True)),
-            "grad_norm": norm,
         }, float(all_flops)
 
     def _loss(self, batch: PackedBatch) -> PolicyLoss:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from graphcredit.store import Store
@@ -202,15 +203,33 @@ def test_the_optimizer_goes_on_where_an_earlier_training_ended(tmp_path: Path):
     assert not torch.equal(results["cold"][name], results["warm"][name])
 
 
-def test_training_stops_where_the_policy_has_moved_too_far(tmp_path: Path):
+def test_training_stops_before_the_update_that_finds_the_policy_too_far(tmp_path: Path):
+    """The first update finds no divergence, and leaves one; the second would add to it."""
     store = token_store(tmp_path / "s", random_episodes(0, 24))
-    config = _config(
-        tmp_path, store, save_tiny_model(tmp_path / "m"), target_kl=1e-4, learning_rate=0.05
-    )
-    result = train(config)
-    assert result["num_updates"] == 2
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), learning_rate=0.05)
+    result = train(replace(config, target_kl=1e-4))
+    assert result["num_updates"] == 1
+    (notice,) = result["notices"]
+    assert notice.startswith("target_kl: training stopped after 1 of 8 updates")
+    train(replace(config, out=tmp_path / "on", checkpoint_every=1, keep_checkpoints=9))
+    after_one = load_file(tmp_path / "on" / "checkpoints" / "update-000001" / "model.safetensors")
+    found = load_file(Path(result["model"]) / "model.safetensors")
+    assert all(torch.equal(found[name], after_one[name]) for name in found)
     (tmp_path / "out" / "result.json").unlink()
-    assert train(config)["num_updates"] == 2
+    assert train(replace(config, target_kl=1e-4)) == result
+
+
+def test_a_policy_that_is_too_far_from_the_sampler_at_once_stays_as_it_is(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    source = Path(save_tiny_model(tmp_path / "m"))
+    result = train(_config(tmp_path, store, source, old_logprobs="behaviour", target_kl=1e-4))
+    assert (result["num_updates"], result["last"]) == (0, {})
+    old, new = _weights(source), _weights(Path(result["model"]))
+    assert all(torch.equal(old[name], new[name]) for name in old)
+    (tmp_path / "out" / "result.json").unlink()
+    assert (
+        train(_config(tmp_path, store, source, old_logprobs="behaviour", target_kl=1e-4)) == result
+    )
 
 
 @pytest.mark.parametrize("objective", ["ppo", "gspo", "cispo", "reinforce"])

@@ -81,8 +81,8 @@ def read_pairs(store: Store, run_id: str) -> Pairs:
     counts = Counter(_keys(store, run_id))
     if not counts:
         raise InputError(
-            f"complete trajectories of run {run_id!r} must have prompt_ids and response_ids; none in "
-            f"{store.root} does: record them with a policy that has a tokenizer, such as tutor:PATH"
+            f"complete trajectories of run {run_id!r} must have prompt_ids and response_ids: none "
+            f"in {store.root} has. Record them with a policy that has a tokenizer, as tutor:PATH"
         )
     keys = sorted(counts)
     return Pairs(

@@ -21,13 +21,17 @@ def smoothed(success: ArrayLike, window: int = SMOOTHED) -> NDArray[np.float64]:
 def first_at(x: ArrayLike, success: ArrayLike, level: float, window: int = SMOOTHED) -> float:
     """Return where a smoothed curve first reaches a level; infinity where it never does.
 
+    Nowhere before as many iterations as are averaged.
+
     Args:
         x: Environment steps or seconds before each iteration.
         success: Success rate of each iteration.
         level: Of success.
         window: Iterations that are averaged.
     """
-    reached = np.flatnonzero(smoothed(success, window) >= level)
+    is_reached = smoothed(success, window) >= level
+    is_reached[: window - 1] = False
+    reached = np.flatnonzero(is_reached)
     return float(np.asarray(x)[reached[0]]) if len(reached) else float("inf")
 
 

@@ -49,11 +49,20 @@ def main() -> None:
     best = tuned(runs, setting.name)
     if not best:
         parser.error("no run of the sweep is done, neither in OUT nor in KEPT")
+    for arm in setting.arms:
+        if arm not in best:
+            print(f"{arm}: no run of the sweep is done\n")
     swept = [*sweep(setting.name), *sweep_rates(setting.name, best)] if setting.sweep_budget else []
     wanted = repeats(setting.name, best)
     explaining = variants(setting.name, best)
-    table = runs.table(setting.name, [*swept, *wanted, *explaining])
+    try:
+        table = runs.table(setting.name, [*swept, *wanted, *explaining])
+    except ValueError as error:
+        parser.error(str(error))
     done, explained = runs.done(wanted), runs.done(explaining)
+    arms_done = done["arm"].unique().to_list() if len(done) else []
+    if options.baseline not in {BASELINE, *arms_done}:
+        parser.error(f"--baseline must have a run that is done: {', '.join(arms_done) or 'none'}")
     if swept:
         found = {cell: run for cell in swept if (run := runs.of(cell)) is not None}
         print(f"{len(found)} of {len(swept)} runs of the sweep are done\n")
@@ -65,7 +74,7 @@ def main() -> None:
         print(markdown(arms_table(done, setting, best, options.baseline)))
         if len(explained):
             print(markdown(variants_table(both, setting)))
-        print(markdown(health_table(both)))
+        print(markdown(health_table(both, setting)))
         if setting.held_out:
             print(markdown(held_out_table(done, setting)))
     save = options.save or options.out

@@ -63,8 +63,11 @@ def main() -> None:
         _make(runs, sweep(name), options.workers)
         _make(runs, sweep_rates(name, tuned(runs, name)), options.workers)
     best = tuned(runs, name)
-    if not best:
-        parser.error("the arms have the tuning of `easy`: make its sweep first, or give --kept")
+    if missing := [arm for arm in SETTINGS[name].arms if arm not in best]:
+        parser.error(
+            f"the arms have the tuning of `easy`, which has no run of {', '.join(missing)}: make "
+            "its sweep first, or give --kept"
+        )
     for arm, (rate, kl) in best.items():
         print(f"{arm}: learning rate {rate:g}, KL coefficient {kl:g}", flush=True)
     wanted = {

@@ -7,7 +7,7 @@ where the folders are not, so it can be shared; a run that it has need not be ma
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import polars as pl
 
 from experiments.textworld.health import health
 from experiments.textworld.settings import Cell, warm_start
+from graphcredit.cli.loop_config import loop_config
 
 _KEY = ("setting", "arm", "learning_rate", "kl_coefficient", "warm", "seed")
 
@@ -39,8 +40,8 @@ class Runs:
         return self.kept_of(cell) if run is None else run
 
     def made(self, cell: Cell) -> pl.DataFrame | None:
-        """Return what `of` does, of a run that was made here."""
-        rows = _rows(self.out, cell)
+        """Return what `of` does, of a run that was made here, as it would be made today."""
+        rows = _rows(self.out, cell) if _is_configured(self.out, cell) else []
         if not rows or rows[-1]["env_steps"] + rows[-1]["num_env_steps"] < cell.budget:
             return None
         return pl.DataFrame(rows, infer_schema_length=None)
@@ -75,8 +76,8 @@ class Runs:
             if len(found) > 1:
                 raise ValueError(
                     f"runs that are compared must begin from the same weights: those of warm "
-                    f"policy {number} of {setting} began from {', '.join(sorted(found))}. Another "
-                    "--kept, such as an empty directory, leaves out those that were made before"
+                    f"policy {number} of {setting} began from {', '.join(sorted(found))}. Where "
+                    "--out has no runs, those that were made before are shown alone"
                 )
         return table
 
@@ -138,6 +139,18 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
         steps = line["env_steps"]
         seconds += line.get("cpu_seconds", 0.0)
     return rows
+
+
+def _is_configured(out: Path, cell: Cell) -> bool:
+    """Return whether what is in the folder of a run is of that run: settings may have changed."""
+    path = out / cell.name / "config.json"
+    if not path.exists():
+        return False
+    wanted = cell.config(out)
+    values = json.loads(path.read_text(encoding="utf-8"))
+    found = {name: value for name, value in values.items() if not name.endswith("_hash")}
+    same = {name: getattr(wanted, name) for name in ("out", "model", "iterations")}
+    return replace(loop_config(found), **same) == wanted
 
 
 def _fingerprint(out: Path, setting: str, number: int) -> str:

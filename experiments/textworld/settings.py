@@ -86,8 +86,10 @@ class Setting:
     @property
     def window(self) -> int:
         """Iterations that a learning curve is averaged over: a pass over all games at least."""
+        named = {"iteration": len(self.games), "group": 1}
         every = self.update_every
-        return max(SMOOTHED, -(-len(self.games) // every) if isinstance(every, int) else 1)
+        num_games = named[every] if isinstance(every, str) else every
+        return max(SMOOTHED, -(-len(self.games) // num_games))
 
     def specs(self, seeds: Sequence[int]) -> str:
         """Return the names of games as `collect --games` takes them."""
@@ -258,10 +260,11 @@ def repeats(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
 
     Args:
         setting: The setting.
-        best: What was best for each arm.
+        best: What was best for each arm; one that is not there is left out.
     """
     chosen = SETTINGS[setting]
-    return _repeats(chosen, {arm: best[arm] for arm in chosen.arms}, chosen.seeds)
+    tunings = {arm: best[arm] for arm in chosen.arms if arm in best}
+    return _repeats(chosen, tunings, chosen.seeds)
 
 
 def variants(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
@@ -269,10 +272,11 @@ def variants(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
 
     Args:
         setting: The setting.
-        best: What was best for each arm.
+        best: What was best for each arm; the variants of one that is not there are left out.
     """
     chosen = SETTINGS[setting]
-    tunings = {arm: best[VARIANTS[arm][0]] for arm in chosen.variants}
+    arms = {variant: VARIANTS[variant][0] for variant in chosen.variants}
+    tunings = {variant: best[arm] for variant, arm in arms.items() if arm in best}
     return _repeats(chosen, tunings, chosen.variant_seeds)
 
 

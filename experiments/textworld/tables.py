@@ -128,8 +128,10 @@ def held_out_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
             held_out.tail(2).mean().alias("held out, last"),
         )
     )
-    return each.group_by("arm", maintain_order=True).agg(
-        pl.len().alias("runs"), pl.exclude(*key).mean()
+    return (
+        each.group_by("arm", maintain_order=True)
+        .agg(pl.len().alias("runs"), pl.exclude(*key).mean())
+        .with_columns(pl.col("env_steps").round().cast(pl.Int64))
     )
 
 
@@ -152,13 +154,18 @@ def sweep_table(runs: Mapping[Cell, pl.DataFrame]) -> pl.DataFrame:
     return pl.DataFrame(rows).pivot(on="tuning", index="arm", values="area")
 
 
-def health_table(runs: pl.DataFrame) -> pl.DataFrame:
+def health_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
     """Return what may explain the order: how the policies of each arm behave on the way.
 
-    Averages are over all iterations, and over the last three, where the name says so.
+    Averages are over all iterations; where the name says so, over the last ones, as many as a
+    curve is averaged over.
+
+    Args:
+        runs: Rows of the repeats that are done, of arms and variants.
+        setting: What they are of.
     """
     key = ["arm", "warm", "seed"]
-    last = pl.col("iteration") >= pl.col("iteration").max().over(key) - 2
+    last = pl.col("iteration") > pl.col("iteration").max().over(key) - setting.window
     return (
         runs.group_by("arm", maintain_order=True)
         .agg(

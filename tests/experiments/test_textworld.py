@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.textworld import report
 from experiments.textworld.curves import area, bootstrap, first_at, paired_test, smoothed
 from experiments.textworld.health import health
 from experiments.textworld.markdown import markdown
@@ -21,6 +22,7 @@ from experiments.textworld.settings import (
     ARMS,
     SETTINGS,
     Cell,
+    Tuning,
     repeats,
     sweep,
     sweep_rates,
@@ -48,9 +50,10 @@ def test_a_smoothed_curve_is_the_mean_over_three_iterations_and_fewer_at_its_sta
 
 def test_a_level_is_reached_where_the_smoothed_curve_first_has_it():
     steps, success = [0, 100, 200, 300], [0.0, 0.6, 0.3, 0.9]
-    assert first_at(steps, success, 0.3) == 100
     assert first_at(steps, success, 0.6) == 300
     assert first_at(steps, success, 0.7) == float("inf")
+    # Two iterations are not yet what a curve is averaged over.
+    assert first_at(steps, success, 0.3) == 200
 
 
 def test_the_area_is_the_mean_height_and_a_curve_stays_as_it_ended():
@@ -95,10 +98,14 @@ def _write_warm(out: Path, cell: Cell, weights: bytes = b"weights") -> None:
     path.write_bytes(weights)
 
 
-def _write(out: Path, cell: Cell, ends: Sequence[int], success: Sequence[float]) -> None:
+def _write(
+    out: Path, cell: Cell, ends: Sequence[int], success: Sequence[float], **columns: float
+) -> None:
     _write_warm(out, cell)
     path = out / cell.name / "loop.jsonl"
     path.parent.mkdir(parents=True)
+    config = json.dumps(cell.config(out).as_json() | {"model_hash": "0"})
+    (path.parent / "config.json").write_text(config)
     lines = [
         {
             "iteration": number,
@@ -114,6 +121,7 @@ def _write(out: Path, cell: Cell, ends: Sequence[int], success: Sequence[float])
             "zero_share": 0.25,
             "state_group_size": 8.0,
             "alone_share": 0.0,
+            **columns,
         }
         for number, (steps, rate) in enumerate(zip(ends, success, strict=True))
     ]
@@ -228,7 +236,7 @@ def test_tables_have_a_row_for_each_arm_best_first(tmp_path: Path):
     assert table["p"].to_list() == [2 / 2**6, None]
     gap = table["gap to grpo"][0]
     assert table["lowest to highest"].to_list() == [f"{gap:+.3f} to {gap:+.3f}", None]
-    assert health_table(done)["seconds"].to_list() == pytest.approx([30, 30])
+    assert health_table(done, SETTINGS["easy"])["seconds"].to_list() == pytest.approx([30, 30])
     assert "| graphgpo | 0.0003 / 0.02 | 6 |" in markdown(table)
 
 
@@ -266,6 +274,54 @@ def test_a_variant_changes_the_credit_of_its_arm_and_nothing_else(tmp_path: Path
     assert replace(other, credit=one.credit, out=one.out) == one
 
 
+def _report(monkeypatch: pytest.MonkeyPatch, *options: str | Path) -> None:
+    monkeypatch.setattr("sys.argv", ["report", *map(str, options)])
+    report.main()
+
+
+def test_a_report_shows_what_is_done_and_says_what_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    out, options = tmp_path / "out", ("--out", tmp_path / "out", "--kept", tmp_path / "none")
+    with pytest.raises(SystemExit):
+        _report(monkeypatch, "--setting", "general", *options)
+    assert "no run of the sweep is done" in capsys.readouterr().err
+    best: dict[str, Tuning] = {}
+    for cell in sweep("easy"):
+        if cell.arm in ("grpo", "graphgpo") and cell.kl_coefficient == 0.05:
+            _write(out, cell, [4_000, 8_000], [0.1, 0.3])
+            best[cell.arm] = (cell.learning_rate, cell.kl_coefficient)
+    _report(monkeypatch, "--setting", "easy", *options)
+    shown = capsys.readouterr().out
+    assert "rloo: no run of the sweep is done" in shown
+    assert "2 of 30 runs of the sweep" in shown
+    for cell in repeats("general", best):
+        rate = 0.5 if cell.arm == "graphgpo" else 0.2
+        held_out = {"sampled_held_out_success_rate": rate / 2}
+        _write(out, cell, [20_000, 40_000, 60_000], [0.0, rate, rate], **held_out)
+    _report(monkeypatch, "--setting", "general", *options, "--save", tmp_path / "saved")
+    shown = capsys.readouterr().out
+    assert "6 of 6 repeats are done" in shown
+    assert "| graphgpo | 3 | 40,000 | 0.333 | 0.333 | 0.250 | 0.250 |" in shown
+    assert (tmp_path / "saved" / "general.png").read_bytes().startswith(b"\x89PNG")
+    kept = pl.read_parquet(tmp_path / "saved" / "general.parquet")
+    assert len(kept) == 6 * 3
+    with pytest.raises(SystemExit):
+        _report(monkeypatch, "--setting", "general", *options, "--baseline", "gigpo")
+    assert "--baseline must have a run that is done: " in capsys.readouterr().err
+
+
+def test_a_run_that_was_configured_otherwise_is_not_taken_for_one_of_today(tmp_path: Path):
+    _write(tmp_path, CELL, [12_000], [0.5])
+    assert Runs(out=tmp_path).made(CELL) is not None
+    path = tmp_path / CELL.name / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | {"iterations": 3}))
+    assert Runs(out=tmp_path).made(CELL) is not None
+    path.write_text(json.dumps(config | {"update_every": "group"}))
+    assert Runs(out=tmp_path).made(CELL) is None
+
+
 def test_held_out_games_have_a_table_of_their_own():
     rates = [0.1, 0.2, 0.3, 0.4, 0.5]
     run = pl.DataFrame(
@@ -292,6 +348,7 @@ def test_held_out_games_have_a_table_of_their_own():
 
 def test_a_curve_is_averaged_over_a_pass_where_an_iteration_has_not_all_games():
     assert [SETTINGS[name].window for name in ("easy", "general")] == [3, 4]
+    assert replace(SETTINGS["easy"], update_every="group").window == 8
     assert smoothed([0.0, 0.4, 0.0, 0.4, 0.0], 4).tolist() == pytest.approx(
         [0, 0.2, 0.4 / 3] + [0.2] * 2
     )

@@ -35,7 +35,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
 )
 """Arms that explain others: an estimator and what is changed of its credit. 3SPO without its rule
 of intractable states, and without novelty too; GraphGPO without its episode part, and on the graph
-of four iterations, in which a group without a success may still have a goal."""
+of four earlier iterations too, in which a group without a success may still have a goal."""
 
 LEARNING_RATES: tuple[float, ...] = (3e-4, 6e-4, 1.5e-4, 1.2e-3)
 KL_COEFFICIENTS: tuple[float, ...] = (0.02, 0.05, 0.0)

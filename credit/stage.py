@@ -1,6 +1,7 @@
 """The credit stage: step shards in, credit shards and graph tables out."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from graphcredit.credit.writer import CreditWriter
 from graphcredit.store.er_graph import ErGraph, read_er_graph
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.lock import alone_in
 
 
 def assign_credit(
@@ -46,8 +48,8 @@ def assign_credit(
         A report for each (run, iteration), in that order.
 
     Raises:
-        InputError: There are no step shards to credit, or no entities where an estimator needs
-            them.
+        InputError: There are no step shards to credit, no entities where an estimator needs them,
+            or another process credits one of the iterations; those before it are done.
         OptionError: An option is out of its range.
         SchemaError: A shard cannot be read.
         MissingDependencyError: An estimator needs an extra that is not installed.
@@ -64,18 +66,18 @@ def assign_credit(
         of_iteration.setdefault((shard.run_id, shard.iteration), []).append(shard)
     timelines = _timelines(store, [run for run, _ in of_iteration], settings)
     er_graph = read_er_graph(store) if settings.reads("thought") else None
-    reports = {
-        key: _credit_iteration(
-            store,
-            members,
-            settings,
-            timelines.get(key[0]),
-            er_graph,
-            engine,
-            lambda share, done=done: on_progress(done + share, len(of_iteration)),
-        )
-        for done, (key, members) in enumerate(of_iteration.items())
-    }
+    reports: dict[tuple[str, int], CreditReport] = {}
+    for done, ((run, number), members) in enumerate(of_iteration.items()):
+        with _alone(store, run, number):
+            reports[run, number] = _credit_iteration(
+                store,
+                members,
+                settings,
+                timelines.get(run),
+                er_graph,
+                engine,
+                lambda share, done=done: on_progress(done + share, len(of_iteration)),
+            )
     for timeline in timelines.values():
         timeline.finish()
     return reports
@@ -90,6 +92,15 @@ def _timelines(
         return {}
     merger = open_merger(settings.merge, store)
     return {run: Timeline(store, run, spo3, merger, settings.batch_rows) for run in run_ids}
+
+
+def _alone(store: Store, run_id: str, iteration: int) -> AbstractContextManager[None]:
+    """Keep others from an iteration: of two at a time, one would lose what the other adds."""
+    refusal = (
+        f"run {run_id}, iteration {iteration} of {store.root} must be credited by one process at a "
+        "time, but another is doing so: wait until it has ended, then run this command again"
+    )
+    return alone_in(store.credit_dir(run_id, iteration), refusal)
 
 
 def _credit_iteration(

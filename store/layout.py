@@ -76,6 +76,10 @@ class Store:
         """Return where new step shards of an iteration go."""
         return self._partition("steps", run_id, iteration)
 
+    def credit_dir(self, run_id: str, iteration: int) -> Path:
+        """Return where new credit shards of an iteration go."""
+        return self._partition("credit", run_id, iteration)
+
     def graph_dir(self, run_id: str, iteration: int) -> Path:
         """Return where the graph tables of an iteration go."""
         return self._partition("graph", run_id, iteration)

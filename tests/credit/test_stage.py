@@ -18,6 +18,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import ESTIMATORS, configure
 from graphcredit.store import Store, open_store
 from graphcredit.store.catalog import connect
+from graphcredit.store.checks import check_store
 from graphcredit.store.errors import InputError, OptionError, SchemaError
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS
 from tests.credit.test_estimators import slow_advantages
@@ -225,6 +226,26 @@ def test_kept_columns_that_are_older_than_the_steps_are_named(tmp_path: Path):
     rows = read_credit(store)
     assert rows[-1]["grpo_advantage"] is None
     assert rows[-1]["rloo_advantage"] is not None
+
+
+def test_an_iteration_is_credited_by_one_process_at_a_time(tmp_path: Path):
+    """Each of two would keep the columns that it found when it began, and lose the other's."""
+    store = write_store(tmp_path / "s", worked_example())
+    wanted = CreditSettings(estimators=configure(["grpo"]))
+    refusals: list[str] = []
+
+    def meanwhile(done: float, total: int) -> None:
+        with pytest.raises(InputError) as caught:
+            run(store, "rloo")
+        refusals.append(str(caught.value))
+
+    assign_credit(store, wanted, on_progress=meanwhile)
+    (refusal,) = refusals
+    for words in ("run r0, iteration 0", "another is doing so", "then run this command again"):
+        assert words in refusal
+    run(store, "rloo")
+    assert {"grpo_advantage", "rloo_advantage"} <= read_credit(store)[0].keys()
+    assert check_store(store).violations == ()
 
 
 def test_columns_of_an_estimator_that_this_program_does_not_know_are_kept(tmp_path: Path):

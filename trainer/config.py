@@ -212,11 +212,15 @@ class TrainConfig:
         return {k: str(v) if isinstance(v, Path) else v for k, v in values.items()}
 
     def as_toml(self) -> str:
-        """Return the configuration as `read_config` reads it; what is None is left out."""
+        """Return the configuration as `read_config` reads it; what is None is left out.
+
+        Raises:
+            OptionError: The name of a file is not text.
+        """
         values = {k: v for k, v in self.as_json().items() if v is not None}
         options = values.pop("objective_options")
-        lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
-        table = [f"{name} = {json.dumps(value)}" for name, value in options.items()]
+        lines = [f"{name} = {_toml(value)}" for name, value in values.items()]
+        table = [f"{name} = {_toml(value)}" for name, value in options.items()]
         return "\n".join([*lines, "", "[objective_options]", *table]) + "\n"
 
 
@@ -275,6 +279,22 @@ def without_effect(config: TrainConfig) -> TrainConfig:
 def _whole(name: str) -> str:
     """Return the whole path of a directory; a name in the cache is left as it is."""
     return os.path.abspath(name) if Path(name).is_dir() else name
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML has it, which is as JSON has it but for two things.
+
+    A character beyond the first 65,536 is itself and no pair of surrogates; and DEL is escaped.
+    """
+    text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise OptionError(
+            f"options must be text in UTF-8, so that config.toml can keep them: got {value!a}. "
+            "Rename the file"
+        ) from None
+    return text
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -3,10 +3,13 @@
 import dataclasses
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import help_of
@@ -21,6 +24,21 @@ def test_what_is_saved_is_what_was_effective(tmp_path: Path):
     path = tmp_path / "config.toml"
     path.write_text(config.as_toml(), encoding="utf-8")
     assert read_config(path, {}) == config
+
+
+@given(text=st.text(min_size=1))
+@example(text="\U0001f600")
+@example(text="\x7f\x00\x1f\x80\u2028")
+def test_any_text_is_read_back_from_toml(text: str):
+    config = read_config(None, {**_NEEDED, "run": text, "objective_options": {"name": text}})
+    written = tomllib.loads(config.as_toml().encode().decode())
+    assert (written["run"], written["objective_options"]) == (text, {"name": text})
+
+
+def test_a_path_that_is_not_text_is_refused():
+    config = read_config(None, {**_NEEDED, "out": Path("run-\udcff")})
+    with pytest.raises(OptionError, match=r"text in UTF-8.*run-\\udcff"):
+        config.as_toml()
 
 
 def test_what_is_given_wins_over_the_file(tmp_path: Path):

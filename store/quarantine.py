@@ -4,16 +4,18 @@ A damaged file moves to `quarantine/`. Of a step shard that can be read but has 
 rule, the trajectories of those rows are refused as a whole: the shard moves to `quarantine/`
 unchanged, its credit shard with it (groups have changed, so credit must be assigned again), and its
 other trajectories become a new step shard. Beside each moved file, `<name>.json` says what was
-refused, why, where it was, and what was kept.
+refused, why, where it was, what was kept, and the digest of the file.
 
 The order survives a crash at any point: the kept rows are written under a temporary name, the JSON
 that names them is written, the file moves, the kept rows get their name. `finish_quarantine` does
-what an interrupted run left undone.
+what an interrupted run left undone; by its digest it knows the refused file from one that was
+written under the same name since.
 """
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
+import hashlib
 import json
 import os
 import re
@@ -90,6 +92,8 @@ def finish_quarantine(store: Store) -> None:
             continue
         source, target = store.root / note["source"], store.root / note["target"]
         if not target.exists() and source.exists():
+            if note.get("sha256") != _sha256(source):
+                continue
             _move(source, target)
         if note["kept"] is not None and _temporary(store.root / note["kept"]).exists():
             _publish(store.root / note["kept"])
@@ -188,7 +192,12 @@ def _move_with_credit(
         kept=None if kept is None else kept.relative_to(store.root).as_posix(),
     )
     with atomic_path(target.with_suffix(".json")) as temporary:
-        content = {**asdict(note), "reasons": reasons, "refused_trajectories": refused}
+        content = {
+            **asdict(note),
+            "sha256": _sha256(store.root / relative),
+            "reasons": reasons,
+            "refused_trajectories": refused,
+        }
         temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     _move(store.root / relative, target)
     if kept is not None:
@@ -212,6 +221,11 @@ def _reasons(violations: Iterable[Violation]) -> list[dict[str, Any]]:
 def _fresh_target(store: Store, relative: str) -> Path:
     readable = re.sub(r"[^A-Za-z0-9._=-]+", ".", relative.removesuffix(".parquet"))[-120:]
     return store.quarantine_dir / f"{readable}.{secrets.token_hex(6)}.parquet"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _move(source: Path, target: Path) -> None:

@@ -80,6 +80,19 @@ def test_one_name_can_be_quarantined_again_and_again(tmp_path: Path):
     assert contents == {b"first", b"second"}
 
 
+def test_a_new_shard_stays_where_a_refused_one_was(tmp_path: Path):
+    """What the user threw away was moved once; its note is no reason to move its successor."""
+    store = whole_store(tmp_path / "store")
+    sound = (store.root / STEPS).read_bytes()
+    add_file(STEPS, b"noise")(store.root)
+    _, moved = quarantine_store(store)
+    for item in moved:
+        (store.root / item.target).unlink()
+    add_file(STEPS, sound)(store.root)
+    assert quarantine_store(store)[1] == []
+    assert (store.root / STEPS).read_bytes() == sound
+
+
 def test_notes_of_others_in_the_quarantine_are_left_alone(tmp_path: Path):
     store = whole_store(tmp_path / "store")
     notes = {"w0-000000.json": b'{"source": "spool/w0.arrows"}', "list.json": b"[]", "x.json": b"{"}

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 
 import pyarrow as pa
@@ -67,8 +68,7 @@ def export_store(
     _check_target(target, shards, store)
     columns = _estimator_columns(shards, estimator)
     num_steps = num_without = 0
-    for number, shard in enumerate(shards, 1):
-        name = f"{shard.run_id}-{shard.iteration:06d}-{shard.path.name}"
+    for number, (name, shard) in enumerate(zip(_names(shards), shards, strict=True), 1):
         with atomic_path(target / name) as temporary:
             for table in _write(shard, columns, temporary):
                 num_steps += table.num_rows
@@ -84,6 +84,19 @@ def _check_target(target: Path, shards: list[Shard], store: Store) -> None:
         )
     if target.exists() and (not target.is_dir() or any(target.glob("*.parquet"))):
         raise InputError(f"{target} must be a new directory, or one without Parquet files")
+
+
+def _names(shards: list[Shard]) -> list[str]:
+    """Return a file name for each shard, none of them twice.
+
+    `iteration=0` and `iteration=000000` are one iteration, and runs and shards have hyphens too.
+    """
+    names: dict[str, None] = {}
+    for shard in shards:
+        stem = f"{shard.run_id}-{shard.iteration:06d}-{shard.path.stem}"
+        wanted = chain([stem], (f"{stem}-{number}" for number in count(2)))
+        names[next(f"{name}.parquet" for name in wanted if f"{name}.parquet" not in names)] = None
+    return list(names)
 
 
 def _estimator_columns(shards: list[Shard], estimator: str | None) -> tuple[Column, ...]:

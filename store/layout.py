@@ -104,7 +104,7 @@ class Store:
         return sorted({int(value) for value, _ in _partitions(run_dir, "iteration")})
 
     def shards(self, run_id: str | None = None, iteration: int | None = None) -> list[Shard]:
-        """Return the finished step shards, sorted by run, iteration and file name.
+        """Return the finished step shards, sorted by run, iteration, file name and path.
 
         Args:
             run_id: Only this run.
@@ -123,7 +123,7 @@ class Store:
             if iteration is None or int(value) == iteration
             for path in directory.glob("*.parquet")
         ]
-        return sorted(found, key=lambda shard: (shard.run_id, shard.iteration, shard.path.name))
+        return sorted(found, key=lambda s: (s.run_id, s.iteration, s.path.name, s.path))
 
     def _partition(self, table: str, run_id: str, iteration: int) -> Path:
         check_name("run_id", run_id)

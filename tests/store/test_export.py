@@ -12,7 +12,7 @@ from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError, SchemaError
 from graphcredit.store.export import export_store
-from tests.worlds import trajectory, worked_example, write_store
+from tests.worlds import step_table, trajectory, worked_example, write_store
 
 
 def _credited(root: Path) -> Store:
@@ -32,6 +32,29 @@ def test_every_row_has_its_steps_and_its_credit(tmp_path: Path):
     assert (first["run_id"], first["iteration"], first["action"]) == ("r0", 0, "a")
     assert first["graphgpo_advantage"] == pytest.approx(0.3692, abs=5e-5)
     assert [r["grpo_advantage"] for r in rows if r["trajectory_id"] == "dead"] == [None]
+
+
+def test_shards_that_could_have_one_name_are_all_there(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    unpadded = store.root / "steps" / "run_id=r0" / "iteration=0"
+    unpadded.mkdir()
+    pq.write_table(step_table(trajectory("other", "A a B")), unpadded / "w0-000000.parquet")
+    hyphens = store.steps_dir("r0-000000", 7)
+    hyphens.mkdir(parents=True)
+    pq.write_table(step_table(trajectory("x", "A a B")), hyphens / "w.parquet")
+    pq.write_table(
+        step_table(trajectory("y", "A a B")), store.steps_dir("r0", 0) / "000007-w.parquet"
+    )
+    report = export_store(store, tmp_path / "out")
+    assert (report.num_files, report.num_steps) == (4, 11)
+    files = sorted((tmp_path / "out").glob("*.parquet"))
+    assert [path.name for path in files] == [
+        "r0-000000-000007-w-2.parquet",
+        "r0-000000-000007-w.parquet",
+        "r0-000000-w0-000000-2.parquet",
+        "r0-000000-w0-000000.parquet",
+    ]
+    assert sum(pq.ParquetFile(path).metadata.num_rows for path in files) == report.num_steps
 
 
 def test_one_estimator_leaves_the_columns_of_the_others_out(tmp_path: Path):

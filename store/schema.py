@@ -175,7 +175,10 @@ TRAINING_COLUMNS: tuple[Column, ...] = (
     metric_column("clipped_low", "share clipped from below"),
     metric_column("dual_clipped", "share clipped by the dual clip"),
     metric_column("approx_kl", "mean of r - 1 - log r against the old policy"),
-    metric_column("mismatch_mean", "mean gap in nats between sampler and trainer"),
+    metric_column(
+        "mismatch_mean",
+        "mean gap in nats between sampler and trainer at the start; null where not measured",
+    ),
     metric_column("mismatch_max", "the greatest"),
     metric_column("mismatch_share", "share of tokens with a gap above 0.1"),
     metric_column("correction_mean", "mean importance weight"),

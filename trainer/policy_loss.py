@@ -23,7 +23,7 @@ class PolicyLoss:
     """The loss of a micro-batch and what was seen on the way.
 
     Micro-batches and ranks are put together by adding `sums` and by taking the largest of `maxima`;
-    both have the same keys in every micro-batch of a run, dummies included.
+    both have the same keys in every micro-batch of an update, dummies included.
     """
 
     loss: Tensor
@@ -60,6 +60,11 @@ def policy_loss(
     terms = objective.terms(scored)
     importance, stats = importance_weights(scored, correction)
     values = {**_ratio_stats(scored, terms), **terms.stats, **stats}
+    maxima = {"ratio_max": _largest(terms.ratio)}
+    if scored.start is not None:
+        mismatch = (scored.start - scored.behaviour).abs()
+        values |= {"mismatch_mean": mismatch, "mismatch_share": mismatch > NOTABLE_MISMATCH}
+        maxima["mismatch_max"] = _largest(mismatch)
     parts = {"policy_loss": importance * terms.loss}
     if scored.reference is not None:
         values["kl"] = divergence(scored.logprob, scored.reference, kl_estimator)
@@ -74,10 +79,7 @@ def policy_loss(
     return PolicyLoss(
         loss=losses["loss"],
         sums={name: _sum(value) for name, value in {**losses, **values}.items()},
-        maxima={
-            "ratio_max": _largest(terms.ratio),
-            "mismatch_max": _largest(values["mismatch_mean"]),
-        },
+        maxima=maxima,
     )
 
 
@@ -103,13 +105,10 @@ def averages(sums: Mapping[str, float]) -> dict[str, float]:
 def _ratio_stats(tokens: Tokens, terms: PolicyTerms) -> dict[str, Tensor]:
     """Return what is worth knowing of every token's ratios, whatever the objective. Each [R]."""
     log_ratio = tokens.log_ratio().detach()
-    mismatch = (tokens.old - tokens.behaviour).abs()
     return {
-        "num_scored": torch.ones_like(mismatch),
+        "num_scored": torch.ones_like(log_ratio),
         "ratio_mean": terms.ratio,
         "approx_kl": torch.expm1(log_ratio) - log_ratio,
-        "mismatch_mean": mismatch,
-        "mismatch_share": mismatch > NOTABLE_MISMATCH,
     }
 
 

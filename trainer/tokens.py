@@ -23,6 +23,8 @@ class Tokens:
     """[R] float32, under the policy that ratios are taken against."""
     behaviour: Tensor
     """[R] float32, under the policy that sampled the token, as it was logged."""
+    start: Tensor | None
+    """[R] float32, under the weights at the start, as the trainer computes it; None if unknown."""
     reference: Tensor | None
     """[R] float32, under the frozen reference; None without one."""
     advantage: Tensor
@@ -49,6 +51,7 @@ class Tokens:
             logprob=self.logprob[kept],
             old=self.old[kept],
             behaviour=self.behaviour[kept],
+            start=None if self.start is None else self.start[kept],
             reference=None if self.reference is None else self.reference[kept],
             advantage=self.advantage[kept],
             weight=self.weight[kept],

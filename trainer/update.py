@@ -70,7 +70,7 @@ class Updater:
             started, waited = time.perf_counter(), self._reader.wait_seconds
             rate = learning_rate(self._config, number, len(self._plan.updates))
             count = len(self._mine(number))
-            seen, flops = self._gradient(islice(batches, count), count)
+            seen, flops = self._gradient(islice(batches, count), count, is_first=number == 0)
             if self._is_far(seen["approx_kl"]):
                 return
             norm = self._engine.update(rate)
@@ -102,7 +102,7 @@ class Updater:
         return True
 
     def _gradient(
-        self, batches: Iterable[PackedBatch], count: int
+        self, batches: Iterable[PackedBatch], count: int, *, is_first: bool
     ) -> tuple[dict[str, float], float]:
         """Go forward and backward through this rank's micro-batches.
 
@@ -112,7 +112,7 @@ class Updater:
         losses: list[PolicyLoss] = []
         flops = 0.0
         for position, batch in enumerate(batches):
-            losses.append(self._loss(batch))
+            losses.append(self._loss(batch, is_first=is_first))
             self._engine.backward(losses[-1].loss, is_last=position == count - 1)
             if batch.weight.any():
                 flops += training_flops(self._engine.shape, batch)
@@ -127,17 +127,21 @@ class Updater:
             **dict(zip(largest, maxima.tolist(), strict=True)),
         }, float(all_flops)
 
-    def _loss(self, batch: PackedBatch) -> PolicyLoss:
+    def _loss(self, batch: PackedBatch, *, is_first: bool) -> PolicyLoss:
         config, policies = self._config, self._policies
         scored = self._engine.score(batch, want_entropy=config.entropy_coefficient > 0)
         put = self._engine.put
         behaviour = put(batch.behaviour_logprobs)
+        old = policies.old and put(policies.old.of_batch(batch))
         reference = policies.reference and put(policies.reference.of_batch(batch))
+        # Before the first update the weights are those of the start.
+        start = scored.logprob.detach() if old is None and is_first else old
         return policy_loss(
             Tokens(
                 logprob=scored.logprob,
-                old=behaviour if policies.old is None else put(policies.old.of_batch(batch)),
+                old=behaviour if old is None else old,
                 behaviour=behaviour,
+                start=start,
                 reference=reference,
                 advantage=put(batch.advantage),
                 weight=put(batch.weight),

@@ -119,6 +119,11 @@ def test_without_reference_and_entropy_there_is_nothing_to_say_of_them():
     assert not {"kl", "entropy"} & loss_of(tokens, Reinforce()).sums.keys()
 
 
+def test_where_the_weights_of_the_start_are_unknown_so_is_the_gap_to_the_sampler():
+    loss = loss_of(replace(tensors([token(behaviour=-3.0)]), start=None), Ppo())
+    assert not [name for name in (*loss.sums, *loss.maxima) if name.startswith("mismatch")]
+
+
 def test_a_micro_batch_without_a_scored_token_has_loss_0_gradient_0_and_the_same_keys():
     """Its loss stays on the graph, so that a rank with a dummy takes part in every collective."""
     tokens, dummy = tensors([token()]), tensors([token(weight=0.0), token(is_scored=False)])

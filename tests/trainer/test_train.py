@@ -176,10 +176,32 @@ def test_the_first_ratio_is_to_the_sampler_where_that_is_asked_for(tmp_path: Pat
     config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), old_logprobs="behaviour")
     train(replace(config, kl_coefficient=0.0))
     assert not (tmp_path / "out" / "logprobs").exists()
-    first = json.loads((tmp_path / "out" / "metrics.jsonl").read_text().splitlines()[0])
+    first = _metrics(tmp_path / "out")[0]
     assert first["ratio_mean"] != 1.0
-    assert first["mismatch_max"] == 0.0
     assert "kl" not in first
+
+
+def test_the_gap_to_the_sampler_is_told_only_of_weights_that_it_could_have_had(tmp_path: Path):
+    """Without a pass of its own the trainer knows those of the start in the first update alone."""
+    store = token_store(tmp_path / "s", random_episodes(0, 12))
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"))
+    train(config)
+    train(replace(config, out=tmp_path / "saving", old_logprobs="behaviour"))
+    names = ("mismatch_mean", "mismatch_max", "mismatch_share")
+    expected, found = _metrics(tmp_path / "out"), _metrics(tmp_path / "saving")
+    assert [found[0][name] for name in names] == [expected[0][name] for name in names]
+    assert found[0]["mismatch_mean"] > 1
+    assert not any(name in row for row in found[1:] for name in names)
+    with connect(store) as connection:
+        nulls = connection.execute(
+            "SELECT mismatch_mean IS NULL FROM training WHERE training = 'saving' ORDER BY update"
+        ).fetchall()
+    assert nulls == [(False,), *[(True,)] * (len(found) - 1)]
+
+
+def _metrics(out: Path) -> list[dict[str, Any]]:
+    lines = (out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def test_the_divergence_is_from_the_reference_that_is_named(tmp_path: Path):

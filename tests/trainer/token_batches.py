@@ -47,6 +47,7 @@ def tensors(batch: Sequence[Token], dtype: torch.dtype = torch.float64) -> Token
         logprob=column("logprob").requires_grad_(),
         old=column("old"),
         behaviour=column("behaviour"),
+        start=column("old"),
         reference=column("reference"),
         entropy=column("entropy").requires_grad_(),
         advantage=column("advantage"),

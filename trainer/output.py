@@ -69,7 +69,7 @@ class Output:
         return self.config_path.exists() and any(path.exists() for path in began)
 
     def notices(self) -> list[str]:
-        """Return what the user was told on the way, at every start."""
+        """Return what the user was told on the way, at every start since the training has begun."""
         path = self.root / _NOTICES
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
@@ -133,6 +133,9 @@ def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Generator
     with _alone(output) if is_first_rank else nullcontext():
         if output.has_begun():
             _refuse_another(config, output.config_path)
+        elif is_first_rank:
+            # What was told of starts that came to nothing is not of this training.
+            (output.root / _NOTICES).unlink(missing_ok=True)
         if is_first_rank:
             with atomic_path(output.config_path) as temporary:
                 temporary.write_text(config.as_toml(), encoding="utf-8")

@@ -94,6 +94,18 @@ def test_a_notice_is_kept_once(tmp_path: Path):
         assert output.notices() == ["one line", "two"]
 
 
+def test_notices_of_a_start_that_came_to_nothing_are_forgotten(tmp_path: Path):
+    config = _config(tmp_path / "out")
+    with open_output(config) as output:
+        output.keep_notice("a sample disagrees")
+    with open_output(config) as output:
+        assert output.notices() == []
+        output.keep_notice("of the first pass")
+        output.logprob_dir.mkdir()
+    with open_output(config) as output:
+        assert output.notices() == ["of the first pass"]
+
+
 def test_the_same_command_goes_on_with_the_iteration_it_began_with(tmp_path: Path):
     config = _config(tmp_path / "out")
     begun = replace(config, run="r", iteration=3)

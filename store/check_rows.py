@@ -57,7 +57,10 @@ _SEQUENCE = """
 """
 _TRAJECTORIES = f"""
     WITH steps AS (
-        SELECT '' AS run_id, 0 AS iteration, 0.0::DOUBLE AS reward, * FROM sequence
+        SELECT
+            '' AS run_id, 0 AS iteration, 0.0::DOUBLE AS reward, 1.0::DOUBLE AS cost, '' AS action,
+            true AS is_action_valid, *
+        FROM sequence
     ) {DERIVED_VIEWS["trajectories"].strip().replace("WITH folded", ", folded", 1)}
 """
 _STARTS = """

@@ -131,17 +131,25 @@ BASE_VIEWS: tuple[BaseView, ...] = (
     ),
 )
 
+HAS_VALUES = """
+    state IS NOT NULL AND next_state IS NOT NULL AND action IS NOT NULL
+    AND is_action_valid IS NOT NULL AND terminated IS NOT NULL AND truncated IS NOT NULL
+    AND isfinite(reward) AND isfinite(cost) AND cost > 0
+"""
+"""SQL: true of a step that has all values that credit needs, false or null of any other."""
+
 DERIVED_VIEWS: dict[str, str] = {
     "enriched": """
         SELECT steps.*, credit.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
         FROM steps LEFT JOIN credit USING (run_id, iteration, trajectory_id, step_index)
     """,
-    # Complete, as docs/store.md defines it: the steps are 0 … T-1, each next_state is the following
-    # state, and exactly the last step ends the episode and says whether it succeeded. The chain is
-    # compared as two sets of hashes, links that are left and links that are entered, so that long
-    # texts are neither sorted nor kept. The hash of a pair is the exclusive or of two hashes, so
-    # swapped states would cancel out; hashing it once more makes the pair one thing.
-    "trajectories": """
+    # Complete, as docs/store.md defines it: every step has its values, the steps are 0 … T-1, each
+    # next_state is the following state, and exactly the last step ends the episode and says whether
+    # it succeeded. The chain is compared as two sets of hashes, links that are left and links that
+    # are entered, so that long texts are neither sorted nor kept. The hash of a pair is the
+    # exclusive or of two hashes, so swapped states would cancel out; hashing it once more makes the
+    # pair one thing.
+    "trajectories": f"""
         WITH folded AS (
             SELECT
                 run_id, iteration, any_value(task_id) AS task_id, trajectory_id,
@@ -158,6 +166,7 @@ DERIVED_VIEWS: dict[str, str] = {
                 count(DISTINCT task_id) AS num_tasks,
                 count_if(terminated OR truncated) AS num_ends,
                 count(success) AS num_outcomes,
+                count_if({HAS_VALUES}) AS num_with_values,
                 coalesce(bit_xor(hash(hash(state, step_index))) FILTER (step_index > 0), 0)
                     AS left_at,
                 bit_xor(hash(hash(next_state, step_index + 1))) AS entered_at,
@@ -167,7 +176,8 @@ DERIVED_VIEWS: dict[str, str] = {
         )
         SELECT
             run_id, iteration, task_id, trajectory_id, num_steps, "return", success,
-            num_tasks = 1 AND first_index = 0 AND last_index = num_steps - 1
+            num_with_values = num_steps AND num_tasks = 1
+                AND first_index = 0 AND last_index = num_steps - 1
                 AND num_indices = num_steps
                 AND left_at = xor(entered_at, last_entered)
                 AND num_ends = 1 AND (terminated OR truncated)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isfinite
 
 import pyarrow as pa
 
@@ -15,6 +16,10 @@ PART_NAMES: dict[str, str] = {
 }
 """Part to what it adds to the estimator's name; the advantage itself is what the trainer uses."""
 
+_VALUES = [
+    *("state", "next_state", "action", "is_action_valid", "terminated", "truncated"),
+    *("reward", "cost"),
+]
 _OF_THE_RULE = ["step_index", "state", "next_state", "terminated", "truncated", "success"]
 
 
@@ -41,8 +46,19 @@ def estimators(table: pa.Table) -> list[str]:
     )
 
 
-def is_complete(table: pa.Table) -> bool:
-    """Return whether a trajectory is complete, so that credit may be assigned to it."""
+def has_values(table: pa.Table) -> bool:
+    """Return whether every step has the values that credit needs, as a complete trajectory does."""
+    return all(
+        None not in step.values()
+        and isfinite(step["reward"])
+        and isfinite(step["cost"])
+        and step["cost"] > 0
+        for step in table.select(_VALUES).to_pylist()
+    )
+
+
+def has_all_steps(table: pa.Table) -> bool:
+    """Return whether the steps are one chain from first to last, as in a complete trajectory."""
     steps = table.select(_OF_THE_RULE).to_pylist()
     is_last = [False] * (len(steps) - 1) + [True]
     return (

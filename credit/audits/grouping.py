@@ -100,9 +100,10 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="incomplete_trajectories",
         severity=Severity.WARNING,
-        means="never ended, or have gaps, so they get no credit",
-        remedy="find out why workers die; `graphcredit check STORE --recover` turns what they left "
-        "into shards",
+        means="never ended, have gaps, or have a value that is null or not finite, or a cost that "
+        "is not above 0, so they get no credit",
+        remedy="find out why workers die; `graphcredit check STORE` names what is wrong, and with "
+        "`--recover` turns what workers left into shards",
         of="trajectories",
         places=_INCOMPLETE,
         limit="max_incomplete_share",

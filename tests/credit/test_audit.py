@@ -513,6 +513,19 @@ def test_one_run_or_iteration_is_audited_alone(tmp_path: Path):
         assert has_singleton == (run != "r0" and iteration != 4)
 
 
+@pytest.mark.parametrize("broken", [{"reward": float("nan")}, {"cost": 0.0}], ids=str)
+def test_what_credit_refuses_is_incomplete_and_leaves_no_credit_stale(
+    tmp_path: Path, broken: dict[str, float]
+):
+    refused = [row | broken for row in renamed(rollout("e", "S up M"), "t0-e")]
+    report = audit(credited(tmp_path / "s", [*sound_group(), *refused]))
+    assert finding_named(report, "stale_credit") is None
+    finding = finding_named(report, "incomplete_trajectories")
+    assert finding is not None
+    assert (finding.number, finding.total) == (1, 5)
+    assert "a value that is null or not finite" in finding.check.means
+
+
 def test_incomplete_trajectories_alone_are_counted_and_nothing_else_fails(tmp_path: Path):
     store = credited(tmp_path / "s", rollout("dead", "S up M", success=None))
     report = audit(store)

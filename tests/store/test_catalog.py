@@ -127,6 +127,9 @@ INCOMPLETE = {
     "an outcome too early": [row | {"success": True} for row in trajectory("x", "A a B b C")],
     "an end without outcome": [row | {"success": None} for row in trajectory("x", "A a B")],
     "an outcome without end": [row | {"truncated": False} for row in trajectory("x", "A a B")],
+    "a reward that is no number": trajectory("x", "A a B", rewards=[float("nan")]),
+    "an endless reward": trajectory("x", "A a B", rewards=[float("inf")]),
+    "a step for nothing": trajectory("x", "A a B b C", cost=0.0),
     "a step twice": [trajectory("x", "A a B b C")[i] for i in (0, 1, 1)],
 }
 

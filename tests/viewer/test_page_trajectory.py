@@ -197,6 +197,17 @@ def test_an_unfinished_trajectory_has_steps_but_no_credit(
     assert charts(app) == []
 
 
+def test_a_trajectory_with_a_broken_value_says_that_it_gets_no_credit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """To assign credit again, as for one that came after the credit, would not help."""
+    steps = [*worked_example(), *trajectory("u", "A a B", cost=0.0)]
+    app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory", trajectory="u")
+    assert not app.exception
+    assert "a cost that is not above 0: it gets no credit" in markdown_of(app)
+    assert [warning.value for warning in app.warning] == []
+
+
 def test_an_empty_store_has_no_trajectory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, create_store(tmp_path / "s"), "trajectory")
     assert not app.exception

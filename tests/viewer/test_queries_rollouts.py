@@ -31,7 +31,10 @@ def broken() -> list[list[dict[str, Any]]]:
     twice[2] = {**twice[1]}
     early = trajectory("early", "A a B b C")
     early[0] |= {"truncated": True}
-    return [torn, swapped, gap, twice, early, trajectory("open", "A a B b C", success=None)]
+    endless = trajectory("open", "A a B b C", success=None)
+    worthless = trajectory("worthless", "A a B b C", rewards=[0, float("nan")])
+    free = trajectory("free", "A a B b C", cost=0.0)
+    return [torn, swapped, gap, twice, early, endless, worthless, free]
 
 
 def counted_by_credit(store: Store) -> dict[str, int]:
@@ -67,7 +70,7 @@ def test_a_group_without_a_complete_trajectory_is_no_group(tmp_path: Path):
     store = write_store(tmp_path / "s", [*worked_example(), *rows])
     (facts,) = iteration_facts(store, run_id="r0").to_pylist()
     assert counted_by_credit(store).items() <= facts.items()
-    assert (facts["num_groups"], facts["num_incomplete"]) == (1, 6)
+    assert (facts["num_groups"], facts["num_incomplete"]) == (1, 8)
 
 
 def test_what_came_after_the_credit_is_compared(tmp_path: Path):
@@ -82,13 +85,3 @@ def test_what_came_after_the_credit_is_compared(tmp_path: Path):
     shown = {"num_groups": 1, "num_trajectories": 4, "num_credited": 3, "num_incomplete": 1}
     assert_shown(store, shown)
     assert counted_by_credit(store)["num_trajectories"] == 4
-
-
-def test_credit_is_believed_where_it_has_seen_a_whole_trajectory(tmp_path: Path):
-    rows = worked_example()
-    rows[0] |= {"reward": float("nan")}
-    store = write_store(tmp_path / "s", rows)
-    expected = counted_by_credit(store)
-    (facts,) = iteration_facts(store, run_id="r0").to_pylist()
-    assert expected == {"num_groups": 1, "num_trajectories": 2, "num_incomplete": 1}
-    assert expected.items() <= facts.items()

@@ -59,7 +59,12 @@ def _place() -> dict[str, Any]:
 
 def _no_credit_here(table: pa.Table, names: Sequence[str]) -> None:
     """Say why this trajectory has no credit of the estimator that others have."""
-    if not step_facts.is_complete(table):
+    if not step_facts.has_values(table):
+        st.info(
+            "This trajectory has a value that is null or not finite, or a cost that is not above "
+            "0: it gets no credit. `graphcredit check` names the value."
+        )
+    elif not step_facts.has_all_steps(table):
         st.info("This trajectory lacks steps or an end: only complete ones get credit.")
     elif table["state_id"].null_count == table.num_rows:
         missing.newer_steps(viewed_store(), **_place(), estimators=names, what="This trajectory")

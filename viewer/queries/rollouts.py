@@ -1,13 +1,15 @@
 """Trajectories and groups as `credit` and `audit` count them, without reading what credit has read.
 
-A trajectory is complete as the view `trajectories` has it: its steps are 0 … T-1, each next_state
-is the following state, and exactly the last step ends the episode and has an outcome. To compare
-states reads all texts. Credit did that already, and its shards say what came out: each step of a
-complete trajectory has a state, no step of another one. Only trajectories that credit has not seen,
-or not whole, are therefore compared here.
+A trajectory is complete as the view `trajectories` has it: its steps have their values and are
+0 … T-1, each next_state is the following state, and exactly the last step ends the episode and has
+an outcome. To compare states reads all texts. Credit did that already, and its shards say what came
+out: each step of a complete trajectory has a state, no step of another one. Only trajectories that
+credit has not seen, or not whole, are therefore compared here.
 """
 
-TRAJECTORIES = """
+from graphcredit.store.views import HAS_VALUES
+
+TRAJECTORIES = f"""
     played AS (
         SELECT
             iteration, task_id, trajectory_id,
@@ -39,16 +41,17 @@ TRAJECTORIES = """
     compared AS (
         SELECT
             iteration, task_id, trajectory_id,
-            coalesce(bit_xor(hash(hash(state, step_index))) FILTER (step_index > 0), 0)
+            count_if({HAS_VALUES}) = count(*)
+                AND coalesce(bit_xor(hash(hash(state, step_index))) FILTER (step_index > 0), 0)
                 = coalesce(bit_xor(hash(hash(next_state, step_index + 1)))
-                    FILTER (success IS NULL), 0) AS is_chained
+                    FILTER (success IS NULL), 0) AS is_whole
         FROM steps SEMI JOIN unseen USING (iteration, task_id, trajectory_id) GROUP BY ALL
     ),
     trajectory AS (
         SELECT
             known.* EXCLUDE (is_ended, is_credited),
             coalesce(is_credited, false) AS is_credited,
-            coalesce(known.is_credited, is_ended AND is_chained) AS is_complete
+            coalesce(known.is_credited, is_ended AND is_whole) AS is_complete
         FROM known LEFT JOIN compared USING (iteration, task_id, trajectory_id)
     )
 """

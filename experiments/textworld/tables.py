@@ -108,7 +108,7 @@ def held_out_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
     """Return the success of each arm on games that it never learnt from, and on those it did.
 
     On the latter it is averaged over the first and the last iterations, as many as a curve is; on
-    the former it is of the first evaluation, and averaged over the last two.
+    the former it is of the first evaluation, over the whole budget, and of the last two.
 
     Args:
         runs: Rows of the repeats that are done, with evaluations.
@@ -127,11 +127,28 @@ def held_out_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
             held_out.first().alias("held out, first"),
             held_out.tail(2).mean().alias("held out, last"),
         )
+        .join(_held_out_areas(runs, setting), on=key)
     )
     return (
         each.group_by("arm", maintain_order=True)
         .agg(pl.len().alias("runs"), pl.exclude(*key).mean())
         .with_columns(pl.col("env_steps").round().cast(pl.Int64))
+    )
+
+
+def _held_out_areas(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
+    held_out = "sampled_held_out_success_rate"
+    evaluated = runs.drop_nulls(held_out).group_by("arm", "warm", "seed", maintain_order=True)
+    return pl.DataFrame(
+        [
+            {
+                "arm": arm,
+                "warm": warm,
+                "seed": seed,
+                "held out, mean": area(run["env_steps"], run[held_out], setting.budget, 1),
+            }
+            for (arm, warm, seed), run in evaluated
+        ]
     )
 
 

@@ -302,7 +302,7 @@ def test_a_report_shows_what_is_done_and_says_what_is_not(
     _report(monkeypatch, "--setting", "general", *options, "--save", tmp_path / "saved")
     shown = capsys.readouterr().out
     assert "6 of 6 repeats are done" in shown
-    assert "| graphgpo | 3 | 40,000 | 0.333 | 0.333 | 0.250 | 0.250 |" in shown
+    assert "| graphgpo | 3 | 40,000 | 0.333 | 0.333 | 0.250 | 0.250 | 0.250 |" in shown
     assert (tmp_path / "saved" / "general.png").read_bytes().startswith(b"\x89PNG")
     kept = pl.read_parquet(tmp_path / "saved" / "general.parquet")
     assert len(kept) == 6 * 3
@@ -330,7 +330,7 @@ def test_held_out_games_have_a_table_of_their_own():
             "warm": 0,
             "seed": 1,
             "iteration": range(5),
-            "env_steps": [0, 10, 20, 30, 40],
+            "env_steps": [0, 3_000, 6_000, 9_000, 12_000],
             "success_rate": rates,
             "sampled_held_out_success_rate": [0.05, None, 0.25, 0.15, None],
         }
@@ -342,8 +342,13 @@ def test_held_out_games_have_a_table_of_their_own():
         "training, last",
         "held out, first",
         "held out, last",
+        "held out, mean",
     ]
-    assert table.row(0) == ("grpo", 1, 40, pytest.approx(0.2), pytest.approx(0.4), 0.05, 0.2)
+    assert table.row(0) == (
+        *("grpo", 1, 12_000, pytest.approx(0.2), pytest.approx(0.4), 0.05, 0.2),
+        # From 0.05 to 0.25 over half of the budget, to 0.15 over a quarter, and there it stays.
+        pytest.approx(0.15 / 2 + 0.2 / 4 + 0.15 / 4, abs=1e-3),
+    )
 
 
 def test_a_curve_is_averaged_over_a_pass_where_an_iteration_has_not_all_games():

@@ -1,21 +1,18 @@
 """Why a step has the advantage that it has, in one sentence of facts."""
 
-from collections import defaultdict
-from statistics import fmean
-
 import pyarrow as pa
 
 from graphcredit.viewer.step_facts import outcome, value_of
 
 
-def reason(table: pa.Table, step: int, estimator: str, here: pa.Table | None) -> str:
+def reason(table: pa.Table, step: int, estimator: str, actions: pa.Table | None) -> str:
     """Return why an estimator gives a step what it gives.
 
     Args:
         table: The steps of a trajectory, with their credit.
         step: Row of the table.
         estimator: One that gave the step an advantage.
-        here: From `queries.trajectory.steps_here`; None where the step has no state.
+        actions: From `queries.trajectory.actions_here`; None where the step has no state.
     """
     total = value_of(table, f"{estimator}_advantage", step)
     if total is None:
@@ -29,7 +26,7 @@ def reason(table: pa.Table, step: int, estimator: str, here: pa.Table | None) ->
         if (value := value_of(table, f"{estimator}_{part}", step)) is not None
     ]
     words = f"{estimator} gives {total:+.2f}" + (f": {', and '.join(parts)}" if parts else "")
-    return f"{words}. {_among(here, table['action'][step].as_py())}".rstrip()
+    return f"{words}. {_among(actions, table['action'][step].as_py())}".rstrip()
 
 
 def _of_trajectory(table: pa.Table) -> str:
@@ -53,19 +50,19 @@ def _of_step(table: pa.Table, step: int) -> str:
     return f"the step, which brought the goal {way}, from {before:g} to {after:g}"
 
 
-def _among(here: pa.Table | None, action: str) -> str:
+def _among(actions: pa.Table | None, action: str) -> str:
     """Return how the action compares with the others that the group took in the same state."""
-    if here is None:
+    if actions is None:
         return ""
-    if here.num_rows == 1:
+    if sum(actions["num_steps"].to_pylist()) == 1:
         return "No other step of the group starts from this state, so nothing compares with it."
-    values: dict[str, list[float]] = defaultdict(list)
-    for row in here.to_pylist():
-        if row["advantage"] is not None:
-            values[row["action"]].append(row["advantage"])
-    if action not in values or len(values) == 1:
+    means = {
+        row["action"]: row["advantage"]
+        for row in actions.to_pylist()
+        if row["advantage"] is not None
+    }
+    if len(means) == 1:
         return "The group took no other action in this state."
-    means = {name: fmean(found) for name, found in values.items()}
     rank = 1 + sum(mean > means[action] for mean in means.values())
     return (
         f"By mean advantage it is number {rank} of the {len(means)} actions that the group took in "

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from graphcredit.store import create_store
 from graphcredit.store.catalog import run_trusted_query
+from graphcredit.viewer.queries import trajectory as queries
 from tests.viewer.browser import click_row, markdown_of, open_page
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
@@ -149,6 +150,19 @@ def test_a_step_beyond_the_end_is_the_last_one(tmp_path: Path, monkeypatch: pyte
     )
     assert "The trajectory has 4 steps: the last one is shown." in markdown_of(app)
     assert app.query_params["step"] == "3"
+
+
+def test_a_list_that_is_cut_says_so_and_the_reason_counts_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(queries, "MAX_STEPS_HERE", 2)
+    store = credited(tmp_path / "s", two_tasks())
+    app = open_page(monkeypatch, store, "trajectory", task="t0", trajectory="z", step=0)
+    assert not app.exception
+    text = markdown_of(app)
+    why = "\n".join(element.value for element in app.text)
+    assert "it is number 3 of the 3 actions that the group took in this state" in why
+    assert "Of 5 steps, the 2 with the most credit are listed." in text
 
 
 def test_distances_and_tokens_are_drawn_where_they_were_logged(

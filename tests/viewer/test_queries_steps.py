@@ -1,5 +1,6 @@
 """Steps, those who were at the same state, and how far two estimators agree: by hand and by SQL."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,23 @@ def test_who_was_at_a_state_is_ranked_by_advantage(tmp_path: Path):
     }
     best = found[0]
     assert (best["trajectory_id"], best["step_index"], best["action"]) == ("x", 2, "c")
+
+
+def test_the_actions_from_a_state_are_counted_with_all_their_steps(tmp_path: Path):
+    """However many steps are listed: the first ones have the most credit, and say too much."""
+    many = [steps_of(f"m{n:03}", "A a B b A", task_id="t0") for n in range(600)]
+    store = credited(tmp_path / "s", [*worked_example(), *chain(*many)])
+    here = {**ONE, "task_id": "t0", "state_id": 0, "estimator": "graphgpo"}
+    assert trajectory.steps_here(store, **here).num_rows == 500
+    sql = """
+        SELECT action, count(*) AS num_steps, avg(graphgpo_advantage::DOUBLE) AS advantage
+        FROM enriched WHERE state_id = 0 GROUP BY action ORDER BY action
+    """
+    expected = run_trusted_query(store, sql).table.to_pylist()
+    assert [(row["action"], row["num_steps"]) for row in expected] == [
+        *(("a", 602), ("c", 2), ("q", 1)),
+    ]
+    assert trajectory.actions_here(store, **here).to_pylist() == expected
 
 
 def test_agreement_counts_the_steps_of_opposite_sign(tmp_path: Path):

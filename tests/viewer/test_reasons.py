@@ -25,13 +25,16 @@ STEP: dict[str, Any] = {
 
 
 def why(
-    here: Sequence[tuple[str, float | None]] | None = None, name: str = "graphgpo", **changes: Any
+    actions: Sequence[tuple[str, int, float | None]] | None = None,
+    name: str = "graphgpo",
+    **changes: Any,
 ) -> str:
     table = pa.Table.from_pylist([STEP | changes])
-    if here is None:
+    if actions is None:
         return reason(table, 0, name, None)
-    columns = dict(zip(("action", "advantage"), map(list, zip(*here, strict=True)), strict=True))
-    return reason(table, 0, name, pa.table(columns))
+    columns = ("action", "num_steps", "advantage")
+    rows = [dict(zip(columns, row, strict=True)) for row in actions]
+    return reason(table, 0, name, pa.Table.from_pylist(rows))
 
 
 def test_an_advantage_is_told_by_its_parts():
@@ -63,9 +66,9 @@ def test_what_the_step_did_is_told_by_distance(
 
 
 def test_an_action_is_ranked_among_those_of_its_state():
-    others = [("stay", 0.2), ("go", 0.5), ("go", -0.5), ("run", None)]
-    assert why(others).endswith(
+    actions = [("stay", 1, 0.2), ("go", 2, 0.0), ("run", 1, None)]
+    assert why(actions).endswith(
         "it is number 2 of the 2 actions that the group took in this state."
     )
-    assert why([("go", 0.5), ("go", 0.1)]).endswith("The group took no other action in this state.")
-    assert why([("go", 0.5)]).endswith("so nothing compares with it.")
+    assert why([("go", 2, 0.3)]).endswith("The group took no other action in this state.")
+    assert why([("go", 1, 0.5)]).endswith("so nothing compares with it.")

@@ -37,16 +37,18 @@ def show() -> None:
     else:
         _course(table, estimator, step)
     _buttons(table, estimator, step)
-    here = None if estimator is None else _steps_here(table, estimator, step)
+    here = None if estimator is None else _here(table, estimator, step)
+    actions = None if here is None else ask(queries.actions_here, **here)
     if estimator is not None:
-        show_text(reason(table, step, estimator, here))
+        show_text(reason(table, step, estimator, actions))
     text, credit = st.columns([3, 2], gap="medium")
     with text:
         _what_happened(table, step)
     with credit:
         _numbers(table, estimator, step)
-    if estimator is not None and here is not None:
-        _elsewhere(here, estimator, table["trajectory_id"][step].as_py(), step)
+    if here is not None and actions is not None:
+        num_steps = sum(actions["num_steps"].to_pylist())
+        _elsewhere(ask(queries.steps_here, **here), table, step, here["estimator"], num_steps)
     _tokens(table, step)
     _all_steps(table, step)
 
@@ -202,23 +204,19 @@ def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
     st.altair_chart(step_charts.credit(bars, limit=step_facts.largest(table, names)))
 
 
-def _steps_here(table: pa.Table, estimator: str, step: int) -> pa.Table | None:
-    """Return all steps of the group from the same state; None for a step without a state."""
+def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
+    """Return what to ask of the state that a step starts from; None for a step without one."""
     state_id = table["state_id"][step].as_py()
     if state_id is None:
         return None
-    return ask(
-        queries.steps_here,
-        **_place(),
-        task_id=current().task,
-        state_id=state_id,
-        estimator=estimator,
-    )
+    return {**_place(), "task_id": current().task, "state_id": state_id, "estimator": estimator}
 
 
-def _elsewhere(found: pa.Table, estimator: str, trajectory_id: str, step: int) -> None:
+def _elsewhere(found: pa.Table, table: pa.Table, step: int, estimator: str, num_steps: int) -> None:
+    """List what was found of the steps from the same state; there are `num_steps`."""
+    trajectory_id = table["trajectory_id"][step].as_py()
     st.subheader("The same state elsewhere in this group")
-    if found.num_rows == 1:
+    if num_steps == 1:
         st.caption("No other step of the group starts from this state.")
         return
     rows = found.to_pylist()
@@ -235,7 +233,10 @@ def _elsewhere(found: pa.Table, estimator: str, trajectory_id: str, step: int) -
             "step": found["step_index"],
         }
     )
-    st.caption("Ranked by advantage. Click a row to go to its step.")
+    words = "Ranked by advantage. Click a row to go to its step."
+    if found.num_rows < num_steps:
+        words += f" Of {num_steps:,} steps, the {found.num_rows:,} with the most credit are listed."
+    st.caption(words)
     number = st.column_config.NumberColumn(format="%+.3f")
     chosen = show_table(
         shown,

@@ -48,7 +48,7 @@ def steps(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> p
 def steps_here(
     store: Store, *, run_id: str, iteration: int, task_id: str, state_id: int, estimator: str
 ) -> pa.Table:
-    """Return all steps of a group that start from one state, the most credit first.
+    """Return the steps of a group that start from one state, the most credit first.
 
     Returns:
         `action, advantage, success, is_action_valid, trajectory_id, step_index, num_steps, return`;
@@ -71,5 +71,24 @@ def steps_here(
         WHERE state_id = $2
         ORDER BY advantage DESC NULLS LAST, trajectory_id, step_index
         LIMIT {MAX_STEPS_HERE}
+    """
+    return answer(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)
+
+
+def actions_here(
+    store: Store, *, run_id: str, iteration: int, task_id: str, state_id: int, estimator: str
+) -> pa.Table:
+    """Return each action that a group took in one state, with all its steps.
+
+    Returns:
+        `action, num_steps, advantage`; the advantage is the mean, null where no step has one.
+    """
+    sql = f"""
+        SELECT
+            action, count(*) AS num_steps,
+            avg({column(estimator, "advantage")}::DOUBLE) AS advantage
+        FROM (FROM steps WHERE task_id = $1) JOIN credit USING (trajectory_id, step_index)
+        WHERE state_id = $2
+        GROUP BY action ORDER BY action
     """
     return answer(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)

@@ -9,8 +9,11 @@ import duckdb
 from graphcredit.store.check_age import check_age
 from graphcredit.store.check_columns import check_columns, check_credit_rows, violation
 from graphcredit.store.check_rows import RowCheck, check_rows, open_database, unreadable
+from graphcredit.store.errors import SchemaError
 from graphcredit.store.files import TableFile, find_files
 from graphcredit.store.layout import Store
+from graphcredit.store.rules import FILE_RULES
+from graphcredit.store.shards import open_parquet
 from graphcredit.store.violations import CheckReport, Violation
 
 _PAIRS = (
@@ -34,6 +37,7 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
         progress: Called after each run and iteration.
     """
     files, violations = find_files(store)
+    violations += _check_embeddings(store)
     partitions: defaultdict[tuple[str, int], list[TableFile]] = defaultdict(list)
     for file in files:
         partitions[file.run_id or "", -1 if file.iteration is None else file.iteration].append(file)
@@ -57,6 +61,17 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
         num_trajectories=num_trajectories,
         num_incomplete=num_incomplete,
     )
+
+
+def _check_embeddings(store: Store) -> Iterable[Violation]:
+    """Yield which vectors cannot be read; they belong to no run, and no rule is about their rows."""
+    for path in sorted(store.root.glob("embeddings/*/*.parquet")):
+        relative = path.relative_to(store.root).as_posix()
+        try:
+            open_parquet(path).close()
+        except SchemaError as error:
+            found = str(error.__cause__ or error)
+            yield Violation(rule=FILE_RULES["readable"], file=relative, found=found)
 
 
 def _check_partition(

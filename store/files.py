@@ -38,7 +38,7 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
 
 _OTHERS: tuple[tuple[str, str | None], ...] = (
     (r"store\.json|store\.duckdb(\.wal)?|quarantine/.*|spool/[^/]*\.lock", None),
-    (rf"credit/{_ITERATION}/\.lock", None),
+    (rf"credit/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
     (r"spool/[^/]*\.(arrows|closing)", "left_over_spool"),
     (r".*\.tmp", "left_over_temporary"),
     (r"(steps|credit|graph|history|training)/.*\.parquet", "path_name"),

@@ -23,6 +23,7 @@ from tests.store.whole_store import (
     RELATIONS,
     SCORES,
     STEPS,
+    VECTORS,
     add_file,
     change_table,
     copy_file,
@@ -100,6 +101,7 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("columns", STEPS, change_table(STEPS, _replace("prompt_ids", [1.5]))),
     ("readable", STEPS, add_file(STEPS)),
     ("readable", STEPS, add_file(STEPS, b"")),
+    ("readable", VECTORS, add_file(VECTORS)),
     *[
         ("readable", STEPS, damage_column(STEPS, column))
         for column in ("state", "reward", "thought", "prompt_ids")

@@ -27,6 +27,7 @@ CREDIT = "credit/run_id=r0/iteration=000000/w0-000000.parquet"
 NODES = "graph/run_id=r0/iteration=000000/nodes.parquet"
 EDGES = "graph/run_id=r0/iteration=000000/edges.parquet"
 SCORES = "history/run_id=r0/state_scores.parquet"
+VECTORS = "embeddings/ngram-0123456789ab/0123456789abcdef.parquet"
 ENTITIES = "er_graph/entities.parquet"
 RELATIONS = "er_graph/relations.parquet"
 
@@ -62,6 +63,9 @@ def whole_store(root: Path) -> Store:
     write_rows(root / EDGES, EDGE_COLUMNS, [edge | {"visits": 1, "cost": 1.0, "is_pruned": False}])
     score = {"task_id": "t0", "state": "A", "num_total": 3, "num_success": 1}
     write_rows(root / SCORES, STATE_SCORE_COLUMNS, [score | {"score": 0.5, "num_rollouts": 2}])
+    vectors = {"text_hash": [b"0123456789abcdef"], "vector": [[0.5, 0.5]]}
+    (root / VECTORS).parent.mkdir(parents=True)
+    pq.write_table(pa.table(vectors), root / VECTORS)
     entity = {"task_id": "t0", "entity_id": "e0", "name": "Ada", "is_answer": True}
     write_rows(root / ENTITIES, ENTITY_COLUMNS, [entity])
     relation = {"task_id": "t0", "head_id": "e0", "relation": "knows", "tail_id": "e0"}

@@ -64,7 +64,7 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
 
 
 def _check_embeddings(store: Store) -> Iterable[Violation]:
-    """Yield which vectors cannot be read; they belong to no run, and no rule is about their rows."""
+    """Yield which files of vectors cannot be read; no other rule is about them."""
     for path in sorted(store.root.glob("embeddings/*/*.parquet")):
         relative = path.relative_to(store.root).as_posix()
         try:

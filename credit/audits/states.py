@@ -20,9 +20,12 @@ _ALIASED = f"""
     GROUP BY {GROUP}, state_id, action
 """
 
+# As the guard of a merge has it: a text may have several sets of admissible actions, and may join
+# only texts that have all of them and no other, or none that is known.
 _MIXED_MERGES = f"""
     WITH sets AS (
-        SELECT {GROUP}, state_id, hash(list_sort(list_distinct(admissible_actions))) AS actions,
+        SELECT {GROUP}, state_id, hash(state) AS text,
+            hash(list_sort(list_distinct(admissible_actions))) AS actions,
             min(trajectory_id || ' step ' || step_index) AS example
         FROM steps
         JOIN (
@@ -31,12 +34,22 @@ _MIXED_MERGES = f"""
                 USING ({GROUP}, state_id)
         ) USING ({TRAJECTORY}, step_index)
         WHERE admissible_actions IS NOT NULL GROUP BY ALL
+    ),
+    texts AS (
+        SELECT {GROUP}, state_id, text, list(actions ORDER BY actions) AS known,
+            min(example) AS example
+        FROM sets GROUP BY {GROUP}, state_id, text
+    ),
+    kinds AS (
+        SELECT {GROUP}, state_id, known, min(example) AS example
+        FROM texts GROUP BY {GROUP}, state_id, known
     )
     SELECT {GROUP}, 1 AS number, count(*) AS badness,
-        format('node {{}} ({{}} texts, {{}}) has {{}} sets of admissible actions, for example at ',
+        format('node {{}} ({{}} texts, {{}}) joins texts that differ in their admissible actions '
+            'in {{}} ways, for example at ',
             state_id, any_value(num_merged), quote(any_value(state)), count(*))
             || named(list(example)) AS detail
-    FROM sets JOIN nodes USING ({GROUP}, state_id)
+    FROM kinds JOIN nodes USING ({GROUP}, state_id)
     GROUP BY {GROUP}, state_id HAVING count(*) > 1
 """
 
@@ -75,7 +88,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="mixed_merges",
         severity=Severity.ERROR,
-        means="hold states with different admissible actions: different situations are compared",
+        means="join states with different admissible actions: different situations are compared",
         remedy="credit again with the guard on, a higher merge threshold, or `--merge exact`",
         of="merged nodes",
         places=_mixed_merges,

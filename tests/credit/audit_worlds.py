@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from graphcredit.credit.merging import MergeSettings
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
@@ -99,15 +100,25 @@ def change_configuration(store: Store, made_by: Any, shard: int) -> Store:
     return store
 
 
-def merge_all_nodes(store: Store) -> Store:
-    """Let the graph say that each of its nodes but the goals stands for two texts."""
-    path = store.graph_dir("r0", 0) / "nodes.parquet"
-    table = pq.ParquetFile(path).read()
-    rows = [row | {"num_merged": 2 - row["is_goal"]} for row in table.to_pylist()]
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+def merged_without_noise(root: Path, guard: bool, **actions: list[list[str] | None]) -> Store:
+    """Return a store of the states S and S!, merged into one.
+
+    Args:
+        root: Where.
+        guard: Whether admissible actions may keep them apart.
+        actions: Of `plain` (four steps leave S) and of `noisy` (two leave S!), in turn.
+    """
+    rows = [
+        *win("a"),
+        *win("b"),
+        *rollout("c", "S! wait S look S"),
+        *rollout("d", "S! look S wait S"),
+    ]
+    turns = {"S": cycle(actions["plain"]), "S!": cycle(actions["noisy"])}
+    for row in rows:
+        row["admissible_actions"] = next(turns[row["state"]]) if row["state"] in turns else None
+    store = write_store(root, rows)
+    merge = MergeSettings(substitutions=("!=>",), guard=guard)
+    report = assign_credit(store, CreditSettings(estimators=configure(["grpo"]), merge=merge))
+    assert report["r0", 0].num_refused_merges == 0, "precondition: the two are one node"
     return store
-
-
-def with_actions(rows: list[Row], *sets: list[str]) -> list[Row]:
-    """Return steps whose admissible actions are the given lists, in turn."""
-    return [row | {"admissible_actions": sets[i % len(sets)]} for i, row in enumerate(rows)]

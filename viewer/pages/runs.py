@@ -56,7 +56,8 @@ _COLUMNS = {
         "assign credit again.",
     ),
     "num_incomplete": st.column_config.NumberColumn(
-        "incomplete", help="Trajectories that lack steps or an end: they get no credit."
+        "incomplete",
+        help="Trajectories that lack steps, an end or a value: they get no credit.",
     ),
     "num_steps": st.column_config.NumberColumn("steps"),
 }

@@ -78,7 +78,8 @@ def action_entropies(store: Store, *, run_id: str, iteration: int | None = None)
 def training_facts(store: Store, *, run_id: str, iteration: int | None = None) -> pa.Table:
     """Return `iteration, training, metric, value`: what was trained on a run.
 
-    A value is the mean over the updates of one training on one iteration.
+    A value is the mean over the updates of one training on one iteration; what was measured at none
+    of them is left out.
 
     Args:
         store: The store.

@@ -15,6 +15,9 @@ from graphcredit.credit.encoding import encode
 UNKNOWN = -1
 """Signature of a state where nothing was logged: it may be one with any other."""
 
+_NO_ACTIONS = np.uint64(0xD6E8FEB86659FD93)
+"""Of an empty list: as random as a hash, so that it weighs as much where lists are added up."""
+
 
 def signatures(admissible_actions: pa.ChunkedArray) -> Ints:
     """Return a number for each list of admissible actions: equal numbers for equal sets.
@@ -34,6 +37,8 @@ def signatures(admissible_actions: pa.ChunkedArray) -> Ints:
     row, code = np.divmod(pairs, len(actions.texts) + 1)
     hashes = np.array([0, *map(_hash, actions.texts.to_pylist())], np.uint64)
     totals = np.zeros(len(lists), np.uint64)
+    is_empty = pc.equal(pc.list_value_length(lists), 0).fill_null(False)
+    totals[is_empty.to_numpy(zero_copy_only=False)] = _NO_ACTIONS
     np.add.at(totals, row, hashes[code])
     signature = (totals >> np.uint64(1)).astype(np.int64)
     return np.where(pc.is_null(lists).to_numpy(zero_copy_only=False), UNKNOWN, signature)

@@ -107,6 +107,16 @@ def test_signatures_tell_null_from_empty_and_look_at_the_set():
     assert min(found[:1] + found[2:]) >= 0
 
 
+def test_a_list_without_actions_is_one_more_list_of_a_node():
+    lists = pa.chunked_array([[[f"a{n}"] for n in range(64)] + [[]]])
+    some, none = np.split(signatures(lists), [64])
+    steps = np.concatenate([some, some, np.repeat(none, 64)])
+    # Nodes 0 … 63 have seen one list each, nodes 64 … 127 the same and the empty one.
+    node = np.concatenate([np.arange(64), np.arange(64, 128), np.arange(64, 128)])
+    found = signature_of_nodes(steps, node, 128)
+    assert (found[:64] != found[64:]).all()
+
+
 def test_a_node_with_two_lists_has_a_signature_of_its_own():
     found = signature_of_nodes(np.array([5, 7, 5, 7, 5, -1]), np.array([0, 0, 1, 2, 3, 4]), 6)
     assert found[1] == found[3]

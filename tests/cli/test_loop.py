@@ -19,6 +19,7 @@ from graphcredit.cli.loop_config import (
 )
 from graphcredit.cli.loop_plan import Loop
 from graphcredit.cli.main import app
+from graphcredit.collector.environments.table import environment_kind
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.options import help_of
@@ -262,6 +263,7 @@ def test_the_document_of_the_loop_has_every_option_as_it_explains_itself():
 
 def test_the_example_is_a_configuration_whose_stages_accept_it():
     config = read_loop_config(ROOT / "examples" / "textworld-loop.toml")
-    loop = Loop(config=config, tasks=(), held_out=())
+    tasks = environment_kind("textworld").list_tasks(config.collect.games, num_tasks=8, seed=0)
+    loop = Loop(config=config, tasks=tuple(tasks), held_out=())
     assert loop.train_config(0).advantage == "graphgpo"
     assert list(loop.credit_settings().estimators) == ["graphgpo"]

@@ -24,7 +24,12 @@ from typing import Any
 
 from graphcredit.credit.plan import read_batch
 from graphcredit.credit.work import BatchWork, CreditedBatch
-from graphcredit.store.errors import EngineError, GraphcreditError, MissingDependencyError
+from graphcredit.store.errors import (
+    EngineError,
+    GraphcreditError,
+    MissingDependencyError,
+    OptionError,
+)
 
 _RETRIES = 3
 """How often a batch is given to another worker; one that killed four would kill the fifth."""
@@ -55,6 +60,7 @@ def connect(address: str | None = None) -> Generator["RayEngine"]:
 
     Raises:
         EngineError: Nothing answers there.
+        OptionError: It is no address.
         MissingDependencyError: The extra `ray` is not installed.
     """
     address = address or os.environ.get("RAY_ADDRESS") or "local"
@@ -67,7 +73,8 @@ def connect(address: str | None = None) -> Generator["RayEngine"]:
         alone = {"include_dashboard": False} if address == "local" else {}
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **alone)
     except (OSError, ValueError) as error:
-        raise EngineError(
+        kind = OptionError if isinstance(error, ValueError) else EngineError
+        raise kind(
             f"a Ray cluster must answer at {address!r}: {error}. Start one with `ray start "
             "--head`, give its HOST:PORT as --ray-address, or use --engine local."
         ) from error

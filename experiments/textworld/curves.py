@@ -1,6 +1,6 @@
 """What is read off learning curves, and how sure it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,24 +35,26 @@ def first_at(x: ArrayLike, success: ArrayLike, level: float, window: int = SMOOT
     return float(np.asarray(x)[reached[0]]) if len(reached) else float("inf")
 
 
-def area(x: ArrayLike, success: ArrayLike, budget: float, window: int = SMOOTHED) -> float:
+def area(x: ArrayLike, success: ArrayLike, budget: float) -> float:
     """Return the mean success over a budget of environment steps: the area under the curve.
 
-    After its last iteration a run is taken to stay as it was.
+    Nothing is smoothed here, which would delay what is learnt. After its last iteration a run is
+    taken to stay as it was.
     """
-    grid = np.linspace(0, budget, 201)
-    return float(np.interp(grid, np.asarray(x, float), smoothed(success, window)).mean())
+    steps = np.asarray(x, float)
+    grid = np.unique([0.0, *steps[steps < budget], budget])
+    return float(np.trapezoid(np.interp(grid, steps, np.asarray(success, float)), grid) / budget)
 
 
-def bootstrap(
-    values: Sequence[float], *, draws: int = 10_000, seed: int = 0
-) -> tuple[float, float]:
-    """Return the 95 % confidence interval of a mean, runs drawn with replacement."""
-    data = np.asarray(values, float)
-    random = np.random.default_rng(seed)
-    means = data[random.integers(len(data), size=(draws, len(data)))].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
+def coverage(count: int) -> float:
+    """Return how surely the median lies between the lowest and the highest of some numbers.
+
+    Of any distribution: all are on one side of it with probability 2 / 2^count.
+
+    Args:
+        count: Numbers that were drawn independently.
+    """
+    return 1 - 2 / 2**count
 
 
 def paired_test(

@@ -15,29 +15,29 @@ _QUERY = """
         SELECT iteration,
                avg(state_group_size) AS state_group_size,
                avg((state_group_size = 1)::DOUBLE) AS alone_share,
-               avg(is_degenerate_group::DOUBLE) AS degenerate_share
+               avg(is_degenerate_group::DOUBLE) AS degenerate_share,
+               avg(({advantage} = 0)::DOUBLE) AS zero_share
         FROM credit GROUP BY iteration
     ), trained AS (
-        SELECT iteration,
-               sum(advantage_zero * num_steps) / sum(num_steps) AS zero_share,
-               avg(dedup_ratio) AS dedup_ratio
+        SELECT iteration, avg(dedup_ratio) AS dedup_ratio
         FROM training GROUP BY iteration
     )
     SELECT * FROM credited LEFT JOIN trained USING (iteration)
 """
 
 
-def health(store: Path) -> dict[int, Health]:
+def health(store: Path, estimator: str) -> dict[int, Health]:
     """Return, by iteration, shares of its steps and means over them; nothing without a store.
 
     - state_group_size: steps of the group that start from the same state, this one among them.
     - alone_share: steps without another such step.
     - degenerate_share: steps of groups whose returns are all equal.
-    - zero_share: steps whose advantage is 0.
+    - zero_share: steps whose advantage is 0, those that training leaves out among them.
     - dedup_ratio: tokens of all steps over those of distinct ones.
     """
     if not (store / "store.json").exists():
         return {}
+    query = _QUERY.format(advantage=f"{estimator}_advantage")
     with closing(connect(open_store(store))) as connection:
-        rows = pl.DataFrame(connection.sql(_QUERY).to_arrow_table()).rows(named=True)
+        rows = pl.DataFrame(connection.sql(query).to_arrow_table()).rows(named=True)
     return {int(row.pop("iteration")): row for row in rows}

@@ -1,4 +1,4 @@
-"""Learning curves: all arms beside each other, then each by itself with its runs and its band."""
+"""Learning curves: all arms beside each other, then each by itself with its runs and their band."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from experiments.textworld.curves import bootstrap, smoothed
+from experiments.textworld.curves import coverage, smoothed
 from experiments.textworld.settings import ARMS, Setting
 from experiments.textworld.tables import BASELINE
 from graphcredit.store.atomic import atomic_path
@@ -39,17 +39,18 @@ def plot(runs: pl.DataFrame, setting: Setting, path: Path) -> None:
     figure = plt.figure(figsize=(13, 4.2 + 2.4 * num_rows), layout="constrained")
     halves = figure.subfigures(2, 1, squeeze=False, height_ratios=[4.2, 2.4 * num_rows])
     above, below = halves[:, 0]
-    left, right, *third = above.subplots(1, 3 if setting.held_out else 2, sharey=True)
+    left, right, *third = above.subplots(1, 3 if setting.held_out else 2)
     for arm in arms:
         left.plot(steps, curves[arm].mean(axis=0), color=colours[arm], label=arm)
         _against_seconds(runs, arm, right, colours[arm], setting.window)
         for axes in third:
             _held_out(runs, arm, axes, colours[arm], steps)
     left.set(xlabel="environment steps", ylabel="success on the training games", ylim=(0, 1))
-    left.grid(alpha=0.3)
-    right.set(xlabel="seconds of one core")
+    right.set(xlabel="seconds of one core", ylim=(0, 1))
     for axes in third:
-        axes.set(xlabel="environment steps", title="success on games never learnt from")
+        axes.set(xlabel="environment steps", ylabel="success on games never learnt from")
+        axes.set_ylim(bottom=0)
+    for axes in (left, right, *third):
         axes.grid(alpha=0.3)
     left.legend(frameon=False, fontsize=9)
     small = below.subplots(num_rows, min(_COLUMNS, len(arms)), sharex=True, sharey=True)
@@ -58,7 +59,8 @@ def plot(runs: pl.DataFrame, setting: Setting, path: Path) -> None:
     for axes in np.ravel(small)[len(arms) :]:
         axes.set_axis_off()
     figure.suptitle(
-        f"{setting.name}: mean of runs; below, each run, its arm's 95 % band, and {BASELINE} dashed"
+        f"{setting.name}: mean of runs; below, each run, the band from the lowest to the highest, "
+        f"which holds the median as surely as is said, and {BASELINE} dashed"
     )
     with atomic_path(path) as temporary:
         figure.savefig(temporary, dpi=110, format="png")
@@ -67,13 +69,13 @@ def plot(runs: pl.DataFrame, setting: Setting, path: Path) -> None:
 
 def _alone(axes: Axes, arm: str, x: Floats, curves: dict[str, Floats], colour: str) -> None:
     own = curves[arm]
-    bands = np.array([bootstrap(column.tolist(), draws=1000) for column in own.T])
-    axes.fill_between(x, bands[:, 0], bands[:, 1], color=colour, alpha=0.2, linewidth=0)
+    axes.fill_between(x, own.min(axis=0), own.max(axis=0), color=colour, alpha=0.2, linewidth=0)
     axes.plot(x, own.T, color=colour, alpha=0.4, linewidth=0.7)
     axes.plot(x, own.mean(axis=0), color=colour)
     if BASELINE in curves:
         axes.plot(x, curves[BASELINE].mean(axis=0), color="#000000", linestyle="--", linewidth=0.8)
-    axes.set_title(f"{arm}, {len(own)} run{'s' * (len(own) != 1)}", fontsize=10)
+    band = f"s, {coverage(len(own)):.0%} band" if len(own) > 1 else ""
+    axes.set_title(f"{arm}, {len(own)} run{band}", fontsize=10)
     axes.grid(alpha=0.3)
     axes.set_ylim(0, 1)
     axes.locator_params(axis="x", nbins=4)
@@ -88,9 +90,10 @@ def _against_seconds(runs: pl.DataFrame, arm: str, axes: Axes, colour: str, wind
 
 
 def _held_out(runs: pl.DataFrame, arm: str, axes: Axes, colour: str, steps: Floats) -> None:
-    """Draw each evaluation, averaged over runs, as it is."""
+    """Draw each evaluation as it is: every run, and their mean."""
     held_out = "sampled_held_out_success_rate"
     seen = _curves(runs.drop_nulls(held_out), arm, "env_steps", steps, 1, y=held_out)
+    axes.plot(steps, seen.T, color=colour, alpha=0.4, linewidth=0.7)
     axes.plot(steps, seen.mean(axis=0), color=colour)
 
 

@@ -3,8 +3,8 @@
     python -m experiments.textworld.report --setting easy --out runs
     python -m experiments.textworld.report --out runs --save experiments/textworld/kept
 
-Runs that are not done yet are left out and counted; those that are only in what was kept before are
-in. Needs the extra `experiments`.
+Runs that are not done yet are left out and counted. Those that are only in what was kept before are
+in, unless they began from other weights than the runs in OUT. Needs the extra `experiments`.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import polars as pl
 from experiments.textworld.markdown import markdown
 from experiments.textworld.plot import plot
 from experiments.textworld.run import tuned
-from experiments.textworld.runs import Runs
+from experiments.textworld.runs import KEPT, Runs
 from experiments.textworld.settings import (
     SETTINGS,
     repeats,
@@ -33,8 +33,6 @@ from experiments.textworld.tables import (
 )
 from graphcredit.store.atomic import atomic_path
 
-KEPT = Path(__file__).parent / "kept"
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -49,16 +47,19 @@ def main() -> None:
     best = tuned(runs, setting.name)
     if not best:
         parser.error("no run of the sweep is done, neither in OUT nor in KEPT")
+    if strangers := runs.strangers(setting.name):
+        print(
+            f"the kept runs are left out: in {options.out}, warm policies {strangers} have other "
+            "weights than those from which they began\n"
+        )
+        runs = Runs(out=options.out)
     for arm in setting.arms:
         if arm not in best:
             print(f"{arm}: no run of the sweep is done\n")
     swept = [*sweep(setting.name), *sweep_rates(setting.name, best)] if setting.sweep_budget else []
     wanted = repeats(setting.name, best)
     explaining = variants(setting.name, best)
-    try:
-        table = runs.table(setting.name, [*swept, *wanted, *explaining])
-    except ValueError as error:
-        parser.error(str(error))
+    table = runs.table(setting.name, [*swept, *wanted, *explaining])
     done, explained = runs.done(wanted), runs.done(explaining)
     arms_done = done["arm"].unique().to_list() if len(done) else []
     if options.baseline not in {BASELINE, *arms_done}:
@@ -66,7 +67,8 @@ def main() -> None:
     if swept:
         found = {cell: run for cell in swept if (run := runs.of(cell)) is not None}
         print(f"{len(found)} of {len(swept)} runs of the sweep are done\n")
-        print(markdown(sweep_table(found)))
+        if found:
+            print(markdown(sweep_table(found)))
     num_done = done.select("arm", "seed").n_unique() if len(done) else 0
     print(f"{num_done} of {len(wanted)} repeats are done\n")
     if num_done:
@@ -79,8 +81,9 @@ def main() -> None:
             print(markdown(held_out_table(done, setting)))
     save = options.save or options.out
     save.mkdir(parents=True, exist_ok=True)
-    with atomic_path(save / f"{setting.name}.parquet") as path:
-        table.write_parquet(path)
+    if len(table):
+        with atomic_path(save / f"{setting.name}.parquet") as path:
+            table.write_parquet(path)
     if num_done:
         plot(done, setting, save / f"{setting.name}.png")
 

@@ -6,7 +6,9 @@
 
 Every run is a loop of its own (`graphcredit loop`) in a folder of its own; what is done is not done
 again, so it may be interrupted. Nor is what the tables of `--kept` have, unless it is asked for by
-`--arms`, `--warm` or `--seed`. `--quick` is one short run; it fails unless success rises.
+`--arms`, `--warm` or `--seed`: they must have begun from the same weights. Settings without a sweep
+have the tuning of `easy`: of its sweep in `--out` if there is one, of that which was kept if not.
+`--quick` is one short run; it fails unless success rises.
 """
 
 import argparse
@@ -21,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.textworld.curves import area, smoothed
-from experiments.textworld.runs import Runs
+from experiments.textworld.runs import KEPT, Runs
 from experiments.textworld.settings import (
     SETTINGS,
     Cell,
@@ -62,12 +64,9 @@ def main() -> None:
     if SETTINGS[name].sweep_budget:
         _make(runs, sweep(name), options.workers)
         _make(runs, sweep_rates(name, tuned(runs, name)), options.workers)
-    best = tuned(runs, name)
-    if missing := [arm for arm in SETTINGS[name].arms if arm not in best]:
-        parser.error(
-            f"the arms have the tuning of `easy`, which has no run of {', '.join(missing)}: make "
-            "its sweep first, or give --kept"
-        )
+        best = tuned(runs, name)
+    else:
+        best = tuned(Runs(out=options.out, kept=options.kept or KEPT), name)
     for arm, (rate, kl) in best.items():
         print(f"{arm}: learning rate {rate:g}, KL coefficient {kl:g}", flush=True)
     wanted = {
@@ -113,10 +112,9 @@ def chosen(cells: Sequence[Cell], asked: Mapping[str, Sequence[Any]]) -> list[Ce
 
 def against_kept(runs: Runs, cell: Cell) -> str:
     """Return what a run came to, and what it came to when it was kept."""
-    window = SETTINGS[cell.setting].window
     found = {"now": runs.made(cell), "kept": runs.kept_of(cell)}
     parts = [
-        f"{when} {area(run['env_steps'], run['success_rate'], cell.budget, window):.3f} "
+        f"{when} {area(run['env_steps'], run['success_rate'], cell.budget):.3f} "
         f"from weights {run['warm_model'][0]}"
         for when, run in found.items()
         if run is not None
@@ -151,8 +149,13 @@ def _make(runs: Runs, cells: Sequence[Cell], num_workers: int) -> None:
     missing = [cell for cell in cells if runs.of(cell) is None]
     warm = sorted({(cell.setting, cell.warm) for cell in missing})
     _in_processes(_warm, [(runs.out, *which) for which in warm], num_workers)
-    for setting, number in warm:
-        runs.check_warm(setting, number)
+    for setting in {setting for setting, _ in warm}:
+        if strangers := runs.strangers(setting):
+            sys.exit(
+                "runs that are compared must begin from the same weights: those in "
+                f"{runs.kept} of warm policies {strangers} of {setting} did not begin from those "
+                f"in {runs.out}. Leave --kept out, and make all runs here"
+            )
     _in_processes(_run, [(runs.out, cell) for cell in missing], num_workers)
 
 

@@ -17,6 +17,9 @@ from experiments.textworld.health import health
 from experiments.textworld.settings import Cell, warm_start
 from graphcredit.cli.loop_config import loop_config
 
+KEPT = Path(__file__).parent / "kept"
+"""Tables of the runs that the documentation shows."""
+
 _KEY = ("setting", "arm", "learning_rate", "kl_coefficient", "warm", "seed")
 
 
@@ -60,43 +63,28 @@ class Runs:
         return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
 
     def table(self, setting: str, cells: Iterable[Cell]) -> pl.DataFrame:
-        """Return the rows of all runs of a setting: those made here, and kept ones that were not.
-
-        Raises:
-            ValueError: Runs of one warm policy began from different weights.
-        """
+        """Return the rows of all runs of a setting: those made here, and those only kept."""
         kept = self._table(setting)
         made = [run for cell in cells if (run := self.made(cell)) is not None]
         tables = [*made] if kept is None else [*made, *_without(kept, made)]
-        if not tables:
-            return pl.DataFrame()
-        table = pl.concat(tables, how="diagonal_relaxed")
-        weights = table.group_by("warm").agg(pl.col("warm_model").unique()).sort("warm")
-        for number, found in weights.rows():
-            if len(found) > 1:
-                raise ValueError(
-                    f"runs that are compared must begin from the same weights: those of warm "
-                    f"policy {number} of {setting} began from {', '.join(sorted(found))}. Where "
-                    "--out has no runs, those that were made before are shown alone"
-                )
-        return table
+        return pl.concat(tables, how="diagonal_relaxed") if tables else pl.DataFrame()
 
-    def check_warm(self, setting: str, number: int) -> None:
-        """Raise ValueError if the kept runs of a warm policy began from other weights.
+    def strangers(self, setting: str) -> list[int]:
+        """Return the warm policies from which kept runs began with other weights than made ones.
 
-        Arithmetic differs between kinds of machines, and so do the weights that they learn.
+        Arithmetic differs between kinds of machines, and so do the weights that they learn. Runs
+        that are compared must have the same.
         """
         kept = self._table(setting)
         if kept is None:
-            return
-        was = kept.filter(pl.col("warm") == number)["warm_model"].unique().to_list()
-        mine = _fingerprint(self.out, setting, number)
-        if was not in ([], [mine]):
-            raise ValueError(
-                f"runs that are compared must begin from the same weights: warm policy {number} of "
-                f"{setting} is {mine} in {self.out}, and {', '.join(was)} in {self.kept}. Make all "
-                "runs on one machine, without --kept"
-            )
+            return []
+        began = kept.select("warm", "warm_model").unique().sort("warm").rows()
+        return [
+            number
+            for number, weights in began
+            if weights_path(self.out, setting, number).exists()
+            and weights != _fingerprint(self.out, setting, number)
+        ]
 
     def _table(self, setting: str) -> pl.DataFrame | None:
         path = self.kept and self.kept / f"{setting}.parquet"
@@ -122,7 +110,7 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     steps, seconds = 0, 0.0
     warm_model = _fingerprint(out, cell.setting, cell.warm)
-    seen = health(out / cell.name / "store")
+    seen = health(out / cell.name / "store", cell.estimator)
     for text in path.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
         rows.append(
@@ -153,7 +141,11 @@ def _is_configured(out: Path, cell: Cell) -> bool:
     return replace(loop_config(found), **same) == wanted
 
 
+def weights_path(out: Path, setting: str, number: int) -> Path:
+    """Return where the weights of a warm policy are."""
+    return warm_start(out, setting, number) / "model" / "model.safetensors"
+
+
 def _fingerprint(out: Path, setting: str, number: int) -> str:
     """Return what the weights of a warm policy are recognised by."""
-    path = warm_start(out, setting, number) / "model" / "model.safetensors"
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return hashlib.sha256(weights_path(out, setting, number).read_bytes()).hexdigest()[:16]

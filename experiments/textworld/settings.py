@@ -131,7 +131,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 budget=24_000,
                 batch_size=320,
                 arms=("grpo", "gigpo", "rewardflow", "graphgpo", "g2po", "analogy"),
-                seeds=3,
+                seeds=5,
                 episodes=800,
                 updates=400,
             ),
@@ -180,6 +180,11 @@ class Cell:
         tuned = f"lr{self.learning_rate:g}-kl{self.kl_coefficient:g}"
         return f"{self.setting}/{self.arm}/{tuned}/warm{self.warm}-seed{self.seed}"
 
+    @property
+    def estimator(self) -> str:
+        """What its advantages are of."""
+        return VARIANTS[self.arm][0] if self.arm in VARIANTS else self.arm
+
     def config(self, out: Path) -> LoopConfig:
         """Return the loop of this run.
 
@@ -187,7 +192,7 @@ class Cell:
             out: Where all runs and warm starts are.
         """
         setting = SETTINGS[self.setting]
-        estimator, changed = VARIANTS.get(self.arm, (self.arm, {}))
+        _, changed = VARIANTS.get(self.arm, ("", {}))
         config: dict[str, Any] = {
             "out": out / self.name,
             "model": warm_start(out, self.setting, self.warm) / "model",
@@ -202,7 +207,7 @@ class Cell:
                 "max_new_tokens": 14,
             },
             "update_every": setting.update_every,
-            "credit": {"estimators": [estimator], **changed},
+            "credit": {"estimators": [self.estimator], **changed},
             "train": {
                 "learning_rate": self.learning_rate,
                 "kl_coefficient": self.kl_coefficient,

@@ -13,6 +13,9 @@ BASELINE = "grpo"
 LEVEL = 0.5
 """Of success, whose environment steps the table has."""
 
+LEAST_PAIRS = 5
+"""With fewer, no p below 0.1 is possible, and none is shown."""
+
 Pair = tuple[int, int]
 """Warm start and seed: runs that have them in common are compared with each other."""
 
@@ -29,8 +32,8 @@ def arms_table(
     """Return a row for each arm, the best first.
 
     A gap is the difference to the baseline's run from the same warm start and seed. With n pairs,
-    the smallest p there is is 2 / 2^n, and from the lowest to the highest gap is an interval of
-    confidence 1 - 2 / 2^n for what all would be without chance: 97 % for six pairs.
+    the smallest p there is is 2 / 2^n, and the median gap of more seeds on these warm starts lies
+    between the lowest and the highest one with a confidence of 1 - 2 / 2^n: 97 % for six.
 
     Args:
         runs: Rows of the repeats that are done.
@@ -65,12 +68,13 @@ def _row(name: str, curves: _Curves, setting: Setting, tuning: Tuning) -> dict[s
 def _against(baseline: str, areas: Mapping[str, Mapping[Pair, float]], name: str) -> dict[str, Any]:
     own, others = areas[name], areas.get(baseline, {})
     gaps = [own[pair] - others[pair] for pair in own.keys() & others.keys()]
-    if name == baseline or not gaps:
-        return {f"gap to {baseline}": None, "lowest to highest": None, "p": None}
+    if name == baseline:
+        gaps = []
     return {
-        f"gap to {baseline}": float(np.mean(gaps)),
-        "lowest to highest": f"{min(gaps):+.3f} to {max(gaps):+.3f}",
-        "p": paired_test(own, others),
+        "pairs": len(gaps) or None,
+        f"gap to {baseline}": float(np.mean(gaps)) if gaps else None,
+        "lowest to highest": f"{min(gaps):+.3f} to {max(gaps):+.3f}" if len(gaps) > 1 else None,
+        "p": paired_test(own, others) if len(gaps) >= LEAST_PAIRS else None,
     }
 
 
@@ -121,7 +125,6 @@ def held_out_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
         runs.sort("iteration")
         .group_by(key, maintain_order=True)
         .agg(
-            pl.col("env_steps").max(),
             success.head(setting.window).mean().alias("training, first"),
             success.tail(setting.window).mean().alias("training, last"),
             held_out.first().alias("held out, first"),
@@ -129,10 +132,8 @@ def held_out_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
         )
         .join(_held_out_areas(runs, setting), on=key)
     )
-    return (
-        each.group_by("arm", maintain_order=True)
-        .agg(pl.len().alias("runs"), pl.exclude(*key).mean())
-        .with_columns(pl.col("env_steps").round().cast(pl.Int64))
+    return each.group_by("arm", maintain_order=True).agg(
+        pl.len().alias("runs"), pl.exclude(*key).mean()
     )
 
 
@@ -145,7 +146,7 @@ def _held_out_areas(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
                 "arm": arm,
                 "warm": warm,
                 "seed": seed,
-                "held out, mean": area(run["env_steps"], run[held_out], setting.budget, 1),
+                "held out, mean": area(run["env_steps"], run[held_out], setting.budget),
             }
             for (arm, warm, seed), run in evaluated
         ]
@@ -197,6 +198,7 @@ def health_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
             pl.col("zero_share").mean().alias("advantage 0"),
             pl.col("state_group_size").mean().alias("state group"),
             pl.col("alone_share").mean().alias("alone"),
+            (pl.col("num_updates").sum() / pl.struct(key).n_unique()).alias("updates"),
             (pl.col("cpu_seconds").sum() / pl.struct(key).n_unique()).alias("seconds"),
         )
         .sort("arm")
@@ -204,7 +206,7 @@ def health_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
 
 
 def _areas(curves: _Curves, setting: Setting) -> dict[Pair, float]:
-    return {pair: area(x, y, setting.budget, setting.window) for pair, (x, y) in curves.items()}
+    return {pair: area(x, y, setting.budget) for pair, (x, y) in curves.items()}
 
 
 def _curves(runs: pl.DataFrame) -> _Curves:

@@ -35,15 +35,15 @@ def first_at(x: ArrayLike, success: ArrayLike, level: float, window: int = SMOOT
     return float(np.asarray(x)[reached[0]]) if len(reached) else float("inf")
 
 
-def area(x: ArrayLike, success: ArrayLike, budget: float) -> float:
-    """Return the mean success over a budget of environment steps: the area under the curve.
+def area(x: ArrayLike, success: ArrayLike, budget: float, window: int = SMOOTHED) -> float:
+    """Return the mean height of a smoothed curve over a budget of environment steps.
 
-    Nothing is smoothed here, which would delay what is learnt. After its last iteration a run is
-    taken to stay as it was.
+    It is below the mean success of the plays, since smoothing delays what is learnt by about an
+    iteration. After its last iteration a run is taken to stay as it was.
     """
     steps = np.asarray(x, float)
     grid = np.unique([0.0, *steps[steps < budget], budget])
-    return float(np.trapezoid(np.interp(grid, steps, np.asarray(success, float)), grid) / budget)
+    return float(np.trapezoid(np.interp(grid, steps, smoothed(success, window)), grid) / budget)
 
 
 def coverage(count: int) -> float:

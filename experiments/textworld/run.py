@@ -112,9 +112,10 @@ def chosen(cells: Sequence[Cell], asked: Mapping[str, Sequence[Any]]) -> list[Ce
 
 def against_kept(runs: Runs, cell: Cell) -> str:
     """Return what a run came to, and what it came to when it was kept."""
+    window = SETTINGS[cell.setting].window
     found = {"now": runs.made(cell), "kept": runs.kept_of(cell)}
     parts = [
-        f"{when} {area(run['env_steps'], run['success_rate'], cell.budget):.3f} "
+        f"{when} {area(run['env_steps'], run['success_rate'], cell.budget, window):.3f} "
         f"from weights {run['warm_model'][0]}"
         for when, run in found.items()
         if run is not None

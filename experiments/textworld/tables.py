@@ -146,7 +146,7 @@ def _held_out_areas(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
                 "arm": arm,
                 "warm": warm,
                 "seed": seed,
-                "held out, mean": area(run["env_steps"], run[held_out], setting.budget),
+                "held out, mean": area(run["env_steps"], run[held_out], setting.budget, 1),
             }
             for (arm, warm, seed), run in evaluated
         ]
@@ -206,7 +206,7 @@ def health_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
 
 
 def _areas(curves: _Curves, setting: Setting) -> dict[Pair, float]:
-    return {pair: area(x, y, setting.budget) for pair, (x, y) in curves.items()}
+    return {pair: area(x, y, setting.budget, setting.window) for pair, (x, y) in curves.items()}
 
 
 def _curves(runs: pl.DataFrame) -> _Curves:

@@ -58,8 +58,9 @@ def test_a_level_is_reached_where_the_smoothed_curve_first_has_it():
 
 def test_the_area_is_the_mean_height_and_a_curve_stays_as_it_ended():
     assert area([0, 100], [0.5, 0.5], 1000) == pytest.approx(0.5)
-    # From 0 to 1 over half of the budget, where it stays.
-    assert area([0, 500], [0.0, 1.0], 1000) == pytest.approx(0.75)
+    # From 0 to 1 over half of the budget, smoothed to a half, where it stays.
+    assert area([0, 500], [0.0, 1.0], 1000) == pytest.approx(0.375)
+    assert area([0, 500], [0.0, 1.0], 1000, 1) == pytest.approx(0.75)
 
 
 def test_a_band_holds_the_median_unless_all_runs_are_on_one_side_of_it():

@@ -43,45 +43,38 @@ class PreviousCredit:
             replaced: Estimators whose columns are made anew.
             fingerprint: Of the step shards as they are now.
         """
+        found, notices = _find(shards, replaced)
         configuration: dict[str, Any] = {}
-        found: set[str] = set()
-        mixed: set[str] = set()
-        present, notices = _readable(shards)
-        for shard in present:
-            names, made_by = _describe(shard.credit_path)
-            found |= names
-            mixed |= {
-                name for name in made_by if configuration.get(name, made_by[name]) != made_by[name]
-            }
-            configuration |= made_by
-        owners = {column: split[0] for column in found if (split := split_estimator_column(column))}
-        kept = sorted(set(owners.values()) - set(replaced))
-        columns = tuple(sorted(column for column, owner in owners.items() if owner in kept))
-        configuration = {name: configuration[name] for name in kept if name in configuration}
-        matching = {shard.credit_path for shard in present if columns and _same_rows(shard)}
-        notices += tuple(
-            f"{shard.credit_path} does not have the rows of its step shard: its columns of other "
-            "estimators are not kept"
-            for shard in present
-            if columns and shard.credit_path not in matching
-        )
-        notices += tuple(
+        kept: set[str] = set()
+        for name in sorted({owner for there in found.values() for owner in there.owners.values()}):
+            ways = [_made_by(name, found.get(shard.credit_path)) for shard in shards]
+            if not _is_whole(ways, fingerprint):
+                notices.append(
+                    f"the {name} columns were not kept: a run that was killed, or a credit shard "
+                    "that was lost, left them in some shards only, or made in different ways. Run "
+                    f"credit again with --estimator {name}"
+                )
+                continue
+            kept.add(name)
+            if known := [way for way in ways if way is not None]:
+                configuration[name] = known[0]
+        notices += [
             f"the {name} columns that were kept were made before this iteration had all of its "
             f"present step shards: run it again with --estimator {name}"
-            for name, made_by in configuration.items()
-            if made_by.get("steps") != fingerprint
-        )
-        notices += tuple(
-            f"the {name} columns that were kept were made with different options in different "
-            f"shards, by a run that was killed: run it again with --estimator {name}"
-            for name in kept
-            if name in mixed
-        )
+            for name, way in configuration.items()
+            if way.get("steps") != fingerprint
+        ]
+        columns = {
+            column
+            for there in found.values()
+            for column, owner in there.owners.items()
+            if owner in kept
+        }
         return cls(
             configuration=configuration,
-            columns=columns,
-            paths=frozenset(matching),
-            notices=notices,
+            columns=tuple(sorted(columns)),
+            paths=frozenset(found),
+            notices=tuple(notices),
         )
 
     def read(
@@ -110,26 +103,76 @@ class PreviousCredit:
         return nulls | {name: table[name].to_numpy().astype(np.float32) for name in present}
 
 
-def _readable(shards: Sequence[Shard]) -> tuple[list[Shard], tuple[str, ...]]:
-    """Return the shards that have credit, and a notice for each whose credit is damaged."""
-    present: list[Shard] = []
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Found:
+    """What a credit shard has of the estimators that this run does not touch."""
+
+    owners: dict[str, str]
+    """Name of a column to its estimator's."""
+    made_by: dict[str, Any]
+    """Per estimator, all that its columns depended on; nothing where another program wrote them."""
+
+
+def _find(
+    shards: Sequence[Shard], replaced: Collection[str]
+) -> tuple[dict[Path, _Found], list[str]]:
+    """Return what the credit shards have that can be kept, and a notice for each that cannot."""
+    found: dict[Path, _Found] = {}
     notices: list[str] = []
     for shard in shards:
-        if not shard.credit_path.exists():
+        path = shard.credit_path
+        if not path.exists():
             continue
         try:
-            open_parquet(shard.credit_path).close()
-            present.append(shard)
+            there = _describe(path, replaced)
         except SchemaError as error:
             notices.append(f"what it held is not kept, it is written anew: {error}")
-    return present, tuple(notices)
+            continue
+        if there.owners and not _same_rows(shard):
+            notices.append(
+                f"{path} does not have the rows of its step shard: its columns of other "
+                "estimators are not kept"
+            )
+            continue
+        found[path] = there
+    return found, notices
 
 
-def _describe(path: Path) -> tuple[set[str], dict[str, Any]]:
+def _describe(path: Path, replaced: Collection[str]) -> _Found:
     with open_parquet(path) as file:
         schema = file.schema_arrow
-    made_by = json.loads((schema.metadata or {}).get(CONFIGURATION_KEY, b"{}"))
-    return set(schema.names), made_by
+    splits = {name: split_estimator_column(name) for name in schema.names}
+    owners = {name: split[0] for name, split in splits.items() if split}
+    return _Found(
+        owners={name: owner for name, owner in owners.items() if owner not in replaced},
+        made_by=json.loads((schema.metadata or {}).get(CONFIGURATION_KEY, b"{}")),
+    )
+
+
+def _made_by(name: str, there: _Found | None) -> Any:
+    """Return what an estimator's columns in a shard depended on.
+
+    None where there are none, and where another program wrote them and did not say.
+    """
+    return there.made_by.get(name) if there and name in there.owners.values() else None
+
+
+def _is_whole(ways: Sequence[Any], fingerprint: str) -> bool:
+    """Return whether an estimator's columns were all made by one run that ended.
+
+    Kept columns are null where they were not, and get one configuration: whoever reads them later
+    could not tell half of them from all. Only shards that came after that run may be without; it is
+    told by its fingerprint. Columns of another program, which says nothing of how, are its affair.
+
+    Args:
+        ways: [shards] from `_made_by`.
+        fingerprint: Of the step shards as they are now.
+    """
+    known = [way for way in ways if way is not None]
+    if any(way != known[0] for way in known):
+        return False
+    is_older = any(way.get("steps", fingerprint) != fingerprint for way in known)
+    return len(known) in (0, len(ways)) or is_older
 
 
 def _same_rows(shard: Shard) -> bool:

@@ -3,7 +3,7 @@
 Everything is written to temporary files beside its final place. Only when the last one is on disk
 are they renamed, one after the other, so an interrupted run leaves the previous credit as it was. A
 machine that dies during the renames leaves some shards with old credit and some with new, each of
-them whole; `configuration` in their metadata tells them apart, and the next run does so.
+them whole; `configuration` in their metadata tells them apart, and the next run keeps neither.
 """
 
 import json

@@ -20,7 +20,9 @@ from graphcredit.store import Store, open_store
 from graphcredit.store.catalog import connect
 from graphcredit.store.checks import check_store
 from graphcredit.store.errors import InputError, OptionError, SchemaError
+from graphcredit.store.layout import Shard
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS
+from graphcredit.trainer.advantages import check_credit
 from tests.credit.test_estimators import slow_advantages
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
@@ -278,8 +280,80 @@ def test_a_credit_shard_of_other_rows_is_not_kept_and_named(tmp_path: Path):
     pq.write_table(pq.ParquetFile(path).read().slice(0, 5), path)
     report = run(store, "rloo")
     assert [str(path) in notice for notice in report.notices[:1]] == [True]
-    assert {row["grpo_advantage"] for row in read_credit(store)} == {None}
+    assert "grpo_advantage" not in read_credit(store)[0]
     assert len(read_credit(store)) == 8
+
+
+def _halves() -> list[list[dict[str, Any]]]:
+    """Return the steps of two shards."""
+    return [worked_example("one"), worked_example("two")]
+
+
+def _put_back(shard: Shard, before: bytes | None) -> None:
+    """Leave a credit shard as a kill before its turn among the renames does."""
+    if before is None:
+        shard.credit_path.unlink()
+    else:
+        shard.credit_path.write_bytes(before)
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+@pytest.mark.parametrize("first", [None, "rloo", "grpo"])
+def test_columns_that_a_killed_run_left_in_some_shards_are_not_kept_as_if_it_had_ended(
+    tmp_path: Path, first: str | None, turn: int
+):
+    """What was there before: no credit at all, another estimator's, or its own by another option.
+
+    Kept, they would be null elsewhere or of two kinds, and a training on them would not be refused.
+    """
+    store = write_store(tmp_path / "s", *_halves())
+    shard = store.shards()[turn]
+    if first is not None:
+        run(store, first)
+    before = shard.credit_path.read_bytes() if first else None
+    run(store, "grpo", settings=("grpo.normalize=none",))
+    _put_back(shard, before)
+    report = run(store, "gigpo")
+    (notice,) = report.notices
+    assert notice.startswith("the grpo columns were not kept: a run that was killed")
+    assert notice.endswith("with --estimator grpo")
+    names = {"gigpo_advantage"} | ({"rloo_advantage"} if first == "rloo" else set())
+    for row in read_credit(store):
+        found = {name: row[name] for name in row if name.endswith("_advantage")}
+        assert {name for name in found if "_step_" not in name and "_episode_" not in name} == names
+        assert None not in found.values()
+    with pytest.raises(InputError, match="must have the column grpo_advantage"):
+        check_credit(store.shards(), "grpo_advantage")
+    run(store, "grpo")
+    check_credit(store.shards(), "grpo_advantage")
+
+
+def test_columns_of_which_a_damaged_shard_lost_a_part_are_not_kept(tmp_path: Path):
+    store = write_store(tmp_path / "s", *_halves())
+    run(store, "grpo")
+    path = store.shards()[0].credit_path
+    path.write_bytes(path.read_bytes()[:50])
+    damage, loss = run(store, "rloo").notices
+    assert str(path) in damage
+    assert "grpo columns were not kept" in loss
+    assert "grpo_advantage" not in read_credit(store)[-1]
+
+
+def test_columns_that_are_older_than_a_shard_are_kept_again_and_again_and_not_trained_on(
+    tmp_path: Path,
+):
+    one, two = _halves()
+    store = write_store(tmp_path / "s", one)
+    run(store, "grpo")
+    write_store(tmp_path / "s", one, two)
+    for other in ("rloo", "gigpo"):
+        report = run(store, other)
+        assert ["grpo columns that were kept" in notice for notice in report.notices] == [True]
+        values = [row["grpo_advantage"] for row in read_credit(store)]
+        assert None not in values[: len(one)]
+        assert {*values[len(one) :]} == {None}
+        with pytest.raises(InputError, match="other step shards"):
+            check_credit(store.shards(), "grpo_advantage")
 
 
 @pytest.mark.parametrize("fails_at", [1, 2])

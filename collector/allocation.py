@@ -1,14 +1,15 @@
 """How many decisions to ask for at a state: what `history/` says, by the rules of 3SPO.
 
-The counts are of earlier iterations and stay as they are while one is collected. A state is matched
-by its task and its exact text; where a merge united several texts, only the first is known here,
-and the others are as new.
+The counts are of earlier iterations and stay as they are while one is collected; once it is counted
+itself, nothing of it is played. A state is matched by its task and its exact text; where a merge
+united several texts, only the first is known here, and the others are as new.
 """
 
 import json
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 
 from graphcredit.collector.environment import Transition
 from graphcredit.store import Store
+from graphcredit.store.errors import OptionError
 from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS
 from graphcredit.store.shards import conform, open_parquet
 
@@ -48,6 +50,8 @@ class Allocation:
     """G_max: decisions to ask for at a state of score 1."""
     omega_k: float = 0.1
     """How fast novelty wears off with visits."""
+    iterations: tuple[int, ...] = ()
+    """The iterations that are counted, ascending."""
 
     @classmethod
     def read(cls, store: Store, *, run_id: str, task_ids: Collection[str], tree_size: int) -> Self:
@@ -67,7 +71,7 @@ class Allocation:
             return cls(tree_size=tree_size, scores={})
         with open_parquet(path) as file:
             table = conform(file.read(), STATE_SCORE_COLUMNS, where=str(path))
-            options = json.loads(file.schema_arrow.metadata[CONFIGURATION_KEY])["options"]
+            made_by = json.loads(file.schema_arrow.metadata[CONFIGURATION_KEY])
         known = table.filter(pc.field("task_id").isin(pa.array(task_ids, pa.string())))
         return cls(
             tree_size=tree_size,
@@ -79,9 +83,28 @@ class Allocation:
                 )
                 for row in known.to_pylist()
             },
-            g_max=options["g_max"],
-            omega_k=options["omega_k"],
+            g_max=made_by["options"]["g_max"],
+            omega_k=made_by["options"]["omega_k"],
+            iterations=tuple(sorted(map(int, made_by["steps"]))),
         )
+
+    def check_precedes(self, iteration: int, path: Path) -> None:
+        """Raise OptionError where more is counted than what came before an iteration.
+
+        Args:
+            iteration: The one that is to be played.
+            path: The file that the counts are from, for the message.
+        """
+        counted = [number for number in self.iterations if number >= iteration]
+        if counted:
+            raise OptionError(
+                f"an allocation must be by earlier iterations: iteration {iteration} is to be "
+                f"played, and {path} counts iterations {', '.join(map(str, counted))} too, so what "
+                "is missing would branch otherwise than what is there. Give this collection "
+                f"another --run or an --iteration after {counted[-1]}; or, to play it anew, take "
+                f"steps and credit of iterations {iteration} and above out of the store, remove "
+                "that file, and run `graphcredit credit` again."
+            )
 
     def num_rollouts(self, task_id: str, state: str) -> int:
         """Return how many decisions to ask for at a state."""

@@ -45,9 +45,11 @@ def tree(
         An outcome for each trajectory that was recorded.
 
     Raises:
+        OptionError: The allocation knows of this iteration, or of later ones.
         InputError: The environment is not deterministic, or the policy decided otherwise than when
             the tree was first played.
     """
+    allocation.check_precedes(job.iteration, job.store.history_path(job.run_id))
     num_earlier = len(rollout.earlier)
     root = replace(rollout, index=rollout.index - num_earlier, attempt=0)
     paths = yield from grow(

@@ -28,9 +28,10 @@ def _collect(store: Path, **options: Any) -> CollectReport:
         "num_workers": 1,
         "iteration": 1,
         "allocation": "spo3",
+        "tasks": TASKS,
         **options,
     }
-    return collect(store, tasks=TASKS, **options)
+    return collect(store, **options)
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +96,21 @@ def test_trees_of_a_worker_that_died_are_played_again(store: Path, tmp_path: Pat
     assert _collect(store).casualties == ()
     assert _trees(store) == _trees(other)
     assert _collect(store).num_trajectories == 0
+
+
+def test_an_iteration_that_has_credit_already_is_not_played_on_by_its_own_counts(store: Path):
+    """Killed, credited, and collected again: the rest would branch by what the first part did."""
+    whole = shutil.copytree(store, store.parent / "whole")
+    _collect(whole, num_workers=0)
+    assign_credit(open_store(whole), CreditSettings(estimators=configure(["spo3"])))
+    assert _collect(whole).num_trajectories == 0
+    assert _collect(whole, iteration=2, num_workers=0).num_trajectories > 0
+    _collect(store, tasks=TASKS[:2], num_workers=0)
+    assign_credit(open_store(store), CreditSettings(estimators=configure(["spo3"])))
+    before = _trees(store)
+    with pytest.raises(OptionError, match=r"iteration 1 is to be played, .* iterations 1 too"):
+        _collect(store, num_workers=0)
+    assert _trees(store) == before
 
 
 def test_credit_takes_a_store_with_trees_as_any_other(store: Path):

@@ -11,6 +11,7 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
+from graphcredit.store.errors import OptionError
 from tests.worlds import trajectory, worked_example, write_store
 
 
@@ -69,6 +70,23 @@ def test_only_what_concerns_the_tasks_is_read(tmp_path: Path):
     store = _credited(write_store(tmp_path / "store", worked_example(), worked_example("t1")))
     assert {task_id for task_id, _ in _read(store, "t1").scores} == {"t1"}
     assert _read(store, "t2").scores == {}
+
+
+def test_iterations_that_are_counted_are_no_longer_played_by_the_counts(tmp_path: Path):
+    store = write_store(tmp_path / "store", worked_example())
+    path = store.history_path("r0")
+    _read(store, "t0").check_precedes(0, path)
+    for iteration in (2, 3):
+        write_store(store.root, worked_example(), iteration=iteration)
+    allocation = _read(_credited(store), "t0")
+    assert allocation.iterations == (0, 2, 3)
+    allocation.check_precedes(4, path)
+    with pytest.raises(
+        OptionError,
+        match=r"iteration 1 is to be played, and .*r0/state_scores.parquet counts iterations 2, 3 "
+        r"too, .* an --iteration after 3; .* steps and credit of iterations 1 and above",
+    ):
+        allocation.check_precedes(1, path)
 
 
 def test_a_step_is_worth_its_novelty_the_drop_in_score_and_success():

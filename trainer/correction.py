@@ -3,7 +3,8 @@
 The sampler computes other log-probabilities than the trainer for the same weights (kernels,
 precision, another batch), and often holds older weights. ρ = exp(old - behaviour) makes up for it,
 where `old` is what the trainer itself computes at the start of an iteration. Where `old` *is*
-`behaviour`, ρ is 1 and the objective's own ratio covers the gap: correct once, never twice.
+`behaviour`, ρ is 1 and the objective's own ratio, if it takes one, covers the gap: correct once,
+never twice.
 """
 
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ from graphcredit.trainer.filters import KEPT, REASONS
 LARGEST_LOGPROB = 1e-4
 """Rounding may lift a log-probability above 0 by this much."""
 
-_WITHOUT_SIGNAL = ("degenerate_group", "zero_advantage")
+_WITHOUT_SIGNAL = {"degenerate_group", "zero_advantage"}
 
 _RECORD = "log the ids the policy was given and sampled, with their log-probabilities"
 
@@ -66,8 +66,8 @@ def refuse_uncorrected(staleness: Ints, policy_version: str) -> None:
         raise InputError(
             "without a correction, steps must be at most 1 version older than the model, "
             f"{policy_version!r}: {int((staleness > 1).sum())} of {len(staleness)} steps are up to "
-            f"{staleness.max()} older. Choose a --correction, or leave them out with "
-            "--max-staleness 1"
+            f"{staleness.max()} older. Choose a --correction, with --old-logprobs recomputed, or "
+            "leave them out with --max-staleness 1"
         )
 
 
@@ -78,8 +78,9 @@ def refuse_nothing_left(outcomes: Ints) -> None:
         outcomes: [len(REASONS) + 1] steps by why they are left out; the last are kept.
 
     Raises:
-        InputError: All are left out for what they are: the log or the filters are not fit.
-        NothingToTrainError: All are left out, some because they have no signal.
+        NothingToTrainError: All are left out because they have no signal, but for steps without
+            credit: those of trajectories that never ended.
+        InputError: All are left out, some for what they are: the log or the filters are not fit.
     """
     num_steps = int(outcomes.sum())
     if outcomes[REASONS.index("no_tokens")] == num_steps:
@@ -88,14 +89,21 @@ def refuse_nothing_left(outcomes: Ints) -> None:
             f"in all {num_steps} steps. A policy that samples tokens must {_RECORD}; the recorder "
             "takes them under these names"
         )
-    if not outcomes[KEPT]:
-        counts = zip(REASONS, outcomes.tolist(), strict=False)
-        found = ", ".join(f"{count} {name}" for name, count in counts if count)
-        lacks_signal = outcomes[[REASONS.index(name) for name in _WITHOUT_SIGNAL]].any()
-        raise (NothingToTrainError if lacks_signal else InputError)(
-            f"training needs steps that are not left out: of {num_steps}, all are ({found}). "
-            "Relax the filter that took them, or choose another iteration or advantage"
+    if outcomes[KEPT]:
+        return
+    counts = {name: int(n) for name, n in zip(REASONS, outcomes, strict=False) if n}
+    found = ", ".join(f"{count} {name}" for name, count in counts.items())
+    others = counts.keys() - _WITHOUT_SIGNAL
+    if others < counts.keys() and others <= {"no_credit"}:
+        raise NothingToTrainError(
+            f"training needs steps with a signal: of {num_steps}, all are left out ({found}). "
+            "Choose another iteration or advantage, or keep them: a divergence or an entropy bonus "
+            "is learnt from steps without advantage too"
         )
+    raise InputError(
+        f"training needs steps that are not left out: of {num_steps}, all are ({found}). "
+        "Relax the filter that took them, or choose another iteration or advantage"
+    )
 
 
 def is_truncated(columns: StepColumns) -> Bools:

@@ -36,8 +36,8 @@ class Filters:
     max_staleness: int = 4
     """A step sampled by weights older than this many versions is stale."""
     is_corrected: bool = True
-    """The loss allows for the gap between sampler and trainer, or takes its ratios against the
-    sampler; otherwise steps more than one version old are refused."""
+    """The loss allows for the gap between sampler and trainer, or takes ratios against the sampler
+    itself; otherwise steps more than one version old are refused."""
     drop_zero_advantage: bool = False
     drop_degenerate_groups: bool = False
     allow_truncated_sampling: bool = False

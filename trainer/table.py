@@ -29,15 +29,23 @@ class ObjectiveRow:
     """What `--objective` takes."""
     options: type[Objective]
     """Dataclass of its options; its docstring is the specification."""
+    uses_old: bool
+    """Whether its loss takes a ratio to `old`; only then does an `old` of the sampler's allow for
+    steps of another policy."""
     paper: str
     """Where it comes from."""
 
 
 OBJECTIVES: tuple[ObjectiveRow, ...] = (
-    ObjectiveRow(name="ppo", options=Ppo, paper="GiGPO, Eq. 9; arXiv 1707.06347, 1912.09729"),
-    ObjectiveRow(name="gspo", options=Gspo, paper="arXiv 2507.18071, Eq. 5-7, 13"),
-    ObjectiveRow(name="cispo", options=Cispo, paper="arXiv 2506.13585, Eq. 4-5"),
-    ObjectiveRow(name="reinforce", options=Reinforce, paper="Williams 1992"),
+    ObjectiveRow(
+        name="ppo",
+        options=Ppo,
+        uses_old=True,
+        paper="GiGPO, Eq. 9; arXiv 1707.06347, 1912.09729",
+    ),
+    ObjectiveRow(name="gspo", options=Gspo, uses_old=True, paper="arXiv 2507.18071, Eq. 5-7, 13"),
+    ObjectiveRow(name="cispo", options=Cispo, uses_old=True, paper="arXiv 2506.13585, Eq. 4-5"),
+    ObjectiveRow(name="reinforce", options=Reinforce, uses_old=False, paper="Williams 1992"),
 )
 
 _BY_NAME = {row.name: row for row in OBJECTIVES}

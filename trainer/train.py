@@ -27,7 +27,7 @@ from graphcredit.trainer.output import Output, effective_config, open_output
 from graphcredit.trainer.passes import FrozenLogprobs, frozen_logprobs
 from graphcredit.trainer.plan import Plan, make_plan
 from graphcredit.trainer.process import is_first_rank, leave_world
-from graphcredit.trainer.table import configure_objective
+from graphcredit.trainer.table import configure_objective, objective_named
 from graphcredit.trainer.update import FrozenPolicies, Updater
 from graphcredit.trainer.watch import TrainingLog, training_path
 
@@ -292,11 +292,14 @@ class _Training:
 
 
 def _filters(config: TrainConfig) -> Filters:
+    uses_behaviour = (
+        config.old_logprobs == "behaviour" and objective_named(config.objective).uses_old
+    )
     return Filters(
         max_tokens=config.max_tokens,
         policy_version=config.policy_version,
         max_staleness=config.max_staleness,
-        is_corrected=config.corrects != "none" or config.old_logprobs == "behaviour",
+        is_corrected=config.corrects != "none" or uses_behaviour,
         drop_zero_advantage=config.drops_zero_advantage,
         drop_degenerate_groups=config.drop_degenerate_groups,
         allow_truncated_sampling=config.allow_truncated_sampling,

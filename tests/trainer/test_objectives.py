@@ -194,6 +194,15 @@ def test_every_objective_has_a_slow_one_and_variants(row: ObjectiveRow):
 
 
 @each_objective
+def test_the_table_says_whether_the_loss_depends_on_the_old_policy(row: ObjectiveRow):
+    slopes = [
+        gradient_of(tokens, loss_of(tokens, row.options()))
+        for tokens in (tensors([at(ratio, advantage=1.0)]) for ratio in (1.0, 0.5))
+    ]
+    assert (slopes[0] != slopes[1]) == row.uses_old
+
+
+@each_objective
 def test_the_docstring_of_an_objective_is_its_specification(row: ObjectiveRow):
     text = row.options.__doc__ or ""
     assert "loss = " in text

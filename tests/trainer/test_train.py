@@ -254,6 +254,21 @@ def test_a_policy_that_is_too_far_from_the_sampler_at_once_stays_as_it_is(tmp_pa
     )
 
 
+def test_what_the_sampler_logged_corrects_only_a_loss_that_takes_a_ratio_to_it(tmp_path: Path):
+    stale = turn([1], [2], policy_version="p-1")
+    store = token_store(tmp_path / "s", [episode("a", stale, turn([1], [2], policy_version="p-3"))])
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), policy_version="p-3")
+    against_sampler = replace(config, objective="reinforce", old_logprobs="behaviour")
+    with pytest.raises(InputError, match=r"1 of 2 steps are up to 2 older.*recomputed"):
+        train(against_sampler)
+    assert train(replace(against_sampler, max_staleness=1))["num_kept"] == 1
+    for name, sound in (
+        ("ratio", replace(against_sampler, objective="ppo")),
+        ("weight", replace(config, objective="reinforce")),
+    ):
+        assert train(replace(sound, out=tmp_path / name))["num_kept"] == 2
+
+
 @pytest.mark.parametrize("objective", ["ppo", "gspo", "cispo", "reinforce"])
 def test_every_objective_and_aggregation_trains(tmp_path: Path, objective: str):
     store = token_store(tmp_path / "s", random_episodes(0, 8))

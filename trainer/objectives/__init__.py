@@ -2,8 +2,9 @@
 
 An objective is a frozen dataclass of its options, whose docstring is the specification, with one
 method: `terms(tokens)` returns the loss of each token. To add one, write that file and add a row to
-the table; the contract test in `tests/trainer/test_objectives.py` then runs over it as well, and
-whatever `terms` reports under a name of its own is a column of the store's view `training`.
+the table, which says, too, whether the loss takes a ratio to `old`; the contract test in
+`tests/trainer/test_objectives.py` then runs over it as well, and whatever `terms` reports under a
+name of its own is a column of the store's view `training`.
 
 It need not care for masks, weights or the rest of the loss: `policy_loss` gives it only scored
 tokens, multiplies what it returns by the correction and by each token's share, which is known from

@@ -13,7 +13,7 @@ class Reinforce:
 
     A is `advantage`; the ratio to `old` is reported and not used. Right for one update on fresh
     steps. The only weight for steps that another policy sampled is the correction's
-    (`trainer/correction.py`). It has no options.
+    (`trainer/correction.py`), which takes `old` recomputed. It has no options.
     Source: Williams, Machine Learning 8, 1992.
     """
 

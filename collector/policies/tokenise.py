@@ -28,10 +28,14 @@ def cached_tokenizer(path: str, stamp: str) -> Any:
     return load_tokenizer(path)
 
 
-def end_ids_of(tokenizer: Any, generation_config: Any = None) -> frozenset[int]:
-    """Return the tokens that end an answer: the tokenizer's and the model's own."""
-    found = getattr(generation_config, "eos_token_id", None)
-    listed = found if isinstance(found, list) else [found]
+def end_ids_of(tokenizer: Any, generation_ends: int | list[int] | None) -> frozenset[int]:
+    """Return the tokens that end an answer.
+
+    Args:
+        tokenizer: Its own is one of them.
+        generation_ends: `eos_token_id` of the model's generation_config.json.
+    """
+    listed = generation_ends if isinstance(generation_ends, list) else [generation_ends]
     return frozenset(i for i in (*listed, tokenizer.eos_token_id) if i is not None)
 
 

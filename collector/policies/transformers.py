@@ -36,7 +36,7 @@ class TransformersEngine:
         self._model = None  # two at once may not fit
         self.tokenizer = load_tokenizer(path)
         self._model = _load_model(path, self._device)
-        self.end_ids = end_ids_of(self.tokenizer, self._model.generation_config)
+        self.end_ids = end_ids_of(self.tokenizer, self._model.generation_config.eos_token_id)
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
         """Sample an answer to each request."""

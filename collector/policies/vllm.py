@@ -7,7 +7,6 @@ weights can be given to it between iterations, and without compiling anything.
 import os
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
@@ -17,9 +16,10 @@ os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB
 os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
 import torch
+from transformers import AutoConfig, GenerationConfig
 
 from graphcredit.collector.policies.engine import Request, Response, Sampling, check_room
-from graphcredit.collector.policies.tokenise import end_ids_of
+from graphcredit.collector.policies.tokenise import end_ids_of, load_tokenizer
 from graphcredit.store.errors import InputError
 
 # Where vLLM is not installed, a type checker would take this very file for it.
@@ -28,6 +28,9 @@ vllm: Any = import_module("vllm")
 _GPU_SHARE = 0.45
 """Of a GPU's memory: a loop that trains in this process needs the rest."""
 
+_NOT_SHAPE = frozenset({"_name_or_path", "dtype", "transformers_version"})
+"""What a configuration says of its file and not of the model; vLLM is told the type of numbers."""
+
 
 class VllmEngine:
     """A model in vLLM: on a GPU in bfloat16, on the CPU in float32."""
@@ -35,27 +38,30 @@ class VllmEngine:
     def __init__(self) -> None:
         """Hold no model yet."""
         self._llm: Any = None
-        self._config = b""
+        self._shape: dict[str, Any] = {}
         self.tokenizer: Any = None
         self.end_ids: frozenset[int] = frozenset()
 
     def load(self, path: str) -> None:
         """Load a model, or only its weights where one of the same architecture is loaded."""
-        config = (Path(path) / "config.json").read_bytes()
+        # Of this directory: vLLM's own are those of the model that it opened first.
+        tokenizer, config = load_tokenizer(path), _read_config(path)
+        said = config.to_dict().items()
+        shape = {k: v for k, v in said if k not in _NOT_SHAPE and v is not None}
         if self._llm is None:
             self._llm = _open(path)
-        elif config != self._config:
+            self._shape = shape
+        elif shape != self._shape:
+            differing = {k for k in shape | self._shape if shape.get(k) != self._shape.get(k)}
             raise InputError(
                 "models that vLLM plays one after the other in one process must have the same "
-                f"config.json: that of {path} differs from the one before. Use another process"
+                f"config.json: that of {path} differs from the one before in "
+                f"{', '.join(sorted(differing))}. Use another process"
             )
         else:
             self._reload(path)
-        self._config = config
-        self.tokenizer = self._llm.get_tokenizer()
-        self.end_ids = end_ids_of(
-            self.tokenizer, self._llm.model_config.try_get_generation_config()
-        )
+        self.tokenizer = tokenizer
+        self.end_ids = end_ids_of(tokenizer, _generation_config(path, config).eos_token_id)
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
         """Sample an answer to each request."""
@@ -69,6 +75,8 @@ class VllmEngine:
                     seed=request.seed,
                     logprobs=0,
                     detokenize=False,
+                    # Else the ends of the model that was opened first would count, too.
+                    ignore_eos=True,
                     stop_token_ids=sorted(self.end_ids),
                 )
                 for request in requests
@@ -81,6 +89,21 @@ class VllmEngine:
         self._llm.collective_rpc("reload_weights", kwargs={"weights_path": path})
         self._llm.apply_model(_repack_tied_head)
         self._llm.reset_prefix_cache()
+
+
+def _read_config(path: str) -> Any:
+    """Return a configuration as transformers reads it: files that say the same are equal."""
+    try:
+        return AutoConfig.from_pretrained(path, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise InputError(f"a policy must be a causal language model: {path}: {error}") from None
+
+
+def _generation_config(path: str, config: Any) -> Any:
+    try:
+        return GenerationConfig.from_pretrained(path, local_files_only=True)
+    except OSError:  # there is no such file
+        return GenerationConfig.from_model_config(config)
 
 
 def _open(path: str) -> Any:

@@ -7,12 +7,17 @@ steps 0 to `shared_steps` - 1 are that one's. A decision was sampled once, so it
 exactly one trajectory.
 
 A tree whose worker died is played again, by the same chance, and recorded from where the store
-ends.
+ends; what the store has of it must have grown as it did.
 """
 
+import json
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphcredit.collector.allocation import Allocation
 from graphcredit.collector.branching import Path, Walk, grow
@@ -22,6 +27,7 @@ from graphcredit.collector.job import Job, Outcome, trajectory_rng
 from graphcredit.collector.policies.decision import Decision, Question
 from graphcredit.collector.recorder import StepRecorder
 from graphcredit.collector.schedule import Rollout
+from graphcredit.store import read_steps
 from graphcredit.store.errors import InputError
 
 
@@ -46,8 +52,8 @@ def tree(
 
     Raises:
         OptionError: The allocation knows of this iteration, or of later ones.
-        InputError: The environment is not deterministic, or the policy decided otherwise than when
-            the tree was first played.
+        InputError: The environment is not deterministic, or the tree has not grown as it did when
+            it was first played.
     """
     allocation.check_precedes(job.iteration, job.store.history_path(job.run_id))
     num_earlier = len(rollout.earlier)
@@ -58,12 +64,7 @@ def tree(
         trajectory_rng(job.settings.seed, job.iteration, root),
         max_steps=job.settings.max_steps,
     )
-    if len(paths) <= num_earlier:
-        raise InputError(
-            f"a tree must grow again as it was: that of {root.trajectory_id} has {num_earlier} "
-            f"trajectories in the store and, played again, {len(paths)} in all. Its policy or its "
-            "history has changed: give this collection another --run or --iteration."
-        )
+    _check_regrown(job, rollout, paths)
     later = [
         replace(root, index=root.index + number).trajectory_id
         for number in range(num_earlier + 1, len(paths))
@@ -75,6 +76,47 @@ def tree(
         _outcome(name, path, environment.note)
         for name, path in zip(names[num_earlier:], paths[num_earlier:], strict=True)
     ]
+
+
+def _check_regrown(job: Job, rollout: Rollout, paths: Sequence[Path]) -> None:
+    """Raise InputError unless the trajectories in the store are the first of these paths."""
+    recorded = _recorded(job, rollout)
+    for name, path in zip(rollout.earlier, paths, strict=False):
+        before = [(row["state"], row["action"]) for row in recorded[name]]
+        now = [(step.before.state, step.decision.action) for step in path.steps]
+        for number, (old, new) in enumerate(zip_longest(before, now, fillvalue="missing")):
+            if old != new:
+                raise _grown_otherwise(f"step {number} of {name} is {old!s:.200}", f"{new!s:.200}")
+        num_paths = json.loads(recorded[name][0]["extra"])["num_paths"]
+        if num_paths != len(paths):
+            raise _grown_otherwise(f"that of {name} has {num_paths} trajectories", f"{len(paths)}")
+
+
+def _grown_otherwise(before: str, now: str) -> InputError:
+    return InputError(
+        f"a tree must grow again as it was: {before} in the store and, played again, {now}. Its "
+        "policy, its environment or its history has changed: give this collection another --run or "
+        "--iteration."
+    )
+
+
+def _recorded(job: Job, rollout: Rollout) -> dict[str, list[dict[str, Any]]]:
+    """Return the steps of each trajectory of a tree that is complete in the store."""
+    if not rollout.earlier:
+        return {}
+    tables = read_steps(
+        job.store,
+        columns=["trajectory_id", "step_index", "state", "action", "extra"],
+        run_id=job.run_id,
+        iteration=job.iteration,
+        task_id=rollout.task.task_id,
+    )
+    of_tree = pc.field("trajectory_id").isin(pa.array(rollout.earlier))
+    steps = pa.concat_tables(table.filter(of_tree) for table in tables).sort_by("step_index")
+    recorded: dict[str, list[dict[str, Any]]] = {name: [] for name in rollout.earlier}
+    for row in steps.to_pylist():
+        recorded[row["trajectory_id"]].append(row)
+    return recorded
 
 
 def _marks(path: Path, names: Sequence[str]) -> dict[str, Any]:

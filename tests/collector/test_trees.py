@@ -1,7 +1,6 @@
 """Trees in the store: whole trajectories that say what they share."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from graphcredit.collector.episodes import drive
 from graphcredit.collector.job import Job, Outcome
 from graphcredit.collector.missing import Missing, missing_rollouts
 from graphcredit.collector.policies.table import parse_policy
-from graphcredit.collector.schedule import Rollout, Settings
+from graphcredit.collector.schedule import Settings
 from graphcredit.collector.trees import tree
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.checks import check_store
@@ -38,9 +37,7 @@ def _missing(store: Store, **options: Any) -> Missing:
     return missing_rollouts(store, run_id="r0", iteration=0, tasks=[TASK], group_size=4, **options)
 
 
-def _play(
-    store: Store, worker_id: str = "w0", rollouts: Sequence[Rollout] | None = None
-) -> list[Outcome]:
+def _play(store: Store, worker_id: str = "w0") -> list[Outcome]:
     """Play what is missing of the tree: two decisions in A and B, one in C and D."""
     scores: dict[tuple[str, str | None], StateScore] = {
         (TASK.task_id, state): StateScore(num_total=0, score=0.5, num_rollouts=number)
@@ -58,7 +55,7 @@ def _play(
     with StepRecorder(store, run_id="r0", iteration=0, worker_id=worker_id) as recorder:
         plays = (
             tree(job, Maze(WAYS), rollout, recorder, allocation)
-            for rollout in (_missing(store).rollouts if rollouts is None else rollouts)
+            for rollout in _missing(store).rollouts
         )
         return [outcome for ended in drive(plays, job.policy, 1) for outcome in ended]
 
@@ -161,11 +158,38 @@ def test_paths_that_were_played_again_are_named_as_they_are_in_the_store(tmp_pat
     assert json.loads(steps["maze-0:1"][0]["extra"])["branched_from"] == "maze-0:0.1"
 
 
-def test_a_tree_that_grows_otherwise_than_it_did_is_refused(tmp_path: Path):
-    earlier = tuple(f"maze-0:{index}" for index in range(5))
-    rollout = Rollout(task=TASK, index=5, attempt=0, earlier=earlier)
-    with pytest.raises(InputError, match=r"maze-0:0 has 5 trajectories .* played again, 4 in all"):
-        _play(create_store(tmp_path / "store"), rollouts=[rollout])
+def test_a_tree_that_grows_to_another_size_is_refused(tmp_path: Path):
+    first = _steps_of_whole_tree(tmp_path / "whole")["maze-0:0"]
+    first[0]["extra"] = SETTINGS.to_json(num_paths=3)
+    store = write_store(tmp_path / "store", first)
+    with pytest.raises(InputError, match=r"maze-0:0 has 3 trajectories .* played again, 4\. "):
+        _play(store, "w9")
+    assert list(_steps(store)) == ["maze-0:0"]
+
+
+@pytest.mark.parametrize(
+    ("number", "column", "value", "message"),
+    [
+        (4, "action", "a", r"4 of maze-0:1 is \('C', 'a'\) .* again, \('C', 'win'\)"),
+        (2, "state", "E", r"2 of maze-0:1 is \('E', 'a'\) .* again, \('D', 'a'\)"),
+        (None, "", "", r"4 of maze-0:1 is missing .* again, \('C', 'win'\)"),
+    ],
+)
+def test_a_tree_that_grows_otherwise_is_refused_even_if_it_has_as_many_paths(
+    tmp_path: Path, number: int | None, column: str, value: str, message: str
+):
+    """The second path is `A-b B-d D-a A-c C-win`; what is recorded differs from it in one step."""
+    whole = _steps_of_whole_tree(tmp_path / "whole")
+    second = whole["maze-0:1"]
+    if number is None:
+        second[3] |= {"terminated": True, "success": True}
+        second.pop()
+    else:
+        second[number] |= {column: value}
+    store = write_store(tmp_path / "store", whole["maze-0:0"], second)
+    with pytest.raises(InputError, match=message):
+        _play(store, "w9")
+    assert list(_steps(store)) == ["maze-0:0", "maze-0:1"]
 
 
 def test_rollouts_that_are_no_tree_are_not_mixed_with_trees(tmp_path: Path):

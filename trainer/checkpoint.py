@@ -94,19 +94,28 @@ def latest_checkpoint(directory: Path, identity: Identity) -> tuple[Checkpoint |
 
 
 def read_optimizer(directory: Path) -> dict[str, Tensor]:
-    """Return the optimizer's state of the newest undamaged checkpoint, whatever it was made for.
+    """Return the optimizer's state of the newest checkpoint, whatever it was made for.
+
+    An older one is not taken in its place: its moments are not those of the saved weights.
 
     Args:
-        directory: Where the checkpoints are.
+        directory: Where the checkpoints of a training are, in its output.
 
     Raises:
-        InputError: There is none.
+        InputError: There is none, or it is damaged.
     """
     found, notices = _newest(directory)
-    if found is None:
+    if found is None and not notices:
         raise InputError(
-            f"{directory} must hold a checkpoint whose optimizer state is taken over: "
-            f"{'; '.join(notices) or 'found none'}"
+            f"{directory} must hold a checkpoint whose optimizer state is taken over: found none"
+        )
+    if found is None or notices:
+        out = directory.parent
+        raise InputError(
+            f"the newest checkpoint in {directory} must be whole, so that its optimizer state can "
+            f"be taken over: {notices[0]}. To make it again, remove {out / 'result.json'} and run "
+            f"`graphcredit train --config {out / 'config.toml'}`; without --continue-from, the "
+            "optimizer begins anew"
         )
     return load_file(found.path / _OPTIMIZER)
 

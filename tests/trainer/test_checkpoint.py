@@ -16,6 +16,7 @@ from graphcredit.trainer.checkpoint import (
     Checkpoint,
     Progress,
     latest_checkpoint,
+    read_optimizer,
     save_checkpoint,
 )
 from graphcredit.trainer.engine import EngineState, open_engine
@@ -182,6 +183,19 @@ def test_a_damaged_checkpoint_is_passed_over_loudly(
     assert found.progress.update == 10
     assert len(notices) == 1
     assert "update-000020 is damaged" in notices[0]
+
+
+def test_an_optimizer_is_taken_over_from_the_newest_checkpoint_alone(tmp_path: Path):
+    """Update 10 has other moments than the weights that were saved after update 20."""
+    directory = tmp_path / "out" / "checkpoints"
+    with pytest.raises(InputError, match=r"must hold a checkpoint .* found none"):
+        read_optimizer(directory)
+    _save(directory, 10)
+    newest = _save(directory, 20)
+    assert read_optimizer(directory) == {"w.step": torch.tensor(20.0)}
+    _flip(newest / "optimizer.safetensors")
+    with pytest.raises(InputError, match=r"update-000020 is damaged .*remove .*out/result\.json"):
+        read_optimizer(directory)
 
 
 def test_a_damaged_only_checkpoint_is_none_with_a_notice(tmp_path: Path):

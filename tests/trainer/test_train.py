@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from graphcredit.store import Store
 from graphcredit.store.catalog import connect
 from graphcredit.store.errors import InputError
-from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.config import TrainConfig, read_config
 from graphcredit.trainer.train import train
 from tests.trainer.logs import Row, episode, random_episodes, token_store, turn
 from tests.trainer.models import NUM_TOKENS, save_tiny_model
@@ -223,6 +223,23 @@ def test_the_optimizer_goes_on_where_an_earlier_training_ended(tmp_path: Path):
         results[name] = _weights(Path(train(replace(config, out=tmp_path / name))["model"]))
     name = "lm_head.weight"
     assert not torch.equal(results["cold"][name], results["warm"][name])
+
+
+def test_a_damaged_optimizer_is_not_taken_over_and_its_training_makes_it_again(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    source = save_tiny_model(tmp_path / "m")
+    config = _config(tmp_path, store, source, checkpoint_every=1, batch_size=4)
+    train(config)
+    newest = sorted((tmp_path / "out" / "checkpoints").iterdir())[-1] / "optimizer.safetensors"
+    whole = newest.read_bytes()
+    newest.write_bytes(whole[:-1])
+    following = replace(config, out=tmp_path / "next", continue_from=tmp_path / "out")
+    with pytest.raises(InputError, match=r"newest checkpoint in .* must be whole"):
+        train(following)
+    (tmp_path / "out" / "result.json").unlink()
+    train(read_config(tmp_path / "out" / "config.toml", {}))
+    assert newest.read_bytes() == whole
+    train(following)
 
 
 def test_training_stops_before_the_update_that_finds_the_policy_too_far(tmp_path: Path):

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar
+from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar, talk
+from graphcredit.cli.plain import plain_text
 
 
 def loop(
@@ -36,7 +37,7 @@ def loop(
         def show(what: str, done: float, total: int) -> None:
             bar.update(task, description=what, completed=done, total=total)
 
-        lines = run_loop(effective, on_progress=show)
+        lines = run_loop(effective, on_progress=show, on_notice=_tell)
         if as_json:
             for line in lines:
                 sys.stdout.write(json.dumps(line) + "\n")
@@ -45,11 +46,15 @@ def loop(
             _show(lines)
 
 
+def _tell(notice: str) -> None:
+    talk.print(f"notice: {plain_text(notice)}", **PLAIN)
+
+
 def _show(lines: Iterator[Mapping[str, Any]]) -> None:
     out.print(" ".join(f"{column.title:>{column.width}}" for column in _COLUMNS), **PLAIN)
     for line in lines:
         cells = [f"{column.show(line):>{column.width}}" for column in _COLUMNS]
-        out.print(" ".join([*cells, *_evaluations(line)]), **PLAIN)
+        out.print(" ".join([*cells, *_left_out(line), *_evaluations(line)]), **PLAIN)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,11 +84,19 @@ _COLUMNS = (
     _metric("return", "mean_return", ".3f"),
     _metric("length", "mean_length", ".2f"),
     _metric("valid", "valid_share", ".3f"),
+    _metric("updates", "num_updates", ",d"),
+    _metric("kept", "num_kept", ",d"),
     _metric("entropy", "entropy", ".3f"),
     _metric("kl", "kl", ".4f"),
     _metric("norm", "grad_norm", ".3f"),
     _Column(title="evaluate+collect+credit+train s", width=31, show=_seconds),
 )
+
+
+def _left_out(line: Mapping[str, Any]) -> list[str]:
+    """Return how many steps were not trained on, and why, if there were any."""
+    counts = ", ".join(f"{count:,} {why}" for why, count in line.get("dropped", {}).items())
+    return [f" left out {counts}"] if counts else []
 
 
 def _evaluations(line: Mapping[str, Any]) -> list[str]:

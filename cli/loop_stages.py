@@ -9,9 +9,9 @@ passed over.
 import json
 import shutil
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,13 @@ Line = dict[str, Any]
 OnProgress = Callable[[str, float, int], None]
 """Told what is being done, how much of it is done, and of how much."""
 
+OnNotice = Callable[[str], None]
+"""Told what is odd but no reason to stop, and of which iteration and stage it is."""
+
+_RESULT = ("num_updates", "num_kept", "dropped", "not_trained")
+"""What a line has of a training's result, by the same names. No key is there where no step was
+dropped: lines are read as tables, whose columns must have fields."""
+
 _SHOWN = ("entropy", "kl", "grad_norm")
 """Metrics of a training's last optimizer step that a line has."""
 
@@ -44,6 +51,7 @@ def run_loop(
     *,
     environments: "Environments | None" = None,
     on_progress: OnProgress = lambda what, done, total: None,
+    on_notice: OnNotice = lambda notice: None,
 ) -> Generator[Line]:
     """Run a loop, or go on with one that was interrupted; yield the line of each iteration.
 
@@ -54,6 +62,8 @@ def run_loop(
         environments: Where to play if this process plays: what other loops saw in them need not be
             seen again. The caller closes them.
         on_progress: Told how far each stage is.
+        on_notice: Told what the stages notice; what one iteration after the other would say in the
+            same words is told of the first.
 
     Raises:
         InputError: What is there is of another loop or is run by another process, or a stage
@@ -70,7 +80,9 @@ def run_loop(
         lines = _read_lines(path, loop.num_updates)
         yield from lines
         num_lines = loop.num_updates + loop.is_evaluated(loop.num_updates)
-        stages = _Stages(loop=loop, environments=known, on_progress=on_progress)
+        stages = _Stages(
+            loop=loop, environments=known, on_progress=on_progress, on_notice=on_notice
+        )
         for number in range(len(lines), num_lines):
             lines.append(_iterate(stages, number, lines[-1]["env_steps"] if lines else 0))
             with atomic_path(path) as temporary:
@@ -110,7 +122,7 @@ def _iterate(stages: "_Stages", number: int, num_before: int) -> Line:
         "mean_return": summary.mean_return,
         "mean_length": summary.mean_length,
         "valid_share": summary.valid_share,
-        "num_updates": result.get("num_updates", 0),
+        **{name: result[name] for name in _RESULT if result.get(name, {}) != {}},
         **{name: result.get("last", {}).get(name) for name in _SHOWN},
         "cpu_seconds": round(time.process_time() - started, 3),
     }
@@ -131,6 +143,9 @@ class _Stages:
     environments: "Environments"
     """What was seen in them is known to later iterations too, if this process plays."""
     on_progress: OnProgress
+    on_notice: OnNotice
+    told: set[str] = field(default_factory=set[str])
+    """What was noticed since the loop was started."""
 
     def collect(self, iteration: int) -> Summary:
         """Play what is learnt from."""
@@ -198,6 +213,7 @@ class _Stages:
             on_progress=lambda done, total: self.on_progress(what, done, total),
             **options,
         )
+        self._tell(what, iteration, report.notes)
         if report.casualties:
             raise RecorderError(
                 f"{'; '.join(report.casualties)}. What the others played is kept: the same command "
@@ -208,29 +224,30 @@ class _Stages:
         """Assign credit, again if need be: that takes little time, and gives the same bytes."""
         from graphcredit.credit.stage import assign_credit
 
-        assign_credit(
+        reports = assign_credit(
             self.loop.store,
             self.loop.credit_settings(),
             run_id=self.loop.config.run,
             iteration=iteration,
             on_progress=lambda done, total: self.on_progress("credit", done, total),
         )
+        for report in reports.values():
+            self._tell("credit", iteration, report.notices)
 
     def train(self, iteration: int) -> Mapping[str, Any]:
         """Make the next policy and return what came of it; without any signal it is this one."""
         from graphcredit.trainer.train import train
 
-        after = self.loop.policy_dir(iteration + 1)
-        if after.is_symlink():
-            return {}
         try:
             result = train(
                 self.loop.train_config(iteration),
                 on_progress=lambda what, done, total, _: self.on_progress(what, done, total),
+                on_notice=lambda notice: self._tell("train", iteration, [notice]),
             )
-        except NothingToTrainError:
-            link(after, self.loop.policy_dir(iteration).name)
-            return {}
+        except NothingToTrainError as error:
+            link(self.loop.policy_dir(iteration + 1), self.loop.policy_dir(iteration).name)
+            self._tell("train", iteration, [f"the policy stays as it is: {error}"])
+            return {"num_updates": 0, "num_kept": 0, "not_trained": str(error)}
         return result or {}
 
     def let_go(self, iteration: int) -> None:
@@ -243,3 +260,10 @@ class _Stages:
         # What a removal that was killed has put aside.
         for path in before.glob(f"*{TEMPORARY_SUFFIX}"):
             shutil.rmtree(path)
+
+    def _tell(self, what: str, iteration: int, notices: Iterable[str]) -> None:
+        """Pass on what was not told before; the same in each iteration would bury all else."""
+        for notice in notices:
+            if notice not in self.told:
+                self.told.add(notice)
+                self.on_notice(f"iteration {iteration}, {what}: {notice}")

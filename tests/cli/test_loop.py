@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,12 @@ from graphcredit.cli.loop_config import (
     read_loop_config,
 )
 from graphcredit.cli.loop_plan import Loop
+from graphcredit.cli.loop_stages import run_loop
 from graphcredit.cli.main import app
 from graphcredit.collector.environments.table import environment_kind
+from graphcredit.collector.rollout import CollectReport, collect
+from graphcredit.credit.report import CreditReport
+from graphcredit.credit.stage import assign_credit
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.options import help_of
@@ -143,6 +149,10 @@ def test_where_nothing_can_be_learnt_the_policy_stays_and_the_optimizer_goes_on(
     lines = run(config)
     assert [(line["success_rate"], line["num_updates"]) for line in lines] == [(0.0, 0)] * 2
     assert lines[0]["entropy"] is None
+    assert [line["num_kept"] for line in lines] == [0, 0]
+    played = len(_steps(root, "none", "r0", 0))
+    why = f"of {played}, all are left out ({played} zero_advantage)"
+    assert why in lines[0]["not_trained"]
     assert [_weights(root, "none", number) for number in (1, 2)] == [_weights(root, "none", 0)] * 2
     assert run(config) == lines
     versions = _steps(root, "none", "r0", 1)["policy_version"].unique().to_list()
@@ -155,9 +165,78 @@ def test_where_nothing_can_be_learnt_the_policy_stays_and_the_optimizer_goes_on(
         train={"kl_coefficient": 0.0},
         evaluate=None,
     )
-    assert [line["num_updates"] > 0 for line in run(mixed)] == [True, False, True, False]
+    lines = run(mixed)
+    assert [line["num_updates"] > 0 for line in lines] == [True, False, True, False]
+    for number in (0, 2):
+        left_out = sum(lines[number].get("dropped", {}).values())
+        played = len(_steps(root, "mixed", "r0", number))
+        assert 0 < lines[number]["num_kept"] == played - left_out
     third = (root / "mixed/policies/policy-000003/config.toml").read_text()
     assert "continue_from" in third
+
+
+def test_a_line_that_a_kill_kept_from_being_written_says_why_nothing_was_learnt(root: Path):
+    games = {"games": "4", "max_steps": 2}
+    config = corridor_loop(root, "cut", collect=games, train={"kl_coefficient": 0.0}, evaluate=None)
+    lines = run(config)
+    path = root / "cut" / "loop.jsonl"
+    path.write_text(path.read_text(encoding="utf-8").splitlines(keepends=True)[0], encoding="utf-8")
+    assert [_untimed(line) for line in run(config)] == [_untimed(line) for line in lines]
+
+
+def test_what_stages_notice_is_told_once_in_the_same_words(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def noting_collect(*given: Any, **options: Any) -> CollectReport:
+        return replace(collect(*given, **options), notes=("another seed was taken",))
+
+    def noting_credit(*given: Any, **options: Any) -> dict[tuple[str, int], CreditReport]:
+        reports = assign_credit(*given, **options)
+        for _, iteration in reports:
+            reports["r0", iteration].notices.append(f"oddity {iteration}")
+        return reports
+
+    monkeypatch.setattr("graphcredit.collector.rollout.collect", noting_collect)
+    monkeypatch.setattr("graphcredit.credit.stage.assign_credit", noting_credit)
+    register_corridors()
+    config = corridor_loop(
+        root,
+        "odd",
+        collect={"games": "4", "max_steps": 2},
+        train={"kl_coefficient": 0.0},
+        evaluate=None,
+    )
+    told: list[str] = []
+    list(run_loop(config, on_notice=told.append))
+    assert told[:2] == [
+        "iteration 0, collect: another seed was taken",
+        "iteration 0, credit: oddity 0",
+    ]
+    assert told[2].startswith("iteration 0, train: the policy stays as it is: training needs steps")
+    assert told[3:] == ["iteration 1, credit: oddity 1"]
+
+
+def test_a_training_s_notices_and_what_it_left_out_are_said(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def noting_train(
+        *given: Any, on_notice: Callable[[str], None], **options: Any
+    ) -> dict[str, Any]:
+        on_notice("weights are odd\x07")
+        return {"num_updates": 3, "num_kept": 1234, "dropped": {"stale": 2, "over_long": 1}}
+
+    monkeypatch.setattr("graphcredit.trainer.train.train", noting_train)
+    register_corridors()
+    config = corridor_loop(root, "said", iterations=1, evaluate=None).as_json()
+    file = root / "said.toml"
+    file.write_text(_toml({k: v for k, v in config.items() if v is not None}), encoding="utf-8")
+    shown = CliRunner().invoke(app, ["loop", str(file)])
+    assert shown.exit_code == 0, shown.output
+    assert shown.stderr == "notice: iteration 0, train: weights are odd\\x07\n"
+    header, line = shown.stdout.splitlines()
+    assert header.split()[7:9] == ["updates", "kept"]
+    assert line.split()[6:8] == ["3", "1,234"]
+    assert line.endswith("left out 2 stale, 1 over_long")
 
 
 def test_a_loop_that_is_asked_for_something_else_is_refused(root: Path):

@@ -136,6 +136,25 @@ def test_nothing_left_for_lack_of_signal_is_an_error_of_its_own(tmp_path: Path):
     assert not isinstance(refusal.value, NothingToTrainError)
 
 
+def test_a_step_that_a_filter_took_is_no_lack_of_signal(tmp_path: Path):
+    flat, long = turn([1], [2], advantage=0.0), turn([1, 2, 3], [4])
+    store = token_store(tmp_path / "a", [episode("a", flat, flat, long)])
+    with pytest.raises(InputError, match=r"\(1 over_long, 2 zero_advantage\)") as refusal:
+        _index(store, drop_zero_advantage=True, max_tokens=3)
+    assert not isinstance(refusal.value, NothingToTrainError)
+
+
+def test_a_trajectory_that_never_ended_takes_no_signal_away(tmp_path: Path):
+    flat, dead = turn([1], [2], advantage=0.0), turn([1], [2], advantage=None)
+    store = token_store(tmp_path / "a", [episode("a", flat), episode("b", dead, dead)])
+    with pytest.raises(NothingToTrainError, match=r"of 3, all .*\(2 no_credit, 1 zero_advantage\)"):
+        _index(store, drop_zero_advantage=True)
+    only_dead = token_store(tmp_path / "b", [episode("b", dead, dead)])
+    with pytest.raises(InputError, match="2 no_credit") as refusal:
+        _index(only_dead, drop_zero_advantage=True)
+    assert not isinstance(refusal.value, NothingToTrainError)
+
+
 def test_an_iteration_without_shards_is_refused(tmp_path: Path):
     store = token_store(tmp_path / "s", run_id="other")
     _refused(store, "run 'r0', iteration 0", "Runs: other")

@@ -11,7 +11,12 @@ import pyarrow.compute as pc
 from graphcredit.collector.environment import Task
 from graphcredit.collector.schedule import Rollout, Settings
 from graphcredit.store import Store, read_steps
-from graphcredit.store.errors import OptionError
+from graphcredit.store.errors import InputError, OptionError
+
+_WHAT_TO_DO = (
+    "If `graphcredit check STORE --quarantine` has moved it, mend its shard and put it back from "
+    "quarantine/; or give this collection another --run or --iteration."
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +36,7 @@ class _Recorded:
     """What the store has of a trajectory."""
 
     is_complete: bool
+    has_first_step: bool
     extra: Mapping[str, Any]
     """Of its first step; empty where none was recorded."""
     reward: float
@@ -64,6 +70,7 @@ def missing_rollouts(
 
     Raises:
         OptionError: The store has trajectories of these tasks that were played otherwise.
+        InputError: A trajectory has lost its first step, or a tree one of its first trajectories.
     """
     recorded = _recorded(store, run_id, iteration)
     missing: list[Rollout] = []
@@ -95,6 +102,12 @@ def _group(
 def _rest_of_tree(group: Sequence[Rollout], due: Sequence[Rollout]) -> list[Rollout]:
     """Return what stands for a tree: its first trajectory that is due, which knows the others."""
     complete = tuple(rollout.trajectory_id for rollout in group if rollout not in due)
+    if due and group.index(due[0]) < len(complete):
+        raise InputError(
+            "what is complete of a tree must be its first trajectories: "
+            f"{', '.join(complete)} are in the store, but {due[0].trajectory_id}, which was "
+            f"recorded before {complete[group.index(due[0])]}, is not. {_WHAT_TO_DO}"
+        )
     return [replace(rollout, earlier=complete) for rollout in due[:1]]
 
 
@@ -104,6 +117,11 @@ def _latest(
     """Return a trajectory as it is complete in the store, or as it is to be played next."""
     rollout = Rollout(task=task, index=index, attempt=0)
     while (found := recorded.get(rollout.trajectory_id)) is not None:
+        if not found.has_first_step:
+            raise InputError(
+                "a trajectory must have its first step, which says how it was played: "
+                f"{rollout.trajectory_id} is in the store without it. {_WHAT_TO_DO}"
+            )
         if not settings.are_those_of(found.extra):
             raise OptionError(
                 "the rollouts of one group must be played alike: trajectory "
@@ -130,6 +148,7 @@ def _recorded(store: Store, run_id: str, iteration: int) -> dict[str, _Recorded]
     return {
         row["trajectory_id"]: _Recorded(
             is_complete=row["success_count"] > 0,
+            has_first_step=row["trajectory_id"] in extras,
             extra=json.loads(extras.get(row["trajectory_id"]) or "{}"),
             reward=row["reward_sum"],
         )

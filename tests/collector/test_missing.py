@@ -1,6 +1,7 @@
 """What is left to play, after whatever is in the store."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,14 +9,16 @@ from graphcredit.collector.environment import Task
 from graphcredit.collector.missing import missing_rollouts
 from graphcredit.collector.schedule import Settings
 from graphcredit.store import Store, create_store
-from graphcredit.store.errors import OptionError
+from graphcredit.store.errors import InputError, OptionError
 from tests.worlds import trajectory, write_store
 
 A, B = (Task(environment="corridor", spec=spec) for spec in "ab")
 SETTINGS = Settings(policy="random", seed=0, max_steps=5, oracle=False)
 
 
-def _played(name: str, *, success: bool | None, settings: Settings = SETTINGS) -> list[dict]:
+def _played(
+    name: str, *, success: bool | None, settings: Settings = SETTINGS
+) -> list[dict[str, Any]]:
     steps = trajectory(name, "X go Y go Z", success=success, task_id=name.partition(":")[0])
     steps[0]["extra"] = settings.to_json()
     return steps
@@ -66,4 +69,13 @@ def test_a_group_that_was_begun_otherwise_is_refused(tmp_path: Path, success: bo
     )
     assert _missing(store, B, group_size=1) == ["corridor-b:0"]
     with pytest.raises(OptionError, match=r"corridor-a:0 is in the store with .*oracle:0\.3"):
+        _missing(store, A)
+
+
+def test_a_trajectory_that_lost_its_first_step_is_refused_by_that_name(tmp_path: Path):
+    lost = _played("corridor-a:1", success=True)[1:]
+    store = write_store(tmp_path / "store", _played("corridor-a:0", success=True), lost)
+    with pytest.raises(
+        InputError, match=r"must have its first step, .* corridor-a:1 is in the store without it"
+    ):
         _missing(store, A)

@@ -192,6 +192,23 @@ def test_a_tree_that_grows_otherwise_is_refused_even_if_it_has_as_many_paths(
     assert list(_steps(store)) == ["maze-0:0", "maze-0:1"]
 
 
+@pytest.mark.parametrize(
+    ("lost", "message"),
+    [
+        ("maze-0:0", r"maze-0:1, maze-0:2, maze-0:3 are .* maze-0:0, .* recorded before maze-0:1"),
+        ("maze-0:2", r"maze-0:0, maze-0:1, maze-0:3 are .* maze-0:2, .* recorded before maze-0:3"),
+    ],
+)
+def test_a_tree_that_lost_a_trajectory_before_others_is_refused(
+    tmp_path: Path, lost: str, message: str
+):
+    whole = _steps_of_whole_tree(tmp_path / "whole")
+    del whole[lost]
+    store = write_store(tmp_path / "store", *whole.values())
+    with pytest.raises(InputError, match=rf"must be its first trajectories: {message}"):
+        _missing(store)
+
+
 def test_rollouts_that_are_no_tree_are_not_mixed_with_trees(tmp_path: Path):
     store = create_store(tmp_path / "store")
     _play(store)

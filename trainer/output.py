@@ -114,7 +114,8 @@ def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Generator
     """Open the output of a training, or begin one in a new or empty directory.
 
     The first rank is the only process that trains into it until the context ends, and writes
-    nothing before it knows that it is; what a killed training left half written is swept.
+    nothing before it knows that it is; what a killed training left half written is swept. Whether
+    the directory is fit to begin in is its judgement alone: others may look while it begins.
 
     Args:
         config: What is to be trained.
@@ -125,7 +126,7 @@ def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Generator
             another process trains into it.
     """
     output = Output(config.out)
-    if not output.config_path.exists() and any(_foreign(config.out)):
+    if is_first_rank and not output.config_path.exists() and any(_foreign(config.out)):
         raise InputError(
             f"{config.out} must be a new or empty directory, or the output of this training: it "
             "has no config.toml but holds other files. Name another --out."

@@ -58,6 +58,24 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: Path):
     assert list(thesis.parent.iterdir()) == [thesis]
 
 
+def test_what_the_first_rank_is_just_beginning_is_refused_by_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The other one finds no config.toml, then the first writes it, then the other looks around."""
+    config = _config(tmp_path / "out")
+    exists = Path.exists
+
+    def before_it_begins(path: Path) -> bool:
+        monkeypatch.setattr(Path, "exists", exists)
+        was_there = path.exists()
+        with open_output(config):
+            return was_there
+
+    monkeypatch.setattr(Path, "exists", before_it_begins)
+    with open_output(config, is_first_rank=False) as output:
+        assert output.config_path.exists()
+
+
 def test_the_result_is_there_once_it_is_written(tmp_path: Path):
     with open_output(_config(tmp_path / "out")) as output:
         output.write_result({"num_updates": 3})

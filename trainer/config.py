@@ -260,7 +260,10 @@ def differences(config: TrainConfig, other: TrainConfig) -> list[str]:
 
 
 def without_effect(config: TrainConfig) -> TrainConfig:
-    """Return a configuration less the options that do not change what is learnt."""
+    """Return a configuration less the options that do not change what is learnt.
+
+    The device does where dtype is auto: `Identity.arithmetic` has what came of it.
+    """
     return replace(
         config,
         store=Path(),

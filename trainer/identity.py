@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from graphcredit.store.errors import InputError
@@ -12,7 +12,7 @@ _MODEL_FILES = ("config.json", "*.safetensors")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Identity:
-    """Hashes of everything that decides what is learnt."""
+    """Everything that decides what is learnt, as hashes."""
 
     plan: str
     """Of the steps, their credit, and their order."""
@@ -22,21 +22,31 @@ class Identity:
     """Of the weights it starts from."""
     reference: str
     """Of the reference's weights; empty where it is the model itself, or there is none."""
+    arithmetic: str
+    """float32 or bfloat16, which dtype auto leaves to the device. No hash. What was recorded before
+    this field is taken to have the same."""
 
     def as_json(self) -> dict[str, str]:
-        """Return the hashes by name."""
+        """Return the fields by name."""
         return asdict(self)
 
     def refuse_other(self, found: Mapping[str, str], where: Path) -> None:
         """Raise InputError if something on disk is of another training."""
-        for field in fields(self):
-            mine, other = getattr(self, field.name), found.get(field.name, "")
-            if mine != other:
-                raise InputError(
-                    f"{where} must be of the {field.name} that is given now ({mine[:12]}), but is "
-                    f"of another ({other[:12]}): the data, the options or the model have changed. "
-                    "Restore them, or train into another directory"
-                )
+        for name, (mine, other) in self._differences(found).items():
+            raise InputError(
+                f"{where} must be of the {name} that is given now ({mine[:12]}), but is of another "
+                f"({other[:12]}): the data, the options, the model or the device have changed. "
+                "Restore them, or train into another directory"
+            )
+
+    def is_of(self, found: Mapping[str, str]) -> bool:
+        """Return whether something on disk is of this training."""
+        return not self._differences(found)
+
+    def _differences(self, found: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        found = {"arithmetic": self.arithmetic, **found}
+        pairs = {name: (mine, found.get(name, "")) for name, mine in self.as_json().items()}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def hash_model(directory: Path) -> str:

@@ -19,7 +19,7 @@ from graphcredit.store.atomic import atomic_path, write_table
 from graphcredit.trainer.arrays import Singles
 from graphcredit.trainer.batches import BatchReader, PackedBatch
 from graphcredit.trainer.engine import Engine
-from graphcredit.trainer.identity import describe
+from graphcredit.trainer.identity import Identity, describe
 from graphcredit.trainer.plan import Plan
 from graphcredit.trainer.process import Process
 
@@ -44,7 +44,7 @@ class FrozenLogprobs:
 def frozen_logprobs(
     directory: Path,
     process: Process,
-    identity: Mapping[str, str],
+    identity: Identity,
     open_scorer: Callable[[], Engine],
     plan: Plan,
     reader: BatchReader,
@@ -72,7 +72,7 @@ def frozen_logprobs(
         write_table(_score(engine, plan, reader, on_progress), directory / name)
         process.barrier()
         if process.rank == 0:
-            _complete(directory, process.world_size, identity)
+            _complete(directory, process.world_size, identity.as_json())
         process.barrier()
     return _load(directory, plan), [fault] if fault else []
 
@@ -93,14 +93,14 @@ def _parts(count: int) -> list[str]:
     return [_part(rank, count) for rank in range(count)]
 
 
-def _fault(directory: Path, identity: Mapping[str, str]) -> str | None:
+def _fault(directory: Path, identity: Identity) -> str | None:
     """Return why what is on disk cannot be used: nothing to say ("") where there is nothing."""
     if not (directory / _COMPLETE).exists():
         return ""
     try:
         complete = json.loads((directory / _COMPLETE).read_text(encoding="utf-8"))
         damaged = [n for n, was in complete["parts"].items() if describe(directory / n) != was]
-        is_other = complete["identity"] != identity
+        is_other = not identity.is_of(complete["identity"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         return f"{directory} cannot be read ({error}): its log-probabilities were computed again"
     if is_other:

@@ -18,7 +18,7 @@ from graphcredit.trainer.checkpoint import (
     save_checkpoint,
 )
 from graphcredit.trainer.config import TrainConfig, without_effect
-from graphcredit.trainer.engine import Engine, open_engine
+from graphcredit.trainer.engine import Engine, compute_dtype, open_engine
 from graphcredit.trainer.filters import Filters
 from graphcredit.trainer.identity import Identity, hash_model
 from graphcredit.trainer.index import IndexReport, read_index
@@ -26,7 +26,7 @@ from graphcredit.trainer.model import find_model
 from graphcredit.trainer.output import Output, effective_config, open_output
 from graphcredit.trainer.passes import FrozenLogprobs, frozen_logprobs
 from graphcredit.trainer.plan import Plan, make_plan
-from graphcredit.trainer.process import is_first_rank, leave_world
+from graphcredit.trainer.process import choose_device, is_first_rank, leave_world
 from graphcredit.trainer.table import configure_objective, objective_named
 from graphcredit.trainer.update import FrozenPolicies, Updater
 from graphcredit.trainer.watch import TrainingLog, training_path
@@ -123,6 +123,7 @@ def _identity(config: TrainConfig, plan: Plan) -> Identity:
         configuration=hashlib.sha256(options).hexdigest(),
         model=hash_model(find_model(config.model)),
         reference=hash_model(find_model(reference)) if reference else "",
+        arithmetic=compute_dtype(config, choose_device(config.device)),
     )
 
 
@@ -241,7 +242,7 @@ class _Training:
         logprobs, notices = frozen_logprobs(
             self.output.logprob_dir / what,
             self.engine,
-            self.identity.as_json(),
+            self.identity,
             scorer,
             self.plan,
             reader,

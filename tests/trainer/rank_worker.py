@@ -21,7 +21,9 @@ from graphcredit.trainer.process import leave_world
 from tests.trainer.packs import Sample, pack_samples, random_samples
 
 LEARNING_RATE = 1e-3
-IDENTITY = Identity(plan="a plan", configuration="options", model="weights", reference="")
+IDENTITY = Identity(
+    plan="a plan", configuration="options", model="weights", reference="", arithmetic="float32"
+)
 VARIANTS = {"full": 0, "lora": 4}
 """Name to LoRA rank."""
 

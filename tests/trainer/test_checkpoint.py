@@ -212,11 +212,23 @@ def _edit(path: Path, **changes: Any) -> None:
 
 @pytest.mark.parametrize(
     "what",
-    ["plan", "configuration", "model", "reference"],
+    ["plan", "configuration", "model", "reference", "arithmetic"],
 )
 def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path, what: str):
     _edit(_save(tmp_path, 10), identity={**rank_worker.IDENTITY.as_json(), what: "another"})
     with pytest.raises(InputError, match=f"must be of the {what} that is given now"):
+        _latest(tmp_path)
+
+
+def test_a_checkpoint_from_before_the_arithmetic_was_recorded_is_gone_on_with(tmp_path: Path):
+    identity = rank_worker.IDENTITY.as_json()
+    del identity["arithmetic"]
+    _edit(_save(tmp_path, 10), identity=identity)
+    found, _ = _latest(tmp_path)
+    assert found is not None
+    del identity["plan"]
+    _edit(found.path, identity=identity)
+    with pytest.raises(InputError, match="must be of the plan"):
         _latest(tmp_path)
 
 

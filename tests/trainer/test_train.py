@@ -16,6 +16,7 @@ from graphcredit.store import Store
 from graphcredit.store.catalog import connect
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.config import TrainConfig, read_config
+from graphcredit.trainer.engine import compute_dtype
 from graphcredit.trainer.train import train
 from tests.trainer.logs import Row, episode, random_episodes, token_store, turn
 from tests.trainer.models import NUM_TOKENS, save_tiny_model
@@ -114,6 +115,40 @@ def test_another_model_at_the_same_path_is_not_taken_for_the_first(tmp_path: Pat
     save_tiny_model(tmp_path / "m", seed=1)
     with pytest.raises(InputError, match="must be of the model that is given now"):
         train(config)
+
+
+def _on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let dtype auto be what it is there."""
+
+    def on_a_gpu(config: TrainConfig, device: torch.device) -> str:
+        return compute_dtype(config, torch.device("cuda"))
+
+    monkeypatch.setattr("graphcredit.trainer.train.compute_dtype", on_a_gpu)
+
+
+def test_a_training_is_not_gone_on_with_in_another_arithmetic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = token_store(tmp_path / "s", random_episodes(0, 12))
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), checkpoint_every=1)
+    assert train(config)["identity"]["arithmetic"] == "float32"
+    (tmp_path / "out" / "result.json").unlink()
+    with monkeypatch.context() as patch:
+        _on_a_gpu(patch)
+        with pytest.raises(InputError, match=r"arithmetic .* now \(bfloat16\).*\(float32\)"):
+            train(config)
+    shutil.rmtree(tmp_path / "out" / "checkpoints")
+    complete = tmp_path / "out" / "logprobs" / "start" / "complete.json"
+    found = json.loads(complete.read_text(encoding="utf-8"))
+    del found["identity"]["arithmetic"]
+    complete.write_text(json.dumps(found), encoding="utf-8")
+    assert train(config)["notices"] == []
+    _kill_before_the_end(replace(config, out=tmp_path / "killed"))
+    _on_a_gpu(monkeypatch)
+    assert train(replace(config, out=tmp_path / "killed"))["notices"] == [
+        f"{tmp_path / 'killed' / 'logprobs' / 'start'} is of another training: its "
+        "log-probabilities were computed again"
+    ]
 
 
 def test_a_result_of_other_data_is_not_returned(tmp_path: Path):

@@ -29,17 +29,27 @@ class Settings:
     """Of sampling; None where nothing is sampled."""
     max_new_tokens: int | None = None
     """Where an answer is cut off; None where nothing is sampled."""
+    engine: str | None = None
+    """What ran a language model, for example `hf`; None for other policies."""
+    weights: str | None = None
+    """Digest of a language model; its name may come to stand for another. None for others."""
 
     def to_json(self, **marks: Any) -> str:
         """Return the JSON object that is recorded: what is set, then what else there is to say."""
         return json.dumps({**self._set(), **marks})
 
     def are_those_of(self, extra: Mapping[str, Any]) -> bool:
-        """Return whether a trajectory with this `extra` was played alike."""
-        return self._set() == {name: extra[name] for name in asdict(self) if name in extra}
+        """Return whether a trajectory with this `extra` was played alike, as far as that says."""
+        recorded = {name: extra[name] for name in asdict(self) if name in extra}
+        unsaid = _ADDED - recorded.keys()
+        return recorded == {k: v for k, v in self._set().items() if k not in unsaid}
 
     def _set(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+_ADDED = frozenset({"engine", "weights"})
+"""Settings that were not recorded at first: where they are missing, they may be any."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,11 +1,18 @@
 """Where a model's files are, and which weights they are."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import BinaryIO
 
 from graphcredit.store.errors import OptionError
+
+_WEIGHTS = ("config.json", "*.safetensors", "*.bin")
+
+_NUM_BLOCKS, _BLOCK_BYTES = 256, 1 << 16
+"""What is read of a large file: a model of 7 billion weights in four files is 64 MiB of reading."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +41,32 @@ def find_model(name: str) -> ModelFiles:
         raise OptionError(f"a model's directory must have a config.json: {directory} has none")
     version = called.parent.name if called.name == "model" else called.name
     return ModelFiles(path=str(directory), version=version, stamp=_stamp(directory))
+
+
+def digest_weights(model: ModelFiles) -> str:
+    """Return a digest of a model's configuration and weights, wherever and whenever written.
+
+    Of each file it covers the name, the size and 256 blocks of 64 KiB at equal distances, the first
+    and the last bytes among them: all of a file of 16 MiB, and of each tensor in a larger one that
+    is as long as that distance, a part.
+    """
+    digest = blake2b(digest_size=8)
+    directory = Path(model.path)
+    for path in sorted(path for pattern in _WEIGHTS for path in directory.glob(pattern)):
+        size = path.stat().st_size
+        digest.update(f"{path.name} {size}\n".encode())
+        with path.open("rb") as file:
+            for block in _blocks(file, size):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def _blocks(file: BinaryIO, size: int) -> Iterator[bytes]:
+    last = max(size - _BLOCK_BYTES, 0)
+    apart = max(_BLOCK_BYTES, -(-last // (_NUM_BLOCKS - 1)))
+    for start in (*range(0, last, apart), last):
+        file.seek(start)
+        yield file.read(_BLOCK_BYTES)
 
 
 def _from_cache(name: str) -> Path:

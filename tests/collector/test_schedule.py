@@ -1,9 +1,43 @@
-"""In which order rollouts are handed out."""
+"""What is played alike, and in which order rollouts are handed out."""
+
+import json
+
+import pytest
 
 from graphcredit.collector.environment import Task
-from graphcredit.collector.schedule import Rollout, Schedule
+from graphcredit.collector.schedule import Rollout, Schedule, Settings
 
 A, B, C = (Task(environment="corridor", spec=spec) for spec in "abc")
+
+MODEL = Settings(
+    policy="policy-000001", seed=0, max_steps=5, oracle=False, engine="hf", weights="9f"
+)
+
+
+@pytest.mark.parametrize(
+    ("extra", "is_alike"),
+    [
+        ({}, True),
+        ({"note": "of the caller"}, True),
+        ({"weights": "30"}, False),
+        ({"engine": "vllm"}, False),
+        ({"seed": 1}, False),
+        ({"tree_size": 4}, False),
+    ],
+)
+def test_what_was_played_by_another_model_of_the_same_name_was_played_otherwise(
+    extra: dict[str, object], is_alike: bool
+):
+    assert MODEL.are_those_of(json.loads(MODEL.to_json(**extra))) is is_alike
+
+
+def test_the_model_may_be_any_where_it_was_not_recorded_and_the_rest_not():
+    before = {"policy": "policy-000001", "seed": 0, "max_steps": 5, "oracle": False}
+    assert MODEL.are_those_of(before)
+    assert MODEL.are_those_of(before | {"weights": "9f"})
+    assert not MODEL.are_those_of(before | {"weights": "30"})
+    del before["seed"]
+    assert not MODEL.are_those_of(before)
 
 
 def _rollouts(*tasks: Task, group_size: int) -> list[Rollout]:
@@ -25,8 +59,11 @@ def test_a_worker_without_a_task_takes_a_fresh_one_before_it_helps_another():
     )
     mine = schedule.next_rollout(None)
     theirs = schedule.next_rollout(None)
+    assert mine is not None
+    assert theirs is not None
     assert (mine.task, theirs.task) == (A, B)
     mine = schedule.next_rollout(mine)
+    assert mine is not None
     assert mine.task == C
     mine = schedule.next_rollout(mine)
     assert mine == Rollout(task=B, index=1, attempt=0)

@@ -155,6 +155,9 @@ def loop_config(values: Mapping[str, Any]) -> LoopConfig:
     }
     if values.get("evaluate") is not None:
         tables["evaluate"] = _table(EvaluateTable, values["evaluate"], "evaluate")
+    train = values.get("train")
+    if isinstance(train, Mapping) and isinstance(train.get("reference"), str):
+        tables["train"] = {**train, "reference": _whole(train["reference"])}
     paths = {name: _path(name, values[name]) for name in ("out", "model") if name in values}
     config: LoopConfig = _table(LoopConfig, {**values, **tables, **paths}, "loop")
     config.check()
@@ -166,6 +169,11 @@ def _path(name: str, value: Any) -> Path:
     if not isinstance(value, str | Path) or value == "":
         raise OptionError(f"loop.{name} must be the path of a directory: got {value!r}")
     return Path(os.path.abspath(value))
+
+
+def _whole(model: str) -> str:
+    """Return the whole path of a model's directory; a name in the cache is left as it is."""
+    return os.path.abspath(model) if Path(model).is_dir() else model
 
 
 def _table(kind: type[Any], values: Any, owner: str) -> Any:

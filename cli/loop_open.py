@@ -23,8 +23,13 @@ _MAY_CHANGE = frozenset(
 )
 """Options that change neither what is learnt nor what an evaluation plays."""
 
-_HASHES = {"model_hash": "the hash of model", "template_hash": "the hash of template"}
-"""Keys of config.json, beside the options; loops of before they were kept have none."""
+_HASHES = {
+    "model_hash": "model",
+    "template_hash": "template",
+    "reference_hash": "train.reference",
+}
+"""Keys of config.json, beside the options, and whose hash they have; loops of before they were kept
+lack them, and those without a reference have none of it."""
 
 
 @contextmanager
@@ -44,6 +49,7 @@ def open_loop(config: LoopConfig) -> Generator[Loop]:
     tasks, held_out = _tasks(config)
     loop = Loop(config=config, tasks=tuple(tasks), held_out=tuple(held_out))
     _check_credit(loop)
+    _check_training(loop)
     _check_model(config)
     if config.out.exists() and not config.out.is_dir():
         raise OptionError(f"`out` must be a directory: {config.out} is a file")
@@ -83,7 +89,6 @@ def _check_credit(loop: Loop) -> None:
     """Raise OptionError where credit cannot be assigned, or not what is to be trained on."""
     from graphcredit.collector.environments.table import environment_kind
     from graphcredit.credit.table import estimator_named
-    from graphcredit.trainer.table import configure_objective
 
     settings, training = loop.credit_settings(), loop.train_config(0)
     env = loop.config.collect.env
@@ -95,19 +100,45 @@ def _check_credit(loop: Loop) -> None:
             f"train.advantage must be what credit.estimators write: got {training.advantage!r}, "
             f"and they write {', '.join(columns)}"
         )
+
+
+def _check_training(loop: Loop) -> None:
+    """Raise OptionError where a policy cannot be trained, or not be trained again."""
+    from graphcredit.trainer.table import configure_objective
+
+    training = loop.train_config(0)
     configure_objective(training.objective, training.objective_options)
+    if training.save_dtype != "float32":
+        raise OptionError(
+            "train.save_dtype must be 'float32' in a loop, because each policy is what the next "
+            "training begins with, and small updates would be rounded away every time: got "
+            f"{training.save_dtype!r}. Leave it out, and convert a policy when the loop is done"
+        )
 
 
 def _check_model(config: LoopConfig) -> None:
     """Raise an error where the model cannot play or be trained, as far as its files tell."""
     from graphcredit.collector.policies.table import LanguageOptions, parse_policy
 
-    model, collect = config.model, config.collect
-    for needed in ("config.json", "*.safetensors"):
-        if not any(model.glob(needed)):
-            raise OptionError(f"model must be the directory of a model: {model} has no {needed}")
+    for name, directory in _models(config).items():
+        for needed in ("config.json", "*.safetensors"):
+            if not any(directory.glob(needed)):
+                raise OptionError(
+                    f"{name} must be the directory of a model: {directory} has no {needed}"
+                )
+    collect = config.collect
     options = LanguageOptions(template=collect.template or collect.env)
-    parse_policy(f"{collect.engine}:{model}", options)
+    parse_policy(f"{collect.engine}:{config.model}", options)
+
+
+def _models(config: LoopConfig) -> dict[str, Path]:
+    """Return the directory of each model that an option names."""
+    reference = config.train.get("reference")
+    if reference is None:
+        return {"model": config.model}
+    from graphcredit.trainer.model import find_model
+
+    return {"model": config.model, "train.reference": find_model(reference)}
 
 
 def _claim(loop: Loop) -> None:
@@ -119,7 +150,9 @@ def _claim(loop: Loop) -> None:
         changed = list(_changes(loop, replace(loop, config=found)))
         for name, value in hashes.items():
             if known.get(name, value) != value:
-                changed.append(f"{_HASHES[name]} ends in {value[-8:]}, ended in {known[name][-8:]}")
+                changed.append(
+                    f"the hash of {_HASHES[name]} ends in {value[-8:]}, ended in {known[name][-8:]}"
+                )
         if changed:
             raise OptionError(
                 f"{path} is of a loop that was configured otherwise ({'; '.join(changed)}): give "
@@ -135,9 +168,9 @@ def _hash_files(config: LoopConfig) -> dict[str, str]:
     from graphcredit.collector.prompts import load_template
     from graphcredit.trainer.identity import hash_model
 
-    template = load_template(config.collect.template or config.collect.env)
-    values = (hash_model(config.model), template.fingerprint)
-    return dict(zip(_HASHES, values, strict=True))
+    found = {name: hash_model(directory) for name, directory in _models(config).items()}
+    found["template"] = load_template(config.collect.template or config.collect.env).fingerprint
+    return {key: found[name] for key, name in _HASHES.items() if name in found}
 
 
 def _read(path: Path) -> tuple[LoopConfig, dict[str, str]]:

@@ -1,7 +1,7 @@
 """Where a loop has everything, and what each of its iterations is to do.
 
 DIR/
-  config.json             what the loop was asked to do, and hashes of model and template
+  config.json             what the loop was asked to do, and hashes of models and template
   store/                  every run: RUN, and RUN-greedy and RUN-sampled of the evaluations
   policies/policy-000000  the model to begin with; its name is the version that the log has
   policies/policy-000001  what iteration 0 made of it, as `graphcredit train` leaves it

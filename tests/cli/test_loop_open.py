@@ -46,6 +46,42 @@ def test_another_model_under_the_same_path_is_refused(root: Path):
     assert _written(root, "mine")["model_hash"] == before
 
 
+def test_another_reference_under_the_same_path_is_refused(root: Path):
+    (root / "away").mkdir()
+    tiny_model(vocab_size=10).save_pretrained(root / "away")
+    config = corridor_loop(root, "mine", train={"reference": str(root / "away")})
+    _open(config)
+    written = _written(root, "mine")
+    without = {name: value for name, value in written.items() if name != "reference_hash"}
+    (root / "mine" / "config.json").write_text(json.dumps(without), encoding="utf-8")
+    _open(config)
+    assert _written(root, "mine") == written
+    tiny_model(vocab_size=10, initializer_range=0.1).save_pretrained(root / "away")
+    before = written["reference_hash"][-8:]
+    with pytest.raises(
+        OptionError, match=rf"\(the hash of train.reference ends in \w+, ended in {before}\)"
+    ):
+        _open(config)
+
+
+def test_a_reference_is_the_same_wherever_the_loop_is_gone_on_with(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(root)
+    config = corridor_loop(root, "mine", train={"reference": "start"})
+    _open(config)
+    assert _written(root, "mine")["train"]["reference"] == str(root / "start")
+    monkeypatch.chdir("/")
+    assert _open(config).train_config(0).reference == str(root / "start")
+
+
+def test_a_reference_without_weights_is_refused_before_anything_is_written(root: Path):
+    (root / "empty").mkdir()
+    with pytest.raises(OptionError, match=r"train.reference must be .*: .*empty has no config"):
+        _open(corridor_loop(root, "out", train={"reference": str(root / "empty")}))
+    assert not (root / "out").exists()
+
+
 def test_another_template_under_the_same_path_is_refused(root: Path):
     config = corridor_loop(root, "mine")
     _open(config)

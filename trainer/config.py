@@ -110,7 +110,8 @@ class TrainConfig:
         "Stop before an update where the policy is farther than this from the old one (approx_kl).",
     ] = None
     continue_from: Annotated[
-        Path | None, "Output of an earlier training whose optimizer state is taken over."
+        Path | None,
+        "Output of an earlier training whose optimizer state is taken over, unless with LoRA.",
     ] = None
 
     # Model

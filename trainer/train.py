@@ -170,7 +170,7 @@ class _Training:
         num_done = checkpoint.progress.update if checkpoint else 0
         engine.check_token_id(self.report.largest_token_id, self.report.largest_token_id_at)
         if checkpoint is None and config.continue_from is not None:
-            engine.load_optimizer(read_optimizer(Output(config.continue_from).checkpoint_dir))
+            self._take_over_optimizer(Output(config.continue_from))
         reader = BatchReader(self.plan.index)
         with closing(self._open_log(num_done)) as log:
             if checkpoint is None and config.mismatch_sample:
@@ -186,6 +186,19 @@ class _Training:
         if engine.rank == 0:
             self.output.write_result(result)
         return result
+
+    def _take_over_optimizer(self, earlier: Output) -> None:
+        """Go on with the moments of an earlier training, where they are of the same parameters."""
+        if self.engine.has_adapter:
+            self._notice(
+                [
+                    f"continue_from: the optimizer of {earlier.root} is not taken over: an adapter "
+                    "begins with an optimizer of its own, since the one before is merged into the "
+                    "model"
+                ]
+            )
+        else:
+            self.engine.load_optimizer(read_optimizer(earlier.checkpoint_dir))
 
     def _notice(self, notices: Sequence[str]) -> None:
         """Tell what is odd, at once, and keep it for the result."""

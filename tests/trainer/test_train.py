@@ -260,6 +260,20 @@ def test_the_optimizer_goes_on_where_an_earlier_training_ended(tmp_path: Path):
     assert not torch.equal(results["cold"][name], results["warm"][name])
 
 
+def test_a_new_adapter_begins_with_an_optimizer_of_its_own(tmp_path: Path):
+    """The moments of the one before are of parameters that were merged and are no more."""
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    source = save_tiny_model(tmp_path / "m")
+    train(_config(tmp_path, store, source, lora_rank=2))
+    following = _config(tmp_path, store, tmp_path / "out" / "model", lora_rank=2)
+    cold = train(replace(following, out=tmp_path / "cold"))
+    chain = train(replace(following, out=tmp_path / "chain", continue_from=tmp_path / "out"))
+    (notice,) = chain["notices"]
+    assert "an adapter begins with an optimizer of its own" in notice
+    expected, found = _weights(Path(cold["model"])), _weights(Path(chain["model"]))
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+
+
 def test_a_damaged_optimizer_is_not_taken_over_and_its_training_makes_it_again(tmp_path: Path):
     store = token_store(tmp_path / "s", random_episodes(0, 8))
     source = save_tiny_model(tmp_path / "m")

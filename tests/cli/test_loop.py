@@ -153,6 +153,10 @@ def test_where_nothing_can_be_learnt_the_policy_stays_and_the_optimizer_goes_on(
     played = len(_steps(root, "none", "r0", 0))
     why = f"of {played}, all are left out ({played} zero_advantage)"
     assert why in lines[0]["not_trained"]
+    # By this the script of docs/loop.md tells it from other errors.
+    known = "needs steps with a signal"
+    assert known in lines[0]["not_trained"]
+    assert f"grep -q '{known}'" in (ROOT / "docs" / "loop.md").read_text(encoding="utf-8")
     assert [_weights(root, "none", number) for number in (1, 2)] == [_weights(root, "none", 0)] * 2
     assert run(config) == lines
     versions = _steps(root, "none", "r0", 1)["policy_version"].unique().to_list()

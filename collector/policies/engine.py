@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from graphcredit.store.errors import InputError
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
@@ -51,6 +49,11 @@ class Engine(Protocol):
         """Tokens that end an answer."""
         ...
 
+    @property
+    def room(self) -> int | None:
+        """Tokens that a prompt and its answer may have together; None where nothing says so."""
+        ...
+
     def load(self, path: str) -> None:
         """Take the weights and the tokenizer of another directory.
 
@@ -60,20 +63,11 @@ class Engine(Protocol):
         ...
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
-        """Sample an answer to each request.
-
-        Raises:
-            InputError: A prompt leaves the model no room for an answer.
-        """
+        """Sample an answer to each request, whose prompt leaves room for a token or more."""
         ...
 
 
-def check_room(requests: Sequence[Request], sampling: Sampling, room: int | None) -> None:
-    """Raise InputError if a prompt and its answer are more tokens than a model has room for."""
-    longest = max(len(request.prompt_ids) for request in requests)
-    if room is not None and longest + sampling.max_new_tokens > room:
-        raise InputError(
-            f"a prompt and its answer must fit in the {room} tokens of the model: a prompt has "
-            f"{longest}, and {sampling.max_new_tokens} new tokens were asked for. Ask for fewer, "
-            "or shorten the template's history"
-        )
+def max_answer(request: Request, sampling: Sampling, room: int | None) -> int:
+    """Return where an answer is cut off: after `max_new_tokens`, or where the room ends."""
+    asked = sampling.max_new_tokens
+    return asked if room is None else min(asked, room - len(request.prompt_ids))

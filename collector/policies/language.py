@@ -5,16 +5,17 @@ plays, when it is first asked, and stays in memory until another one is needed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphcredit.collector.answers import parse_answer
-from graphcredit.collector.policies.decision import Decision, Question, Tokens
+from graphcredit.collector.policies.decision import Decision, Question, Tokens, View
 from graphcredit.collector.policies.engine import Engine, Request, Response, Sampling
 from graphcredit.collector.policies.engines import ENGINES
 from graphcredit.collector.policies.model_files import ModelFiles, digest_weights
 from graphcredit.collector.policies.tokenise import decode_answer, encode_prompt
 from graphcredit.collector.prompts import Template, render
+from graphcredit.store.errors import InputError
 
 CONCURRENCY = 64
 """Trajectories played at a time where nobody says; their questions are one batch."""
@@ -60,11 +61,16 @@ class LanguagePolicy:
         return False
 
     def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
-        """Sample all answers as one batch."""
+        """Sample all answers as one batch.
+
+        Raises:
+            InputError: A prompt leaves the model no room for an answer, not even without history.
+        """
         engine = _loaded(self.kind, self.model)
+        prompts = [self._prompt(engine, question.view) for question in questions]
         requests = [
             Request(prompt_ids=prompt, seed=question.rng.getrandbits(63))
-            for question, prompt in zip(questions, self._prompts(engine, questions), strict=True)
+            for question, prompt in zip(questions, prompts, strict=True)
             for _ in range(question.count)
         ]
         responses = engine.generate(requests, self.sampling)
@@ -74,11 +80,22 @@ class LanguagePolicy:
         )
         return [[next(decisions) for _ in range(question.count)] for question in questions]
 
-    def _prompts(self, engine: Engine, questions: Sequence[Question]) -> list[tuple[int, ...]]:
-        return [
-            encode_prompt(engine.tokenizer, render(self.template, question.view))
-            for question in questions
-        ]
+    def _prompt(self, engine: Engine, view: View) -> tuple[int, ...]:
+        """Return what is asked, without the oldest history where that leaves no room."""
+        num_shown = min(self.template.history_length, len(view.history))
+        while True:
+            template = replace(self.template, history_length=num_shown)
+            prompt = encode_prompt(engine.tokenizer, render(template, view))
+            if engine.room is None or len(prompt) < engine.room:
+                return prompt
+            if not num_shown:
+                raise InputError(
+                    f"a prompt and its answer must fit in the {engine.room} tokens of the model "
+                    f"{self.model.path}: a prompt without history has {len(prompt)}, at "
+                    f"{view.observation.state[:80]!r}. Take a model with more room, or a template "
+                    "that says less, under another --run or --iteration"
+                )
+            num_shown -= 1
 
     def _decision(self, engine: Engine, request: Request, response: Response) -> Decision:
         text = decode_answer(engine.tokenizer, response.token_ids, engine.end_ids)

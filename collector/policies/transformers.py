@@ -16,7 +16,7 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, DynamicCache
 from transformers.utils.logging import disable_progress_bar
 
-from graphcredit.collector.policies.engine import Request, Response, Sampling, check_room
+from graphcredit.collector.policies.engine import Request, Response, Sampling, max_answer
 from graphcredit.collector.policies.tokenise import end_ids_of, load_tokenizer
 from graphcredit.store.errors import InputError
 
@@ -31,6 +31,11 @@ class TransformersEngine:
         self.tokenizer: Any = None
         self.end_ids: frozenset[int] = frozenset()
 
+    @property
+    def room(self) -> int | None:
+        """Positions that the model has."""
+        return getattr(self._model.config, "max_position_embeddings", None)
+
     def load(self, path: str) -> None:
         """Load a model; the one before is dropped."""
         self._model = None  # two at once may not fit
@@ -40,8 +45,7 @@ class TransformersEngine:
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
         """Sample an answer to each request."""
-        room = getattr(self._model.config, "max_position_embeddings", None)
-        check_room(requests, sampling, room)
+        limits = [max_answer(request, sampling, self.room) for request in requests]
         responses = [Response(token_ids=[], logprobs=[]) for _ in requests]
         chances = [random.Random(request.seed) for request in requests]
         rows = list(range(len(requests)))
@@ -55,7 +59,7 @@ class TransformersEngine:
                 for place, (row, token_id, logprob) in enumerate(drawn):
                     responses[row].token_ids.append(token_id)
                     responses[row].logprobs.append(logprob)
-                    is_full = len(responses[row].token_ids) == sampling.max_new_tokens
+                    is_full = len(responses[row].token_ids) >= limits[row]
                     if token_id not in self.end_ids and not is_full:
                         kept.append(place)
                 rows = [rows[place] for place in kept]

@@ -18,7 +18,7 @@ os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 import torch
 from transformers import AutoConfig, GenerationConfig
 
-from graphcredit.collector.policies.engine import Request, Response, Sampling, check_room
+from graphcredit.collector.policies.engine import Request, Response, Sampling, max_answer
 from graphcredit.collector.policies.tokenise import end_ids_of, load_tokenizer
 from graphcredit.store.errors import InputError
 
@@ -41,6 +41,11 @@ class VllmEngine:
         self._shape: dict[str, Any] = {}
         self.tokenizer: Any = None
         self.end_ids: frozenset[int] = frozenset()
+
+    @property
+    def room(self) -> int | None:
+        """What vLLM has made room for."""
+        return self._llm.model_config.max_model_len
 
     def load(self, path: str) -> None:
         """Load a model, or only its weights where one of the same architecture is loaded."""
@@ -65,13 +70,12 @@ class VllmEngine:
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
         """Sample an answer to each request."""
-        check_room(requests, sampling, self._llm.model_config.max_model_len)
         outputs = self._llm.generate(
             [{"prompt_token_ids": list(request.prompt_ids)} for request in requests],
             [
                 vllm.SamplingParams(
                     temperature=sampling.temperature,
-                    max_tokens=sampling.max_new_tokens,
+                    max_tokens=max_answer(request, sampling, self.room),
                     seed=request.seed,
                     logprobs=0,
                     detokenize=False,

@@ -45,6 +45,7 @@ class _Reciter:
     """An engine that says what it is told to, one answer after the other."""
 
     end_ids = frozenset({0})
+    room: int | None = None
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
@@ -245,10 +246,48 @@ def test_draws_are_as_frequent_as_they_are_probable_and_the_impossible_never_com
     assert logprobs[-1].exp().item() == pytest.approx(1 / 6)
 
 
-def test_a_prompt_that_leaves_no_room_is_refused(tmp_path: Path):
+def test_an_answer_is_cut_off_where_the_models_room_ends(tmp_path: Path):
+    short = save_talker(tmp_path / "short", max_position_embeddings=20)
+    policy = parse_policy(f"hf:{short}", PLAIN)
+    engine: Any = language._loaded("hf", policy.model)  # pyright: ignore
+    engine.end_ids = frozenset()
+    requests = [Request(prompt_ids=(5,) * n, seed=n) for n in (19, 15, 12, 3)]
+    answers = engine.generate(requests, Sampling(temperature=1.0, max_new_tokens=8))
+    assert [len(answer.token_ids) for answer in answers] == [1, 5, 8, 8]
+    assert [len(answer.logprobs) for answer in answers] == [1, 5, 8, 8]
+
+
+def test_history_that_leaves_no_room_for_an_answer_is_not_shown_the_oldest_first(
+    model: str, monkeypatch: pytest.MonkeyPatch
+):
+    engine = _Reciter(*["<think></think><action>east</action>"] * 5)
+    _with_engine(monkeypatch, engine)
+    policy = parse_policy(f"hf:{model}", LanguageOptions(template="textworld"))
+    history = ((_observation("room 8"), "z" * 300), (_observation("room 9"), "west"))
+    view = View(observation=_observation(), history=history)
+
+    def asked(room: int | None) -> tuple[str, int]:
+        engine.room = room
+        ((decision,),) = policy.decide([Question(view=view, rng=random.Random(0))])
+        assert decision.tokens is not None
+        ids = decision.tokens.prompt_ids
+        return engine.tokenizer.decode(ids), len(ids)
+
+    whole, length = asked(None)
+    assert "You did: zzz" in whole
+    assert asked(length + 1) == (whole, length)
+    later, later_length = asked(length)
+    assert later == whole.replace(f"You saw: room 8\nYou did: {'z' * 300}\n", "")
+    assert later != whole
+    assert asked(later_length + 1) == (later, later_length)
+    assert "Before:\nNothing yet.\n" in asked(later_length)[0]
+
+
+def test_a_prompt_that_leaves_no_room_even_without_history_is_refused(tmp_path: Path):
     short = save_talker(tmp_path / "short", max_position_embeddings=20)
     options = LanguageOptions(template="textworld", max_new_tokens=8)
-    with pytest.raises(InputError, match="fit in the 20 tokens of the model: a prompt has"):
+    message = r"fit in the 20 tokens of the model .*short: a prompt without .* at 'room 0'"
+    with pytest.raises(InputError, match=message):
         parse_policy(f"hf:{short}", options).decide([_question(0)])
 
 

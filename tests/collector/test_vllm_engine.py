@@ -138,3 +138,10 @@ def test_the_second_model_has_its_own_tokenizer_and_ends(engine: Any, tmp_path: 
     # What vLLM read of the first one's files ends no answer.
     (asked,) = engine._llm.asked
     assert (asked["ignore_eos"], asked["stop_token_ids"]) == (True, [0, 11])
+
+
+def test_an_answer_is_cut_off_where_the_models_room_ends(engine: Any, tmp_path: Path):
+    engine.load(save_talker(tmp_path / "p-0"))
+    assert engine.room == 20
+    engine.generate([Request(prompt_ids=(5,) * n, seed=n) for n in (19, 15, 3)], _SAMPLING)
+    assert [asked["max_tokens"] for asked in engine._llm.asked] == [1, 5, 8]

@@ -1,10 +1,18 @@
 """Messages to token ids and back, with nothing but the tokenizer."""
 
+import json
+import re
 from collections.abc import Sequence, Set
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from graphcredit.store.errors import InputError
+
+_TODAY = datetime(2024, 7, 26)
+"""For chat templates, which may say what day it is: a prompt must be the same tomorrow. It is the
+day that those of Llama 3 fall back to."""
+_CLOCK = re.compile(r"""strftime_now\(\s*(["'])(?P<format>.*?)\1\s*\)""")
 
 
 def load_tokenizer(path: str) -> Any:
@@ -46,12 +54,10 @@ def encode_prompt(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[int, 
     breaks, with the special tokens that the tokenizer itself adds.
 
     Raises:
-        InputError: The tokenizer knows none of it.
+        InputError: The chat template refuses the conversation, or the tokenizer knows none of it.
     """
     if tokenizer.chat_template is not None:
-        ids = tokenizer.apply_chat_template(
-            messages, add_generation_prompt=True, tokenize=True, return_dict=False
-        )
+        ids = _encode_chat(tokenizer, messages)
     else:
         ids = tokenizer("\n".join(message["content"] for message in messages))["input_ids"]
     if not ids:
@@ -60,6 +66,31 @@ def encode_prompt(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[int, 
             f"{messages[-1]['content'][:80]!r}"
         )
     return tuple(ids)
+
+
+def _encode_chat(tokenizer: Any, messages: list[dict[str, str]]) -> list[int]:
+    from jinja2 import TemplateError
+
+    try:
+        return tokenizer.apply_chat_template(
+            messages,
+            chat_template=_without_clock(tokenizer.get_chat_template()),
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=False,
+        )
+    except TemplateError as error:
+        roles = " and ".join(message["role"] for message in messages)
+        raise InputError(
+            f"a chat template must take messages of {roles}: that of {tokenizer.name_or_path} "
+            f"says {str(error)!r}. If it takes none of system, leave `system` out of the prompt "
+            "template"
+        ) from None
+
+
+def _without_clock(chat_template: str) -> str:
+    """Return a chat template with `_TODAY` in it wherever it asks for the time."""
+    return _CLOCK.sub(lambda asked: json.dumps(_TODAY.strftime(asked["format"])), chat_template)
 
 
 def encode_answer(tokenizer: Any, text: str) -> tuple[int, ...]:

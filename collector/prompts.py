@@ -1,7 +1,8 @@
 """What a language model is told before an action: templates, which are data.
 
 A template is a TOML file. Those of this package are in `templates/`; a user's own is named by its
-path. Its texts have placeholders in braces, as `str.format` has them.
+path. `user`, `history` and `action` have placeholders in braces, and a brace itself is written
+twice; `system` and `no_history` are shown as they are.
 """
 
 import json
@@ -123,7 +124,11 @@ def _checked(path: Path, found: dict[str, Any]) -> Template:
 def _check_placeholders(path: Path, key: str, text: str, allowed: frozenset[str]) -> None:
     wanted = ", ".join(f"{{{name}}}" for name in sorted(allowed))
     try:
-        used = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+        used = {
+            f"{name}{f'!{conversion}' if conversion else ''}{f':{form}' if form else ''}"
+            for _, name, form, conversion in Formatter().parse(text)
+            if name is not None
+        }
     except ValueError as error:
         raise OptionError(f"{key} of {path}: {error}; a brace itself is written twice") from None
     if not used <= allowed:

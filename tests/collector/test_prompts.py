@@ -62,6 +62,15 @@ def test_before_the_first_step_the_history_says_so(tmp_path: Path):
     assert render(template, _view("den")) == [{"role": "user", "content": "none"}]
 
 
+def test_system_and_no_history_are_shown_as_they_are(tmp_path: Path):
+    text = 'answer = "plain"\nsystem = "{{task}} {}"\nno_history = "{state}"\nuser = "{history}"'
+    template = load_template(_template(tmp_path, text))
+    assert render(template, _view("den")) == [
+        {"role": "system", "content": "{{task}} {}"},
+        {"role": "user", "content": "{state}"},
+    ]
+
+
 def test_what_is_unknown_is_empty(tmp_path: Path):
     template = load_template(_template(tmp_path, 'answer = "plain"\nuser = "{task}[{actions}]"'))
     view = View(observation=_observation("den", task=None))
@@ -95,6 +104,10 @@ def test_the_fingerprint_changes_with_what_the_template_says(tmp_path: Path):
         ('answer = "plain"\nuser = ""\ncolour = "red"', "has 'colour'"),
         ('answer = "plain"\nuser = "{state.__class__}"', r"has \{state\.__class__\}"),
         ('answer = "plain"\nuser = "{score}"', r"may have \{actions\}, .* has \{score\}"),
+        ('answer = "plain"\nuser = "{state:{task}}"', r"has \{state:\{task\}\};"),
+        ('answer = "plain"\nuser = "{state:.9}"', r"has \{state:\.9\};"),
+        ('answer = "plain"\nuser = "{task!q}"', r"has \{task!q\};"),
+        ('answer = "plain"\nuser = ""\naction = "{action!r:>9}"', r"has \{action!r:>9\};"),
         ('answer = "plain"\nuser = "{"', "a brace itself is written twice"),
         ("answer =", "a template must be TOML"),
     ],

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from graphcredit.collector.policies.decision import Decision, Question
 from graphcredit.collector.policies.engine import Sampling
-from graphcredit.collector.policies.engines import require_engine
+from graphcredit.collector.policies.engines import require_engine, require_temperature
 from graphcredit.collector.policies.language import LanguagePolicy
 from graphcredit.collector.policies.model_files import find_model
 from graphcredit.collector.policies.oracle import OraclePolicy
@@ -92,6 +92,7 @@ def _oracle(argument: str, _: LanguageOptions) -> Policy:
 def _sampled_by(kind: str) -> Callable[[str, LanguageOptions], Policy]:
     def policy(argument: str, options: LanguageOptions) -> Policy:
         require_engine(kind)
+        require_temperature(kind, options.temperature)
         return LanguagePolicy(
             kind=kind,
             model=find_model(argument),

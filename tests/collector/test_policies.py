@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.collector.environment import Observation
+from graphcredit.collector.policies import engines
 from graphcredit.collector.policies.oracle import OraclePolicy
 from graphcredit.collector.policies.random import RandomPolicy
-from graphcredit.collector.policies.table import POLICIES, parse_policy
+from graphcredit.collector.policies.table import POLICIES, LanguageOptions, parse_policy
 from graphcredit.store.errors import InputError, OptionError
 from tests.collector.talkers import save_talker
 
@@ -106,3 +107,20 @@ def test_every_policy_of_the_table_goes_to_a_worker_and_back(tmp_path: Path):
 def test_what_is_no_policy_is_refused(text: str, message: str):
     with pytest.raises(OptionError, match=message):
         parse_policy(text)
+
+
+def test_a_temperature_at_which_vllm_would_not_sample_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    model = save_talker(tmp_path / "policy-000003")
+    monkeypatch.setattr(engines, "find_spec", lambda name: name)
+
+    def policy(kind: str, temperature: float) -> object:
+        return parse_policy(
+            f"{kind}:{model}", LanguageOptions(template="tiny", temperature=temperature)
+        )
+
+    with pytest.raises(OptionError, match=r"must be 0, or 0\.01 or more, .*: got 0\.0099"):
+        policy("vllm", 0.0099)
+    for kind, temperature in (("vllm", 0.0), ("vllm", 0.01), ("hf", 0.0099)):
+        assert policy(kind, temperature)

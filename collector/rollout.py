@@ -123,7 +123,7 @@ def collect(
         num_resamples: Groups that a task may have after its first, one at a time, while all its
             trajectories have the same return.
         template: How a language model is told its situation: a name or a path; by default the one
-            that is called like the environment.
+            that is called like the environment of the tasks, if they have but one.
         temperature: Of a language model; 0 takes the most probable token.
         max_new_tokens: Where an answer of a language model is cut off.
         concurrency: Trajectories that a process plays at a time; by default as many as suit the
@@ -154,6 +154,8 @@ def collect(
         max_new_tokens=max_new_tokens,
     )
     chosen = parse_policy(policy, options)
+    if not template and "template" in chosen.settings:
+        _check_one_environment(tasks)
     opened = store if isinstance(store, Store) else create_store(store)
     task_ids = [task.task_id for task in tasks]
     job = Job(
@@ -276,6 +278,16 @@ def _check_tasks(tasks: Sequence[Task]) -> None:
             raise OptionError(f"tasks must be different: {task.task_id} is there {count} times")
     for name in {task.environment for task in tasks}:
         environment_kind(name)
+
+
+def _check_one_environment(tasks: Sequence[Task]) -> None:
+    names = sorted({task.environment for task in tasks})
+    if len(names) > 1:
+        raise OptionError(
+            "template must be given where a language model plays tasks of several environments, "
+            f"because the default is the one called like the environment: got {', '.join(names)}. "
+            "To go on with a collection, give the one that it began with"
+        )
 
 
 def _check_at_least(least: int, **options: int) -> None:

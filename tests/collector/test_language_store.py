@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from graphcredit.collector.environment import Task
 from graphcredit.collector.environments.table import ENVIRONMENTS
 from graphcredit.collector.memo import Environments
 from graphcredit.collector.rollout import CollectReport, collect
@@ -18,6 +19,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.checks import check_store
+from graphcredit.store.errors import OptionError
 from graphcredit.trainer.agreement import measure_agreement
 from graphcredit.trainer.batches import BatchReader
 from graphcredit.trainer.config import TrainConfig
@@ -117,3 +119,10 @@ def test_a_killed_collection_goes_on_and_plays_the_same(tmp_path: Path, model: s
     assert check_store(open_store(store)).errors == ()
     _collect(tmp_path / "uninterrupted", model)
     assert _played(store) == _played(tmp_path / "uninterrupted")
+
+
+def test_tasks_of_several_environments_need_a_template_that_is_named(tmp_path: Path, model: str):
+    tasks = [*TASKS, Task(environment="textworld", spec="seed=1")]
+    with pytest.raises(OptionError, match=r"template must be given .*: got search, textworld"):
+        collect(tmp_path / "store", tasks=tasks, policy=f"hf:{model}", num_workers=0)
+    assert not (tmp_path / "store").exists()

@@ -260,6 +260,25 @@ def test_the_optimizer_goes_on_where_an_earlier_training_ended(tmp_path: Path):
     assert not torch.equal(results["cold"][name], results["warm"][name])
 
 
+def test_a_chain_of_trainings_that_rounds_its_weights_is_told_what_it_costs(tmp_path: Path):
+    """A learning rate of 1e-6 changes a weight of 1 by less than half of what bfloat16 tells."""
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    source = save_tiny_model(tmp_path / "m")
+    half = _config(tmp_path, store, source, save_dtype="bfloat16", learning_rate=1e-6)
+    first = train(half)
+    assert first["notices"] == []
+    following = replace(half, model=first["model"], continue_from=tmp_path / "out")
+    chain = train(replace(following, out=tmp_path / "half"))
+    (notice,) = chain["notices"]
+    assert notice.startswith("save_dtype = bfloat16 with continue_from")
+    name = "model.norm.weight"
+    before, after = (_weights(Path(each["model"]))[name].float() for each in (first, chain))
+    assert torch.equal(before, after)
+    whole = train(replace(following, out=tmp_path / "whole", save_dtype="float32"))
+    assert whole["notices"] == []
+    assert not torch.equal(before, _weights(Path(whole["model"]))[name].float())
+
+
 def test_a_new_adapter_begins_with_an_optimizer_of_its_own(tmp_path: Path):
     """The moments of the one before are of parameters that were merged and are no more."""
     store = token_store(tmp_path / "s", random_episodes(0, 8))

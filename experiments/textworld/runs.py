@@ -116,7 +116,7 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
         rows.append(
             {
                 **asdict(cell),
-                **line,
+                **{name: value for name, value in line.items() if not isinstance(value, dict)},
                 **seen.get(line["iteration"], {}),
                 "warm_model": warm_model,
                 "env_steps": steps,

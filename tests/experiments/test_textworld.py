@@ -120,6 +120,7 @@ def _write(
             "grad_norm": 0.2,
             "mean_length": 12.0,
             "num_updates": 4,
+            "dropped": {"zero_advantage": number},
             "degenerate_share": 0.5,
             "zero_share": 0.25,
             "state_group_size": 8.0,
@@ -138,6 +139,7 @@ def test_a_rate_is_that_of_the_policy_which_the_steps_before_it_made(tmp_path: P
     assert run["env_steps"].to_list() == [0, 5_000]
     assert run["seconds"].to_list() == [0, 10]
     assert run["success_rate"].to_list() == [0.1, 0.4]
+    assert not run.schema.dtypes().count(pl.Struct), "tables of runs go together column by column"
 
 
 def test_a_run_is_done_when_its_budget_is_spent_and_a_kept_one_is_not_made_again(tmp_path: Path):

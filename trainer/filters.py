@@ -12,14 +12,15 @@ from graphcredit.trainer.columns import UNKNOWN, StepColumns, version_number
 REASONS = (
     "no_tokens",
     "no_credit",
+    "degenerate_group",
+    "zero_advantage",
     "empty_response",
     "no_finite_logprob",
     "stale",
     "over_long",
-    "degenerate_group",
-    "zero_advantage",
 )
-"""Why a step is left out; where several hold, the first is counted."""
+"""Why a step is left out; where several hold, the first is counted: only a step that had something
+to teach is lost to what follows."""
 
 KEPT = len(REASONS)
 
@@ -80,12 +81,12 @@ class Filters:
         conditions = [
             columns.is_without_tokens,
             np.isnan(credit.advantage),
+            credit.is_degenerate & self.drop_degenerate_groups,
+            (credit.advantage == 0) & self.drop_zero_advantage,
             response == 0,
             num_scored == 0,
             staleness > self.max_staleness,
             columns.tokens.prompt.lengths + response > self.max_tokens,
-            credit.is_degenerate & self.drop_degenerate_groups,
-            (credit.advantage == 0) & self.drop_zero_advantage,
         ]
         return np.select(conditions, np.arange(KEPT), KEPT)
 

@@ -139,9 +139,16 @@ def test_nothing_left_for_lack_of_signal_is_an_error_of_its_own(tmp_path: Path):
 def test_a_step_that_a_filter_took_is_no_lack_of_signal(tmp_path: Path):
     flat, long = turn([1], [2], advantage=0.0), turn([1, 2, 3], [4])
     store = token_store(tmp_path / "a", [episode("a", flat, flat, long)])
-    with pytest.raises(InputError, match=r"\(1 over_long, 2 zero_advantage\)") as refusal:
+    with pytest.raises(InputError, match=r"\(2 zero_advantage, 1 over_long\)") as refusal:
         _index(store, drop_zero_advantage=True, max_tokens=3)
     assert not isinstance(refusal.value, NothingToTrainError)
+
+
+def test_a_step_without_a_signal_has_none_whatever_else_it_is(tmp_path: Path):
+    flat, long = turn([1], [2], advantage=0.0), turn([1, 2, 3], [4], advantage=0.0)
+    store = token_store(tmp_path / "a", [episode("a", flat, long)])
+    with pytest.raises(NothingToTrainError, match=r"\(2 zero_advantage\)"):
+        _index(store, drop_zero_advantage=True, max_tokens=3)
 
 
 def test_a_trajectory_that_never_ended_takes_no_signal_away(tmp_path: Path):

@@ -59,8 +59,8 @@ def plot(runs: pl.DataFrame, setting: Setting, path: Path) -> None:
     for axes in np.ravel(small)[len(arms) :]:
         axes.set_axis_off()
     figure.suptitle(
-        f"{setting.name}: mean of runs; below, each run, the band from the lowest to the highest, "
-        f"which holds the median as surely as is said, and {BASELINE} dashed"
+        f"{setting.name}: mean of runs; below, each run, the band from the lowest to the highest "
+        f"(its confidence is for the median, at each point), and {BASELINE} dashed"
     )
     with atomic_path(path) as temporary:
         figure.savefig(temporary, dpi=110, format="png")

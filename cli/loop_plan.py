@@ -128,7 +128,7 @@ def _credit_settings(table: CreditTable, *, graph_window: int) -> "CreditSetting
 def _train_config(config: LoopConfig, iteration: int) -> "TrainConfig":
     """Return the configuration of a training: what [train] says, and where everything is.
 
-    The optimizer goes on from the policy before, unless with LoRA, and the divergence is from the first
+    The optimizer goes on from the policy before, unless with LoRA; the divergence is from the first
     policy.
     """
     from graphcredit.trainer.config import read_config

@@ -47,7 +47,13 @@ def main() -> None:
     best = tuned(runs, setting.name)
     if not best:
         parser.error("no run of the sweep is done, neither in OUT nor in KEPT")
+    save = options.save or options.out
     if strangers := runs.strangers(setting.name):
+        if save.resolve() == options.kept.resolve():
+            parser.error(
+                f"--save must not be --kept, {options.kept}, whose runs would be lost: they began "
+                f"from other weights than warm policies {strangers} in {options.out}"
+            )
         print(
             f"the kept runs are left out: in {options.out}, warm policies {strangers} have other "
             "weights than those from which they began\n"
@@ -79,7 +85,6 @@ def main() -> None:
         print(markdown(health_table(both, setting)))
         if setting.held_out:
             print(markdown(held_out_table(done, setting)))
-    save = options.save or options.out
     save.mkdir(parents=True, exist_ok=True)
     if len(table):
         with atomic_path(save / f"{setting.name}.parquet") as path:

@@ -218,6 +218,11 @@ def test_kept_runs_from_other_weights_are_tuned_by_and_not_shown(
     assert "warm policies [0] have other weights" in shown
     assert "0 of 30 runs of the sweep are done" in shown
     assert "1 of 12 repeats are done" in shown
+    before = (kept / "easy.parquet").read_bytes()
+    with pytest.raises(SystemExit):
+        _report(monkeypatch, "--out", tmp_path / "b", "--kept", kept, "--save", kept)
+    assert "whose runs would be lost" in capsys.readouterr().err
+    assert (kept / "easy.parquet").read_bytes() == before
 
 
 def test_runs_are_not_made_beside_kept_ones_from_other_weights(

@@ -1,10 +1,11 @@
 """Sampling with transformers: the engine that needs nothing beyond what training needs.
 
-A batch is prefilled once per distinct prompt, padded on the left; then a token is drawn for every
-row at once, and rows that have ended leave the batch with their part of the cache. Each row draws
-from its own seed by the inverse of the distribution function, so what it samples does not depend on
-the rows beside it, but for the rounding of the arithmetic. `generate` of transformers does neither:
-it keeps ended rows, prefills every copy of a prompt, and draws all rows from one generator.
+A prompt is prefilled once for as long as the weights stay, padded on the left with others; then a
+token is drawn for every row at once, and rows that have ended leave the batch with their part of
+the cache. Each row draws from its own seed by the inverse of the distribution function, so what it
+samples does not depend on the rows beside it, but for the rounding of the arithmetic. `generate` of
+transformers does none of this: it keeps ended rows, prefills every copy of a prompt, and draws all
+rows from one generator.
 """
 
 import random
@@ -17,6 +18,7 @@ from transformers import AutoModelForCausalLM, DynamicCache
 from transformers.utils.logging import disable_progress_bar
 
 from graphcredit.collector.policies.engine import Request, Response, Sampling, max_answer
+from graphcredit.collector.policies.prefills import Prefill, Prefills, can_part, join, part
 from graphcredit.collector.policies.tokenise import end_ids_of, load_tokenizer
 from graphcredit.store.errors import InputError
 
@@ -28,6 +30,7 @@ class TransformersEngine:
         """Hold no model yet."""
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._model: Any = None
+        self._prefills = Prefills()
         self.tokenizer: Any = None
         self.end_ids: frozenset[int] = frozenset()
 
@@ -39,6 +42,7 @@ class TransformersEngine:
     def load(self, path: str) -> None:
         """Load a model; the one before is dropped."""
         self._model = None  # two at once may not fit
+        self._prefills = Prefills()
         self.tokenizer = load_tokenizer(path)
         self._model = _load_model(path, self._device)
         self.end_ids = end_ids_of(self.tokenizer, self._model.generation_config.eos_token_id)
@@ -50,7 +54,8 @@ class TransformersEngine:
         chances = [random.Random(request.seed) for request in requests]
         rows = list(range(len(requests)))
         with torch.inference_mode():
-            batch = _Batch(self._model, [request.prompt_ids for request in requests])
+            prompts = [request.prompt_ids for request in requests]
+            batch = _Batch(self._model, prompts, self._prefills)
             while rows:
                 uniforms = [chances[row].random() for row in rows]
                 ids, logprobs = draw(batch.logits, uniforms, sampling.temperature)
@@ -73,19 +78,50 @@ class _Batch:
     logits: Tensor
     """[rows, vocabulary]."""
 
-    def __init__(self, model: Any, prompts: Sequence[tuple[int, ...]]) -> None:
-        """Prefill each distinct prompt once, then give each row its copy."""
+    def __init__(self, model: Any, prompts: Sequence[tuple[int, ...]], prefills: Prefills) -> None:
+        """Prefill the distinct prompts of which nothing is kept, then give each row its copy.
+
+        Args:
+            model: The model.
+            prompts: [rows] token ids.
+            prefills: What is kept of the model's prompts; those of this batch are, from now on.
+        """
         self._model = model
-        self._cache = DynamicCache(config=model.config)
-        number_of = {prompt: number for number, prompt in enumerate(dict.fromkeys(prompts))}
-        length = max(map(len, number_of))
-        pads = [length - len(prompt) for prompt in number_of]
-        ids = self._put(
-            [[0] * pad + list(prompt) for pad, prompt in zip(pads, number_of, strict=True)]
-        )
-        self._mask = (torch.arange(length) >= torch.tensor(pads)[:, None]).long().to(ids.device)
+        distinct = dict.fromkeys(prompts)
+        found = {prompt: kept for prompt in distinct if (kept := prefills.get(prompt))}
+        new = [prompt for prompt in distinct if prompt not in found]
+        if new:
+            self._prefill(new)
+            if not can_part(self._cache):  # so nothing was ever kept, and all of them are new
+                row_of = {prompt: row for row, prompt in enumerate(new)}
+                self._select([row_of[prompt] for prompt in prompts])
+                return
+            parts = part(self._cache, self.logits, list(map(len, new)))
+            for prompt, prefill in zip(new, parts, strict=True):
+                found[prompt] = prefill
+                prefills.put(prompt, prefill)
+        self._join([found[prompt] for prompt in prompts])
+
+    def _prefill(self, prompts: Sequence[tuple[int, ...]]) -> None:
+        """Begin with these rows, each of them a prompt that the model reads now."""
+        lengths = [len(prompt) for prompt in prompts]
+        longest = max(lengths)
+        ids = self._put([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
+        self._cache = DynamicCache(config=self._model.config)
+        self._mask = self._left_padded(lengths)
         self._forward(ids, (self._mask.cumsum(-1) - 1).clamp(min=0))
-        self._select([number_of[prompt] for prompt in prompts])
+
+    def _join(self, prefills: Sequence[Prefill]) -> None:
+        """Begin with these rows, each of them a prompt that the model has read."""
+        self._cache = DynamicCache(config=self._model.config)
+        join(self._cache, prefills)
+        self._mask = self._left_padded([prefill.length for prefill in prefills])
+        self.logits = torch.stack([prefill.logits for prefill in prefills])
+
+    def _left_padded(self, lengths: Sequence[int]) -> Tensor:
+        longest = max(lengths)
+        pads = torch.tensor([longest - length for length in lengths])
+        return self._put((torch.arange(longest) >= pads[:, None]).long())
 
     def go_on(self, kept: Sequence[int], ids: Tensor) -> None:
         """Keep these rows, each with its drawn token, and compute the logits of the next one."""
@@ -114,8 +150,8 @@ class _Batch:
         self._mask = self._mask[chosen]
         self.logits = self.logits[chosen]
 
-    def _put(self, numbers: Sequence[Any]) -> Tensor:
-        return torch.tensor(numbers, device=self._model.device)
+    def _put(self, numbers: Any) -> Tensor:
+        return torch.as_tensor(numbers, device=self._model.device)
 
 
 def draw(logits: Tensor, uniforms: Sequence[float], temperature: float) -> tuple[Tensor, Tensor]:

@@ -19,8 +19,8 @@ from pathlib import Path
 import polars as pl
 
 from experiments.textworld.markdown import markdown
-from experiments.textworld.run import make_warm
 from experiments.textworld.settings import SETTINGS, warm_start
+from experiments.textworld.warm import make_warm
 from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.rollout import collect
 from graphcredit.credit.settings import CreditSettings

@@ -32,10 +32,9 @@ from experiments.textworld.settings import (
     sweep,
     sweep_rates,
     variants,
-    warm_start,
 )
+from experiments.textworld.warm import make_warm
 from graphcredit.cli.loop_stages import run_loop
-from graphcredit.cli.warmup_stages import Warmup, run_warmup
 from graphcredit.collector.memo import Environments
 
 QUICK = Cell(
@@ -178,27 +177,6 @@ def _in_processes(do: Callable[[Any], None], tasks: Sequence[Any], count: int) -
 
 def _warm(task: tuple[Path, str, int]) -> None:
     make_warm(*task)
-
-
-def make_warm(out: Path, name: str, number: int) -> None:
-    """Make a warm policy, if it is not there: it imitates random play of a setting's games."""
-    setting = SETTINGS[name]
-    games = (*setting.games, *setting.held_out)
-    plan = Warmup(
-        directory=warm_start(out, name, number),
-        environment="textworld",
-        games=setting.specs(games),
-        num_tasks=len(games),
-        num_episodes=setting.episodes // len(games),
-        max_steps=setting.max_steps,
-        num_tokens=1024,
-        num_updates=setting.updates,
-        template="tiny",
-        seed=number,
-        num_workers=0,
-        games_dir=None,
-    )
-    run_warmup(plan, on_progress=lambda what, done, total: None)
 
 
 _environments = Environments()

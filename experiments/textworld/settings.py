@@ -130,7 +130,6 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 max_steps=25,
                 budget=24_000,
                 batch_size=320,
-                arms=("grpo", "gigpo", "rewardflow", "graphgpo", "g2po", "analogy"),
                 seeds=5,
                 episodes=800,
                 updates=400,

@@ -1,0 +1,90 @@
+"""The policies that all runs begin from: copied from those that are kept, or made by imitation.
+
+    python -m experiments.textworld.warm --setting hard --out runs
+
+makes those of a setting anew and keeps them. Arithmetic differs between kinds of machines, and so
+do the weights that they learn; runs that are compared must begin from the same. So the weights are
+part of the experiment, in bfloat16, as published models are.
+"""
+
+import argparse
+import shutil
+from pathlib import Path
+
+from experiments.textworld.settings import SETTINGS, warm_start
+from graphcredit.cli.warmup_stages import Warmup, run_warmup
+from graphcredit.store.atomic import atomic_directory
+from graphcredit.trainer.model import load_weights
+from graphcredit.trainer.saving import save_model
+
+KEPT_WARM = Path(__file__).parent / "kept" / "warm"
+"""A directory of each policy, `<setting>-<number>`."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--setting", choices=list(SETTINGS), required=True)
+    parser.add_argument("--out", type=Path, required=True, help="where they are made")
+    parser.add_argument("--keep", type=Path, default=KEPT_WARM, help="where they are kept")
+    options = parser.parse_args()
+    for number in range(SETTINGS[options.setting].warm_starts):
+        imitate(options.out, options.setting, number)
+        keep(options.out, options.setting, number, options.keep)
+
+
+def make_warm(out: Path, name: str, number: int, *, kept: Path = KEPT_WARM) -> None:
+    """Put a warm policy where runs find it, if it is not there.
+
+    Args:
+        out: Where all runs and warm starts are.
+        name: The setting.
+        number: Of the policy.
+        kept: Where policies are kept; one that is not there is made.
+    """
+    source = kept / f"{name}-{number}"
+    model = warm_start(out, name, number) / "model"
+    if not source.exists():
+        imitate(out, name, number)
+    elif not model.exists():
+        with atomic_directory(model) as directory:
+            shutil.copytree(source, directory, dirs_exist_ok=True)
+
+
+def imitate(out: Path, name: str, number: int) -> None:
+    """Make a warm policy, if it is not there: it imitates random play of a setting's games."""
+    setting = SETTINGS[name]
+    games = (*setting.games, *setting.held_out)
+    plan = Warmup(
+        directory=warm_start(out, name, number),
+        environment="textworld",
+        games=setting.specs(games),
+        num_tasks=len(games),
+        num_episodes=setting.episodes // len(games),
+        max_steps=setting.max_steps,
+        num_tokens=1024,
+        num_updates=setting.updates,
+        template="tiny",
+        seed=number,
+        num_workers=0,
+        games_dir=None,
+    )
+    run_warmup(plan, on_progress=lambda what, done, total: None)
+
+
+def keep(out: Path, name: str, number: int, kept: Path) -> None:
+    """Keep a warm policy that was made.
+
+    Args:
+        out: Where it was made.
+        name: The setting.
+        number: Of the policy.
+        kept: Where it is kept.
+    """
+    source = warm_start(out, name, number) / "model"
+    model = load_weights(source)
+    kept.mkdir(parents=True, exist_ok=True)
+    save_model(kept / f"{name}-{number}", model, model.state_dict(), source, dtype="bfloat16")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Prompts that are asked again: read once, for as long as the weights stay."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from graphcredit.collector.policies.engine import Request, Response, Sampling
+from graphcredit.collector.policies.prefills import Prefill, Prefills
+from graphcredit.collector.policies.transformers import TransformersEngine
+from tests.trainer.models import save_tiny_model
+
+torch.set_num_threads(1)
+
+PROMPTS = [(5, 6, 7), (8,), (9, 10, 11, 12, 13)]
+
+
+def _engine(path: str) -> TransformersEngine:
+    engine = TransformersEngine()
+    engine.load(path)
+    return engine
+
+
+def _answers(
+    engine: TransformersEngine, prompts: Sequence[tuple[int, ...]], first_seed: int = 0
+) -> list[Response]:
+    requests = [Request(prompt_ids=prompt, seed=first_seed + n) for n, prompt in enumerate(prompts)]
+    return engine.generate(requests, Sampling(temperature=1.0, max_new_tokens=4))
+
+
+def _rows_read(engine: TransformersEngine) -> list[int]:
+    """Return a list that is told how many prompts are read at a time, from now on."""
+    model: Any = engine._model  # pyright: ignore
+    counts: list[int] = []
+
+    def count(_: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
+        cache = options["past_key_values"]
+        if cache is not None and cache.get_seq_length() == 0:
+            counts.append(len(options["input_ids"]))
+
+    model.register_forward_pre_hook(count, with_kwargs=True)
+    return counts
+
+
+def _assert_same(found: Sequence[Response], expected: Sequence[Response]) -> None:
+    assert [answer.token_ids for answer in found] == [answer.token_ids for answer in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
+
+
+def test_a_prompt_is_read_once_and_its_answers_are_those_of_a_prompt_just_read(tmp_path: Path):
+    path = save_tiny_model(tmp_path / "model")
+    engine = _engine(path)
+    counts = _rows_read(engine)
+    _answers(engine, PROMPTS)
+    again = [PROMPTS[1], (20, 21), PROMPTS[1], PROMPTS[2]]
+    found = _answers(engine, again, first_seed=50)
+    known = _answers(engine, again[::-1], first_seed=90)
+    assert counts == [3, 1], "the third batch had nothing new"
+    _assert_same(found, _answers(_engine(path), again, first_seed=50))
+    _assert_same(known, _answers(_engine(path), again[::-1], first_seed=90))
+
+
+def test_other_weights_read_all_prompts_again(tmp_path: Path):
+    first, second = (save_tiny_model(tmp_path / f"{n}", seed=n) for n in range(2))
+    engine = _engine(first)
+    before = _answers(engine, PROMPTS)
+    engine.load(second)
+    found = _answers(engine, PROMPTS)
+    _assert_same(found, _answers(_engine(second), PROMPTS))
+    assert found != before
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("mistral", {"sliding_window": 3}),
+        ("qwen2", {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 1}),
+    ],
+)
+def test_a_layer_that_forgets_tokens_is_never_kept(
+    tmp_path: Path, kind: str, settings: dict[str, Any]
+):
+    engine = _engine(save_tiny_model(tmp_path / "model", kind, **settings))
+    counts = _rows_read(engine)
+    for _ in range(2):
+        prompts = [*PROMPTS, PROMPTS[0]]
+        for prompt, answer in zip(prompts, _answers(engine, prompts), strict=True):
+            ids = torch.tensor([[*prompt, *answer.token_ids]])
+            model: Any = engine._model  # pyright: ignore
+            logprobs = model(input_ids=ids, past_key_values=None, use_cache=False).logits[0]
+            expected = logprobs[len(prompt) - 1 : -1].log_softmax(-1)
+            drawn = expected[range(len(answer.token_ids)), answer.token_ids]
+            assert answer.logprobs == pytest.approx(drawn.tolist(), abs=1e-5)
+    assert counts == [3, 3]
+
+
+def _prefill(num_tokens: int) -> Prefill:
+    states = torch.zeros(num_tokens, 2, 8)
+    return Prefill(layers=((states, states),), logits=torch.zeros(10))
+
+
+def test_the_prompts_asked_longest_ago_are_dropped_for_want_of_room():
+    one = _prefill(4)
+    assert one.num_bytes == (2 * 4 * 2 * 8 + 10) * 4
+    assert one.length == 4
+    prefills = Prefills(max_bytes=2 * one.num_bytes)
+    prefills.put((1,), one)
+    prefills.put((2,), _prefill(4))
+    assert prefills.get((1,)) is one
+    prefills.put((3,), _prefill(4))
+    assert prefills.get((2,)) is None, "the first was asked since"
+    assert prefills.get((1,)) is one
+    assert prefills.num_bytes == 2 * one.num_bytes
+    prefills.put((4,), _prefill(1000))
+    assert prefills.get((4,)) is None
+    assert prefills.get((1,)) is one, "what has no room at all drops nothing"
+
+
+def test_a_batch_without_room_is_answered_all_the_same(tmp_path: Path):
+    path = save_tiny_model(tmp_path / "model")
+    engine = _engine(path)
+    engine._prefills = Prefills(max_bytes=1)  # pyright: ignore
+    _assert_same(_answers(engine, PROMPTS), _answers(_engine(path), PROMPTS))

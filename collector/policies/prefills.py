@@ -42,7 +42,7 @@ class Prefill:
 class Prefills:
     """Prompts of one model, by their tokens; those asked longest ago are dropped first."""
 
-    def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
+    def __init__(self, max_bytes: int) -> None:
         """Keep nothing yet.
 
         Args:

@@ -18,7 +18,14 @@ from transformers import AutoModelForCausalLM, DynamicCache
 from transformers.utils.logging import disable_progress_bar
 
 from graphcredit.collector.policies.engine import Request, Response, Sampling, max_answer
-from graphcredit.collector.policies.prefills import Prefill, Prefills, can_part, join, part
+from graphcredit.collector.policies.prefills import (
+    KEPT_BYTES,
+    Prefill,
+    Prefills,
+    can_part,
+    join,
+    part,
+)
 from graphcredit.collector.policies.tokenise import end_ids_of, load_tokenizer
 from graphcredit.store.errors import InputError
 
@@ -26,11 +33,16 @@ from graphcredit.store.errors import InputError
 class TransformersEngine:
     """A causal language model: on a GPU in bfloat16, on the CPU in float32."""
 
-    def __init__(self) -> None:
-        """Hold no model yet."""
+    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
+        """Hold no model yet.
+
+        Args:
+            kept_bytes: Bound on the memory of what is kept of prompts, on the model's device.
+        """
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._model: Any = None
-        self._prefills = Prefills()
+        self._kept_bytes = kept_bytes
+        self._prefills = Prefills(kept_bytes)
         self.tokenizer: Any = None
         self.end_ids: frozenset[int] = frozenset()
 
@@ -42,7 +54,7 @@ class TransformersEngine:
     def load(self, path: str) -> None:
         """Load a model; the one before is dropped."""
         self._model = None  # two at once may not fit
-        self._prefills = Prefills()
+        self._prefills = Prefills(self._kept_bytes)
         self.tokenizer = load_tokenizer(path)
         self._model = _load_model(path, self._device)
         self.end_ids = end_ids_of(self.tokenizer, self._model.generation_config.eos_token_id)

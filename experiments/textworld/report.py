@@ -45,6 +45,8 @@ def main() -> None:
     setting = SETTINGS[options.setting]
     runs = Runs(out=options.out, kept=options.kept)
     best = tuned(runs, setting.name)
+    if not best and not setting.sweep_budget:
+        best = tuned(Runs(out=options.out, kept=KEPT), setting.name)
     if not best:
         parser.error("no run of the sweep is done, neither in OUT nor in KEPT")
     save = options.save or options.out

@@ -36,8 +36,9 @@ class Runs:
     def of(self, cell: Cell) -> pl.DataFrame | None:
         """Return a row for each iteration of a run, or None if it is not done.
 
-        `env_steps` and `seconds` are those before the iteration, so that its success rate is that
-        of the policy which they made; seconds are those of one core at work.
+        What went on beyond the budget is left out. `env_steps` and `seconds` are those before the
+        iteration, so that its success rate is that of the policy which they made; seconds are those
+        of one core at work.
         """
         run = self.made(cell)
         return self.kept_of(cell) if run is None else run
@@ -47,14 +48,16 @@ class Runs:
         rows = _rows(self.out, cell) if _is_configured(self.out, cell) else []
         if not rows or rows[-1]["env_steps"] + rows[-1]["num_env_steps"] < cell.budget:
             return None
-        return pl.DataFrame(rows, infer_schema_length=None)
+        run = pl.DataFrame(rows, infer_schema_length=None)
+        return run.filter(pl.col("env_steps") < cell.budget)
 
     def kept_of(self, cell: Cell) -> pl.DataFrame | None:
         """Return what `of` does, of a run that was made before."""
         kept = self._table(cell.setting)
         if kept is None:
             return None
-        own = kept.filter(*(pl.col(name) == getattr(cell, name) for name in _KEY))
+        is_own = [pl.col(name) == getattr(cell, name) for name in _KEY]
+        own = kept.filter(*is_own, pl.col("env_steps") < cell.budget)
         return own if len(own) else None
 
     def done(self, cells: Iterable[Cell]) -> pl.DataFrame:

@@ -121,6 +121,6 @@ def test_the_prompts_asked_longest_ago_are_dropped_for_want_of_room():
 
 def test_a_batch_without_room_is_answered_all_the_same(tmp_path: Path):
     path = save_tiny_model(tmp_path / "model")
-    engine = _engine(path)
-    engine._prefills = Prefills(max_bytes=1)  # pyright: ignore
+    engine = TransformersEngine(kept_bytes=1)
+    engine.load(path)
     _assert_same(_answers(engine, PROMPTS), _answers(_engine(path), PROMPTS))

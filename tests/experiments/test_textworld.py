@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from experiments.textworld.curves import area, coverage, first_at, paired_test, 
 from experiments.textworld.health import health
 from experiments.textworld.markdown import markdown
 from experiments.textworld.run import RISE, against_kept, chosen, quick
-from experiments.textworld.runs import Runs
+from experiments.textworld.runs import KEPT, Runs
 from experiments.textworld.settings import (
     ARMS,
     SETTINGS,
@@ -36,9 +37,13 @@ from experiments.textworld.tables import (
     sweep_table,
     variants_table,
 )
+from experiments.textworld.warm import KEPT_WARM, keep, make_warm
+from graphcredit.collector.policies.tokenise import load_tokenizer
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
+from graphcredit.trainer.model import load_weights
+from tests.collector.talkers import save_talker
 from tests.worlds import worked_example, write_store
 
 CELL = Cell(setting="easy", arm="grpo", learning_rate=3e-4, kl_coefficient=0.02, warm=1, seed=1)
@@ -153,6 +158,20 @@ def test_a_run_is_done_when_its_budget_is_spent_and_a_kept_one_is_not_made_again
     assert run is not None
     assert run["success_rate"].to_list() == [0.2, 0.5]
     assert len(Runs(out=tmp_path / "a").done([CELL])) == 0
+
+
+def test_what_a_run_did_beyond_the_budget_is_left_out(tmp_path: Path):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    _write(tmp_path / "a", CELL, [6_000, 12_000, 18_000], [0.1, 0.4, 0.9])
+    made = Runs(out=tmp_path / "a").of(CELL)
+    assert made is not None
+    longer = made.with_columns(pl.col("env_steps") * 2)
+    assert made["success_rate"].to_list() == [0.1, 0.4]
+    longer.write_parquet(kept / "easy.parquet")
+    run = Runs(out=tmp_path / "b", kept=kept).of(CELL)
+    assert run is not None
+    assert run["success_rate"].to_list() == [0.1]
 
 
 def test_runs_that_were_kept_are_not_lost_and_those_made_again_replace_them(tmp_path: Path):
@@ -317,6 +336,37 @@ def test_a_variant_changes_the_credit_of_its_arm_and_nothing_else(tmp_path: Path
     assert replace(other, credit=one.credit, out=one.out) == one
 
 
+def test_kept_warm_policies_are_where_all_runs_begin(tmp_path: Path):
+    path = Path(save_talker(tmp_path / "made" / "quick" / "warm-0" / "model"))
+    keep(tmp_path / "made", "quick", 0, tmp_path / "kept")
+    make_warm(tmp_path / "out", "quick", 0, kept=tmp_path / "kept")
+    model = warm_start(tmp_path / "out", "quick", 0) / "model"
+    assert not (model.parent / "store").exists(), "nothing was played"
+    before, after = load_weights(path).state_dict(), load_weights(model).state_dict()
+    assert before.keys() == after.keys()
+    for name, weights in before.items():
+        assert torch.equal(after[name], weights.to(torch.bfloat16).float())
+    assert (
+        load_tokenizer(str(model))("look")["input_ids"]
+        == load_tokenizer(str(path))("look")["input_ids"]
+    )
+    (model / "model.safetensors").write_bytes(b"own")
+    make_warm(tmp_path / "out", "quick", 0, kept=tmp_path / "kept")
+    assert (model / "model.safetensors").read_bytes() == b"own", "what is there stays"
+
+
+def test_kept_runs_began_from_the_kept_warm_policies(tmp_path: Path):
+    numbers: dict[str, list[int]] = {}
+    for directory in sorted(KEPT_WARM.iterdir()):
+        name, _, number = directory.name.rpartition("-")
+        numbers.setdefault(name, []).append(int(number))
+        make_warm(tmp_path, name, int(number))
+    assert numbers, "some are kept"
+    for name, found in numbers.items():
+        assert set(found) <= set(range(SETTINGS[name].warm_starts))
+        assert Runs(out=tmp_path, kept=KEPT).strangers(name) == []
+
+
 def _report(monkeypatch: pytest.MonkeyPatch, *options: str | Path) -> None:
     monkeypatch.setattr("sys.argv", ["report", *map(str, options)])
     report.main()
@@ -327,7 +377,7 @@ def test_a_report_shows_what_is_done_and_says_what_is_not(
 ):
     out, options = tmp_path / "out", ("--out", tmp_path / "out", "--kept", tmp_path / "none")
     with pytest.raises(SystemExit):
-        _report(monkeypatch, "--setting", "general", *options)
+        _report(monkeypatch, "--setting", "easy", *options)
     assert "no run of the sweep is done" in capsys.readouterr().err
     best: dict[str, Tuning] = {}
     for cell in sweep("easy"):
@@ -341,14 +391,14 @@ def test_a_report_shows_what_is_done_and_says_what_is_not(
     for cell in repeats("general", best):
         rate = 0.5 if cell.arm == "graphgpo" else 0.2
         held_out = {"sampled_held_out_success_rate": rate / 2}
-        _write(out, cell, [20_000, 40_000, 60_000], [0.0, rate, rate], **held_out)
+        _write(out, cell, [10_000, 20_000, 30_000], [0.0, rate, rate], **held_out)
     _report(monkeypatch, "--setting", "general", *options, "--save", tmp_path / "saved")
     shown = capsys.readouterr().out
-    assert "6 of 6 repeats are done" in shown
-    assert "| graphgpo | 3 | 0.333 | 0.333 | 0.250 | 0.250 | 0.250 |" in shown
+    assert "10 of 10 repeats are done" in shown
+    assert "| graphgpo | 5 | 0.333 | 0.333 | 0.250 | 0.250 | 0.250 |" in shown
     assert (tmp_path / "saved" / "general.png").read_bytes().startswith(b"\x89PNG")
     kept = pl.read_parquet(tmp_path / "saved" / "general.parquet")
-    assert len(kept) == 6 * 3
+    assert len(kept) == 10 * 3
     with pytest.raises(SystemExit):
         _report(monkeypatch, "--setting", "general", *options, "--baseline", "gigpo")
     assert "--baseline must have a run that is done: " in capsys.readouterr().err

@@ -1,0 +1,97 @@
+"""Sampling with transformers, with what was made of earlier prompts and without it.
+
+    python -m benchmarks.prompts --games 16 --repeats 2
+
+A warm policy of the learning experiment plays games in groups of 8, once. Then the batches of
+questions that this made are asked again: of an engine that reads the distinct prompts of each
+batch, and of one that keeps what it read before.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from benchmarks.machine import describe
+from experiments.textworld.settings import SETTINGS
+from experiments.textworld.warm import KEPT_WARM
+from graphcredit.collector.environment import Task
+from graphcredit.collector.policies import engines
+from graphcredit.collector.policies.engine import Request, Response, Sampling
+from graphcredit.collector.policies.prefills import KEPT_BYTES
+from graphcredit.collector.policies.transformers import TransformersEngine
+from graphcredit.collector.rollout import collect
+from graphcredit.store import create_store
+
+SETTING = SETTINGS["hard"]
+MODEL = str(KEPT_WARM / "hard-0")
+
+Batch = tuple[list[Request], Sampling]
+
+
+class _Recording(TransformersEngine):
+    """Keeps what it is asked."""
+
+    def __init__(self, batches: list[Batch]) -> None:
+        """Keep it in a list."""
+        super().__init__()
+        self._batches = batches
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
+        self._batches.append((list(requests), sampling))
+        return super().generate(requests, sampling)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--games", type=int, default=16, help="of the hard ones")
+    parser.add_argument("--repeats", type=int, default=2, help="the best of so many is shown")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    batches = _play(options.games)
+    prompts = [request.prompt_ids for requests, _ in batches for request in requests]
+    print(f"{describe()}, {len(prompts)} steps in {len(batches)} batches, one thread")
+    length = sum(map(len, prompts)) / len(prompts)
+    print(f"{len(set(prompts))} distinct prompts, {length:.0f} tokens in the mean")
+    print(f"{'kept':<12}{'seconds':>9}{'steps/s':>9}{'ratio':>7}")
+    base = 0.0
+    for name, kept_bytes in (("nothing", 0), ("1 GiB", KEPT_BYTES)):
+        seconds = min(_ask(batches, kept_bytes) for _ in range(options.repeats))
+        base = base or seconds
+        print(f"{name:<12}{seconds:>9.1f}{len(prompts) / seconds:>9.0f}{base / seconds:>7.2f}")
+
+
+def _play(num_games: int) -> list[Batch]:
+    batches: list[Batch] = []
+    engines.ENGINES["hf"] = replace(engines.ENGINES["hf"], open=lambda: _Recording(batches))
+    with tempfile.TemporaryDirectory() as folder:
+        collect(
+            create_store(Path(folder) / "store"),
+            tasks=[
+                Task(environment="textworld", spec=spec)
+                for spec in SETTING.specs(SETTING.games[:num_games]).split(",")
+            ],
+            policy=f"hf:{MODEL}",
+            template="tiny",
+            max_new_tokens=14,
+            max_steps=SETTING.max_steps,
+            num_workers=0,
+        )
+    return batches
+
+
+def _ask(batches: Sequence[Batch], kept_bytes: int) -> float:
+    engine = TransformersEngine(kept_bytes)
+    engine.load(MODEL)
+    started = time.process_time()
+    for requests, sampling in batches:
+        engine.generate(requests, sampling)
+    return time.process_time() - started
+
+
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,7 @@ from graphcredit.collector.episodes import drive, episode
 from graphcredit.collector.job import Job, Outcome
 from graphcredit.collector.memo import Environments
 from graphcredit.collector.policies.decision import Decision, Question
+from graphcredit.collector.policies.language import forget
 from graphcredit.collector.recorder import StepRecorder
 from graphcredit.collector.schedule import Rollout, Schedule
 from graphcredit.collector.trees import tree
@@ -22,7 +23,10 @@ def play_each(
         The outcomes of each: one, or those of a tree. The first has the rollout's id.
     """
     plays = (_play(job, rollout, recorder, environments) for rollout in rollouts)
-    yield from drive(plays, job.policy, job.concurrency)
+    try:
+        yield from drive(plays, job.policy, job.concurrency)
+    finally:
+        forget()
 
 
 def play_here(

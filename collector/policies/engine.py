@@ -62,6 +62,10 @@ class Engine(Protocol):
         """
         ...
 
+    def forget(self) -> None:
+        """Drop what is kept of earlier requests, so that later ones do not depend on them."""
+        ...
+
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
         """Sample an answer to each request, whose prompt leaves room for a token or more."""
         ...

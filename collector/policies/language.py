@@ -117,6 +117,15 @@ _engines: dict[str, tuple[ModelFiles, Engine]] = {}
 """What this process has in memory, by kind of engine."""
 
 
+def forget() -> None:
+    """Drop what the models in memory keep of earlier questions.
+
+    A collection ends with it: the next one does not depend on what was played before.
+    """
+    for _, engine in _engines.values():
+        engine.forget()
+
+
 def _loaded(kind: str, model: ModelFiles) -> Engine:
     """Return an engine with a model in it: the one that has it, or one that takes it now."""
     found, engine = _engines.pop(kind, (None, None))

@@ -6,16 +6,20 @@ rounding of the arithmetic.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch.nn.functional import pad
 from torch.nn.utils.rnn import pad_sequence
-from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 KEPT_BYTES = 1 << 30
+
+_MOVING_ROPE = frozenset({"dynamic", "longrope"})
+"""Rotary embeddings that depend on the longest sequence of the batch."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,15 +32,15 @@ class Prefill:
     """[vocabulary] of the token that follows."""
 
     @property
-    def length(self) -> int:
-        """Tokens of the prompt."""
-        return self.layers[0][0].shape[0]
-
-    @property
     def num_bytes(self) -> int:
-        """Memory that it takes."""
+        """Memory that it takes by itself."""
         tensors = [self.logits, *(tensor for layer in self.layers for tensor in layer)]
         return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+    def copy(self) -> "Prefill":
+        """Return the same in memory of its own."""
+        layers = tuple((keys.clone(), values.clone()) for keys, values in self.layers)
+        return Prefill(layers=layers, logits=self.logits.clone())
 
 
 class Prefills:
@@ -59,58 +63,75 @@ class Prefills:
         return self._kept.get(prompt)
 
     def put(self, prompt: tuple[int, ...], prefill: Prefill) -> None:
-        """Keep a prompt that is not there, if there is room at all."""
+        """Keep a copy of a prompt that is not there, if there is room at all."""
         if prefill.num_bytes > self._max_bytes:
             return
-        self._kept[prompt] = prefill
         self.num_bytes += prefill.num_bytes
         while self.num_bytes > self._max_bytes:
             _, dropped = self._kept.popitem(last=False)
             self.num_bytes -= dropped.num_bytes
+        self._kept[prompt] = prefill.copy()
 
 
-def can_part(cache: DynamicCache) -> bool:
-    """Return whether prompts of a batch can be kept apart: every layer has all their tokens."""
-    return all(type(layer) is DynamicLayer for layer in cache.layers)
+def can_part(config: Any, cache: Any) -> bool:
+    """Return whether prompts of a batch can be kept apart.
+
+    Every layer must have all their tokens, and nothing in it may depend on the rows beside.
+
+    Args:
+        config: Of the model.
+        cache: A DynamicCache that it has filled.
+    """
+    rope = getattr(config, "rope_parameters", None) or {}
+    kinds = {each.get("rope_type") for each in (rope, *rope.values()) if isinstance(each, dict)}
+    return not kinds & _MOVING_ROPE and all(
+        type(layer) is DynamicLayer and layer.is_initialized for layer in cache.layers
+    )
 
 
-def part(cache: Any, logits: Tensor, lengths: Sequence[int]) -> list[Prefill]:
-    """Return each prompt of a batch, in memory of its own.
+def part(cache: Any, logits: Tensor, lengths: Sequence[int]) -> Iterator[Prefill]:
+    """Yield each prompt of a batch, as a view of it.
 
     Args:
         cache: A DynamicCache that `can_part`, of the batch padded on the left.
         logits: [rows, vocabulary].
         lengths: [rows] tokens of each prompt.
     """
-    return [
-        Prefill(
+    for row, length in enumerate(lengths):
+        yield Prefill(
             layers=tuple(
                 (_row(layer.keys, row, length), _row(layer.values, row, length))
                 for layer in cache.layers
             ),
-            logits=logits[row].clone(),
+            logits=logits[row],
         )
-        for row, length in enumerate(lengths)
-    ]
 
 
-def join(cache: DynamicCache, prefills: Sequence[Prefill]) -> None:
-    """Fill an empty cache with a row for each prompt, padded on the left.
+def extend(cache: Any, prefills: Sequence[Prefill]) -> None:
+    """Add a row for each prompt to a batch, padded on the left; one layer after the other.
 
     Args:
-        cache: Of the model that made them.
+        cache: A DynamicCache that `can_part`, or an empty one.
         prefills: The rows.
     """
     for number in range(len(prefills[0].layers)):
-        keys, values = zip(*(prefill.layers[number] for prefill in prefills), strict=True)
-        cache.update(_rows(keys), _rows(values), number)
+        keys, values = (
+            pad_sequence(list(states), batch_first=True, padding_side="left").transpose(1, 2)
+            for states in zip(*(prefill.layers[number] for prefill in prefills), strict=True)
+        )
+        if cache.get_seq_length(number):
+            layer = cache.layers[number]
+            layer.keys = _stacked(layer.keys, keys)
+            layer.values = _stacked(layer.values, values)
+        else:
+            cache.update(keys, values, number)
 
 
 def _row(states: Tensor, row: int, length: int) -> Tensor:
-    return states[row, :, states.shape[2] - length :].transpose(0, 1).clone()
+    return states[row, :, states.shape[2] - length :].transpose(0, 1)
 
 
-def _rows(states: Sequence[Tensor]) -> Tensor:
-    """Return [rows, heads, length, head size]."""
-    padded = pad_sequence(list(states), batch_first=True, padding_side="left")
-    return padded.transpose(1, 2)
+def _stacked(above: Tensor, below: Tensor) -> Tensor:
+    """Return the rows of both, [rows, heads, length, head size] padded to the longer length."""
+    length = max(above.shape[2], below.shape[2])
+    return torch.cat([pad(each, (0, 0, length - each.shape[2], 0)) for each in (above, below)])

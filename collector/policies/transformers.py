@@ -1,11 +1,11 @@
 """Sampling with transformers: the engine that needs nothing beyond what training needs.
 
-A prompt is prefilled once for as long as the weights stay, padded on the left with others; then a
-token is drawn for every row at once, and rows that have ended leave the batch with their part of
-the cache. Each row draws from its own seed by the inverse of the distribution function, so what it
-samples does not depend on the rows beside it, but for the rounding of the arithmetic. `generate` of
-transformers does none of this: it keeps ended rows, prefills every copy of a prompt, and draws all
-rows from one generator.
+A prompt is prefilled once in a collection, padded on the left with others; then a token is drawn
+for every row at once, and rows that have ended leave the batch with their part of the cache. Each
+row draws from its own seed by the inverse of the distribution function, so what it samples does not
+depend on the rows beside it, but for the rounding of the arithmetic. `generate` of transformers
+does none of this: it keeps ended rows, prefills every copy of a prompt, and draws all rows from one
+generator.
 """
 
 import random
@@ -23,7 +23,7 @@ from graphcredit.collector.policies.prefills import (
     Prefill,
     Prefills,
     can_part,
-    join,
+    extend,
     part,
 )
 from graphcredit.collector.policies.tokenise import end_ids_of, load_tokenizer
@@ -54,10 +54,14 @@ class TransformersEngine:
     def load(self, path: str) -> None:
         """Load a model; the one before is dropped."""
         self._model = None  # two at once may not fit
-        self._prefills = Prefills(self._kept_bytes)
+        self.forget()
         self.tokenizer = load_tokenizer(path)
         self._model = _load_model(path, self._device)
         self.end_ids = end_ids_of(self.tokenizer, self._model.generation_config.eos_token_id)
+
+    def forget(self) -> None:
+        """Read the next prompts as if they were the first."""
+        self._prefills = Prefills(self._kept_bytes)
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
         """Sample an answer to each request."""
@@ -99,36 +103,37 @@ class _Batch:
             prefills: What is kept of the model's prompts; those of this batch are, from now on.
         """
         self._model = model
+        self._cache = DynamicCache(config=model.config)
         distinct = dict.fromkeys(prompts)
-        found = {prompt: kept for prompt in distinct if (kept := prefills.get(prompt))}
-        new = [prompt for prompt in distinct if prompt not in found]
+        known = {prompt: kept for prompt in distinct if (kept := prefills.get(prompt))}
+        new = [prompt for prompt in distinct if prompt not in known]
         if new:
-            self._prefill(new)
-            if not can_part(self._cache):  # so nothing was ever kept, and all of them are new
-                row_of = {prompt: row for row, prompt in enumerate(new)}
-                self._select([row_of[prompt] for prompt in prompts])
-                return
-            parts = part(self._cache, self.logits, list(map(len, new)))
-            for prompt, prefill in zip(new, parts, strict=True):
-                found[prompt] = prefill
-                prefills.put(prompt, prefill)
-        self._join([found[prompt] for prompt in prompts])
+            self._prefill(new, prefills)
+        if known:
+            self._add(list(known.values()))
+        rows = [*new, *known]
+        self._mask = self._left_padded(list(map(len, rows)))
+        row_of = {prompt: row for row, prompt in enumerate(rows)}
+        self._select([row_of[prompt] for prompt in prompts])
 
-    def _prefill(self, prompts: Sequence[tuple[int, ...]]) -> None:
-        """Begin with these rows, each of them a prompt that the model reads now."""
-        lengths = [len(prompt) for prompt in prompts]
+    def _prefill(self, prompts: Sequence[tuple[int, ...]], prefills: Prefills) -> None:
+        """Read prompts, a row each, and keep them if they can be kept apart."""
+        lengths = list(map(len, prompts))
         longest = max(lengths)
         ids = self._put([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
-        self._cache = DynamicCache(config=self._model.config)
         self._mask = self._left_padded(lengths)
         self._forward(ids, (self._mask.cumsum(-1) - 1).clamp(min=0))
+        if can_part(self._model.config, self._cache):
+            parts = part(self._cache, self.logits, lengths)
+            for prompt, prefill in zip(prompts, parts, strict=True):
+                prefills.put(prompt, prefill)
 
-    def _join(self, prefills: Sequence[Prefill]) -> None:
-        """Begin with these rows, each of them a prompt that the model has read."""
-        self._cache = DynamicCache(config=self._model.config)
-        join(self._cache, prefills)
-        self._mask = self._left_padded([prefill.length for prefill in prefills])
-        self.logits = torch.stack([prefill.logits for prefill in prefills])
+    def _add(self, prefills: Sequence[Prefill]) -> None:
+        """Add a row for each prompt that was read before."""
+        logits = torch.stack([prefill.logits for prefill in prefills])
+        is_first = not self._cache.get_seq_length()
+        self.logits = logits if is_first else torch.cat([self.logits, logits])
+        extend(self._cache, prefills)
 
     def _left_padded(self, lengths: Sequence[int]) -> Tensor:
         longest = max(lengths)

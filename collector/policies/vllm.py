@@ -68,6 +68,10 @@ class VllmEngine:
         self.tokenizer = tokenizer
         self.end_ids = end_ids_of(tokenizer, _generation_config(path, config).eos_token_id)
 
+    def forget(self) -> None:
+        """Empty vLLM's cache of prefixes."""
+        self._llm.reset_prefix_cache()
+
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
         """Sample an answer to each request."""
         outputs = self._llm.generate(

@@ -57,6 +57,9 @@ class _Reciter:
         self.tokenizer = load_tokenizer(path)
         self.end_ids = frozenset({self.tokenizer.eos_token_id})
 
+    def forget(self) -> None:
+        pass
+
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
         said = [self.tokenizer(self.answers.pop(0))["input_ids"] for _ in requests]
         ids = [[*answer, self.tokenizer.eos_token_id] for answer in said]

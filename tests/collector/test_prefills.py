@@ -6,11 +6,17 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
 
+from graphcredit.collector.environments.table import ENVIRONMENTS
+from graphcredit.collector.policies import language
 from graphcredit.collector.policies.engine import Request, Response, Sampling
-from graphcredit.collector.policies.prefills import Prefill, Prefills
+from graphcredit.collector.policies.prefills import Prefill, Prefills, can_part
 from graphcredit.collector.policies.transformers import TransformersEngine
-from tests.trainer.models import save_tiny_model
+from graphcredit.collector.rollout import collect
+from tests.collector.talkers import save_talker
+from tests.trainer.models import save_tiny_model, tiny_model
 
 torch.set_num_threads(1)
 
@@ -73,14 +79,24 @@ def test_other_weights_read_all_prompts_again(tmp_path: Path):
     assert found != before
 
 
+_LONGROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "short_factor": [1.0] * 8,
+    "long_factor": [4.0] * 8,
+    "original_max_position_embeddings": 100,
+}
+
+
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
         ("mistral", {"sliding_window": 3}),
         ("qwen2", {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 1}),
+        ("llama", {"rope_parameters": _LONGROPE}),
     ],
 )
-def test_a_layer_that_forgets_tokens_is_never_kept(
+def test_what_forgets_tokens_or_depends_on_the_batch_is_never_kept(
     tmp_path: Path, kind: str, settings: dict[str, Any]
 ):
     engine = _engine(save_tiny_model(tmp_path / "model", kind, **settings))
@@ -105,22 +121,77 @@ def _prefill(num_tokens: int) -> Prefill:
 def test_the_prompts_asked_longest_ago_are_dropped_for_want_of_room():
     one = _prefill(4)
     assert one.num_bytes == (2 * 4 * 2 * 8 + 10) * 4
-    assert one.length == 4
     prefills = Prefills(max_bytes=2 * one.num_bytes)
     prefills.put((1,), one)
     prefills.put((2,), _prefill(4))
-    assert prefills.get((1,)) is one
+    assert prefills.get((1,)) is not None
     prefills.put((3,), _prefill(4))
     assert prefills.get((2,)) is None, "the first was asked since"
-    assert prefills.get((1,)) is one
+    assert prefills.get((1,)) is not None
     assert prefills.num_bytes == 2 * one.num_bytes
     prefills.put((4,), _prefill(1000))
     assert prefills.get((4,)) is None
-    assert prefills.get((1,)) is one, "what has no room at all drops nothing"
+    assert prefills.get((1,)) is not None, "what has no room at all drops nothing"
 
 
-def test_a_batch_without_room_is_answered_all_the_same(tmp_path: Path):
+def test_what_is_kept_does_not_hold_the_batch_that_it_was_read_in():
+    batch = torch.zeros(1000, 2, 8)
+    view = Prefill(layers=((batch[:4], batch[4:8]),), logits=torch.zeros(10))
+    prefills = Prefills(max_bytes=view.num_bytes)
+    prefills.put((1,), view)
+    kept = prefills.get((1,))
+    assert kept is not None
+    held = [kept.logits, *kept.layers[0]]
+    assert sum(tensor.untyped_storage().nbytes() for tensor in held) == view.num_bytes
+
+
+def test_a_layer_that_no_text_has_reached_is_not_parted():
+    cache = DynamicCache()
+    cache.update(torch.zeros(1, 2, 3, 8), torch.zeros(1, 2, 3, 8), 0)
+    config = tiny_model().config
+    assert can_part(config, cache)
+    cache.layers.append(DynamicLayer())
+    assert not can_part(config, cache)
+
+
+def test_a_batch_without_room_is_read_again_and_answered_all_the_same(tmp_path: Path):
     path = save_tiny_model(tmp_path / "model")
     engine = TransformersEngine(kept_bytes=1)
     engine.load(path)
-    _assert_same(_answers(engine, PROMPTS), _answers(_engine(path), PROMPTS))
+    counts = _rows_read(engine)
+    for _ in range(2):
+        _assert_same(_answers(engine, PROMPTS), _answers(_engine(path), PROMPTS))
+    assert counts == [3, 3]
+
+
+def test_a_collection_does_not_depend_on_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(language, "_engines", {})
+    read: list[int] = []
+    put = Prefills.put
+
+    def spy(prefills: Prefills, prompt: tuple[int, ...], prefill: Prefill) -> None:
+        read.append(len(prompt))
+        put(prefills, prompt, prefill)
+
+    monkeypatch.setattr(Prefills, "put", spy)
+    model = save_talker(tmp_path / "model")
+    found: list[list[int]] = []
+    for run_id in ("r0", "r1"):
+        collect(
+            tmp_path / "store",
+            tasks=ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=2, seed=0),
+            policy=f"hf:{model}",
+            template="tiny",
+            max_new_tokens=4,
+            group_size=3,
+            max_steps=4,
+            num_workers=0,
+            run_id=run_id,
+        )
+        found.append(list(read))
+        read.clear()
+    assert found[0] == found[1] != []
+    (_, engine) = language._engines["hf"]  # pyright: ignore[reportPrivateUsage]
+    assert engine._prefills.num_bytes == 0  # pyright: ignore

@@ -86,7 +86,7 @@ def main() -> None:
             print(markdown(variants_table(both, setting)))
         print(markdown(health_table(both, setting)))
         if setting.held_out:
-            print(markdown(held_out_table(done, setting)))
+            print(markdown(held_out_table(done, setting, options.baseline)))
     save.mkdir(parents=True, exist_ok=True)
     if len(table):
         with atomic_path(save / f"{setting.name}.parquet") as path:

@@ -108,19 +108,22 @@ def variants_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def held_out_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
+def held_out_table(runs: pl.DataFrame, setting: Setting, baseline: str = BASELINE) -> pl.DataFrame:
     """Return the success of each arm on games that it never learnt from, and on those it did.
 
     On the latter it is averaged over the first and the last iterations, as many as a curve is; on
-    the former it is of the first evaluation, over the whole budget, and of the last two.
+    the former it is of the first evaluation, over the whole budget, and of the last two. Gaps are
+    of the former, over the whole budget.
 
     Args:
         runs: Rows of the repeats that are done, with evaluations.
         setting: What they are of.
+        baseline: The arm that others are compared with.
     """
     key = ["arm", "warm", "seed"]
     success = pl.col("success_rate")
     held_out = pl.col("sampled_held_out_success_rate").drop_nulls()
+    areas = _held_out_areas(runs, setting)
     each = (
         runs.sort("iteration")
         .group_by(key, maintain_order=True)
@@ -130,11 +133,16 @@ def held_out_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
             held_out.first().alias("held out, first"),
             held_out.tail(2).mean().alias("held out, last"),
         )
-        .join(_held_out_areas(runs, setting), on=key)
+        .join(areas, on=key)
     )
-    return each.group_by("arm", maintain_order=True).agg(
+    means = each.group_by("arm", maintain_order=True).agg(
         pl.len().alias("runs"), pl.exclude(*key).mean()
     )
+    of_pair: dict[str, dict[Pair, float]] = {}
+    for arm, warm, seed, mean in areas.iter_rows():
+        of_pair.setdefault(arm, {})[warm, seed] = mean
+    gaps = [{"arm": arm} | _against(baseline, of_pair, arm) for arm in means["arm"]]
+    return means.join(pl.DataFrame(gaps, infer_schema_length=None), on="arm", maintain_order="left")
 
 
 def _held_out_areas(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:

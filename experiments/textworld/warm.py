@@ -14,6 +14,7 @@ from pathlib import Path
 from experiments.textworld.settings import SETTINGS, warm_start
 from graphcredit.cli.warmup_stages import Warmup, run_warmup
 from graphcredit.store.atomic import atomic_directory
+from graphcredit.store.lock import alone_in
 from graphcredit.trainer.model import load_weights
 from graphcredit.trainer.saving import save_model
 
@@ -27,9 +28,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="where they are made")
     parser.add_argument("--keep", type=Path, default=KEPT_WARM, help="where they are kept")
     options = parser.parse_args()
+    made = options.out / "imitated"  # runs in OUT begin from what is kept
     for number in range(SETTINGS[options.setting].warm_starts):
-        imitate(options.out, options.setting, number)
-        keep(options.out, options.setting, number, options.keep)
+        imitate(made, options.setting, number)
+        keep(made, options.setting, number, options.keep)
 
 
 def make_warm(out: Path, name: str, number: int, *, kept: Path = KEPT_WARM) -> None:
@@ -40,14 +42,20 @@ def make_warm(out: Path, name: str, number: int, *, kept: Path = KEPT_WARM) -> N
         name: The setting.
         number: Of the policy.
         kept: Where policies are kept; one that is not there is made.
+
+    Raises:
+        InputError: Another process does the same.
     """
     source = kept / f"{name}-{number}"
-    model = warm_start(out, name, number) / "model"
     if not source.exists():
         imitate(out, name, number)
-    elif not model.exists():
-        with atomic_directory(model) as directory:
-            shutil.copytree(source, directory, dirs_exist_ok=True)
+        return
+    model = warm_start(out, name, number) / "model"
+    refusal = f"{model} must be put there by one process, but another process does so: try again"
+    with alone_in(model.parent, refusal):
+        if not model.exists():
+            with atomic_directory(model) as directory:
+                shutil.copytree(source, directory, dirs_exist_ok=True)
 
 
 def imitate(out: Path, name: str, number: int) -> None:

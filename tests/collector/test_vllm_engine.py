@@ -26,6 +26,7 @@ class _Llm:
         self.model = model
         self.loaded = [model]
         self.asked: list[dict[str, Any]] = []
+        self.num_resets = 0
         found = json.loads((Path(model) / "generation_config.json").read_text())
         self.model_config = SimpleNamespace(
             max_model_len=20, try_get_generation_config=lambda: found
@@ -42,7 +43,7 @@ class _Llm:
         pass
 
     def reset_prefix_cache(self) -> None:
-        pass
+        self.num_resets += 1
 
     def generate(self, prompts: list[Any], asked: list[dict[str, Any]], **_: Any) -> list[Any]:
         self.asked = asked
@@ -145,3 +146,10 @@ def test_an_answer_is_cut_off_where_the_models_room_ends(engine: Any, tmp_path: 
     assert engine.room == 20
     engine.generate([Request(prompt_ids=(5,) * n, seed=n) for n in (19, 15, 3)], _SAMPLING)
     assert [asked["max_tokens"] for asked in engine._llm.asked] == [1, 5, 8]
+
+
+def test_what_was_asked_before_is_forgotten(engine: Any, tmp_path: Path):
+    engine.load(save_talker(tmp_path / "model"))
+    before = engine._llm.num_resets
+    engine.forget()
+    assert engine._llm.num_resets == before + 1

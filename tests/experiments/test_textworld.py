@@ -42,6 +42,8 @@ from graphcredit.collector.policies.tokenise import load_tokenizer
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
+from graphcredit.store.errors import InputError
+from graphcredit.store.lock import alone_in
 from graphcredit.trainer.model import load_weights
 from tests.collector.talkers import save_talker
 from tests.worlds import worked_example, write_store
@@ -350,6 +352,11 @@ def test_kept_warm_policies_are_where_all_runs_begin(tmp_path: Path):
         load_tokenizer(str(model))("look")["input_ids"]
         == load_tokenizer(str(path))("look")["input_ids"]
     )
+    with (
+        alone_in(model.parent, "another is there"),
+        pytest.raises(InputError, match="another process"),
+    ):
+        make_warm(tmp_path / "out", "quick", 0, kept=tmp_path / "kept")
     (model / "model.safetensors").write_bytes(b"own")
     make_warm(tmp_path / "out", "quick", 0, kept=tmp_path / "kept")
     assert (model / "model.safetensors").read_bytes() == b"own", "what is there stays"
@@ -362,8 +369,11 @@ def test_kept_runs_began_from_the_kept_warm_policies(tmp_path: Path):
         numbers.setdefault(name, []).append(int(number))
         make_warm(tmp_path, name, int(number))
     assert numbers, "some are kept"
-    for name, found in numbers.items():
-        assert set(found) <= set(range(SETTINGS[name].warm_starts))
+    tables = {path.stem for path in KEPT.glob("*.parquet")} & numbers.keys()
+    assert tables, "some runs from them are kept"
+    for name in tables:
+        began = pl.read_parquet(KEPT / f"{name}.parquet")["warm"].unique()
+        assert set(began) <= set(numbers[name]) <= set(range(SETTINGS[name].warm_starts))
         assert Runs(out=tmp_path, kept=KEPT).strangers(name) == []
 
 
@@ -435,12 +445,26 @@ def test_held_out_games_have_a_table_of_their_own():
         "held out, first",
         "held out, last",
         "held out, mean",
+        "pairs",
+        "gap to grpo",
+        "lowest to highest",
+        "p",
     ]
     assert table.row(0) == (
         *("grpo", 1, pytest.approx(0.2), pytest.approx(0.4), 0.05, 0.2),
         # From 0.05 to 0.25 over half of the budget, to 0.15 over a quarter, and there it stays.
         pytest.approx(0.15 / 2 + 0.2 / 4 + 0.15 / 4),
+        *(None, None, None, None),
     )
+    held_out = pl.col("sampled_held_out_success_rate")
+    other = run.with_columns(pl.lit("rloo").alias("arm"), held_out + 0.25)
+    both = pl.concat([other, run])
+    table = held_out_table(both, SETTINGS["easy"])
+    assert table["arm"].to_list() == ["rloo", "grpo"]
+    assert table["pairs"].to_list() == [1, None]
+    assert table["gap to grpo"].to_list() == [pytest.approx(0.25), None]
+    table = held_out_table(both, SETTINGS["easy"], "rloo")
+    assert table["gap to rloo"].to_list() == [None, pytest.approx(-0.25)]
 
 
 def test_a_curve_is_averaged_over_a_pass_where_an_iteration_has_not_all_games():

@@ -2,9 +2,9 @@
 
     python -m experiments.textworld.warm --setting hard --out runs
 
-makes those of a setting anew and keeps them. Arithmetic differs between kinds of machines, and so
-do the weights that they learn; runs that are compared must begin from the same. So the weights are
-part of the experiment, in bfloat16, as published models are.
+makes those of a setting that are not kept yet, and keeps them. Arithmetic differs between kinds of
+machines, and so do the weights that they learn; runs that are compared must begin from the same. So
+the weights are part of the experiment, in bfloat16, as published models are.
 """
 
 import argparse
@@ -30,8 +30,9 @@ def main() -> None:
     options = parser.parse_args()
     made = options.out / "imitated"  # runs in OUT begin from what is kept
     for number in range(SETTINGS[options.setting].warm_starts):
-        imitate(made, options.setting, number)
-        keep(made, options.setting, number, options.keep)
+        if not (options.keep / f"{options.setting}-{number}").exists():
+            imitate(made, options.setting, number)
+            keep(made, options.setting, number, options.keep)
 
 
 def make_warm(out: Path, name: str, number: int, *, kept: Path = KEPT_WARM) -> None:

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.textworld import report, run
+from experiments.textworld import report, run, warm
 from experiments.textworld.curves import area, coverage, first_at, paired_test, smoothed
 from experiments.textworld.health import health
 from experiments.textworld.markdown import markdown
@@ -360,6 +360,24 @@ def test_kept_warm_policies_are_where_all_runs_begin(tmp_path: Path):
     (model / "model.safetensors").write_bytes(b"own")
     make_warm(tmp_path / "out", "quick", 0, kept=tmp_path / "kept")
     assert (model / "model.safetensors").read_bytes() == b"own", "what is there stays"
+
+
+def test_a_warm_policy_that_is_kept_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    made: list[int] = []
+
+    def imitate(out: Path, name: str, number: int) -> None:
+        save_talker(warm_start(out, name, number) / "model")
+        made.append(number)
+
+    monkeypatch.setattr(warm, "imitate", imitate)
+    (tmp_path / "kept" / "hard-1").mkdir(parents=True)
+    options = ["--setting", "hard", "--out", str(tmp_path), "--keep", str(tmp_path / "kept")]
+    monkeypatch.setattr("sys.argv", ["warm", *options])
+    warm.main()
+    assert made == [0, 2]
+    assert {path.name for path in (tmp_path / "kept").iterdir()} == {"hard-0", "hard-1", "hard-2"}
 
 
 def test_kept_runs_began_from_the_kept_warm_policies(tmp_path: Path):

@@ -82,11 +82,10 @@ def can_part(config: Any, cache: Any) -> bool:
         config: Of the model.
         cache: A DynamicCache that it has filled.
     """
-    rope = getattr(config, "rope_parameters", None) or {}
+    rope = getattr(config.get_text_config(), "rope_parameters", None) or {}
     kinds = {each.get("rope_type") for each in (rope, *rope.values()) if isinstance(each, dict)}
-    return not kinds & _MOVING_ROPE and all(
-        type(layer) is DynamicLayer and layer.is_initialized for layer in cache.layers
-    )
+    are_whole = [type(layer) is DynamicLayer and layer.is_initialized for layer in cache.layers]
+    return bool(are_whole) and all(are_whole) and not kinds & _MOVING_ROPE
 
 
 def part(cache: Any, logits: Tensor, lengths: Sequence[int]) -> Iterator[Prefill]:

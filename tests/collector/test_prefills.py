@@ -147,6 +147,7 @@ def test_what_is_kept_does_not_hold_the_batch_that_it_was_read_in():
 
 def test_a_layer_that_no_text_has_reached_is_not_parted():
     cache = DynamicCache()
+    assert not can_part(tiny_model().config, cache), "nothing was read"
     cache.update(torch.zeros(1, 2, 3, 8), torch.zeros(1, 2, 3, 8), 0)
     config = tiny_model().config
     assert can_part(config, cache)

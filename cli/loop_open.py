@@ -127,7 +127,11 @@ def _check_model(config: LoopConfig) -> None:
                     f"{name} must be the directory of a model: {directory} has no {needed}"
                 )
     collect = config.collect
-    options = LanguageOptions(template=collect.template or collect.env)
+    options = LanguageOptions(
+        template=collect.template or collect.env,
+        temperature=collect.temperature,
+        max_new_tokens=collect.max_new_tokens,
+    )
     parse_policy(f"{collect.engine}:{config.model}", options)
 
 

@@ -13,6 +13,9 @@ from graphcredit.collector.schedule import Rollout, Settings
 from graphcredit.store import Store, read_steps
 from graphcredit.store.errors import InputError, OptionError
 
+_ROUNDING = 1e-12
+"""Of the largest return: the order in which rewards are summed."""
+
 _WHAT_TO_DO = (
     "If `graphcredit check STORE --quarantine` has moved it, mend its shard and put it back from "
     "quarantine/; or give this collection another --run or --iteration."
@@ -83,10 +86,16 @@ def missing_rollouts(
             missing += due if settings.tree_size is None else _rest_of_tree(group, due)
             returns += [recorded[r.trajectory_id].reward for r in group if r not in due]
             num_resampled += bool(due) and first > 0
-            if due or len(set(returns)) > 1:
+            if due or _differ(returns):
                 break
         num_complete += len(returns)
     return Missing(rollouts=missing, num_complete=num_complete, num_resampled=num_resampled)
+
+
+def _differ(returns: Sequence[float]) -> bool:
+    """Return whether returns differ by more than rounding, as credit judges it."""
+    rounding = _ROUNDING * max(map(abs, returns))
+    return any(abs(each - returns[0]) > rounding for each in returns)
 
 
 def _group(

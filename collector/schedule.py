@@ -33,6 +33,8 @@ class Settings:
     """What ran a language model, for example `hf`; None for other policies."""
     weights: str | None = None
     """Digest of a language model; its name may come to stand for another. None for others."""
+    tokenizer: str | None = None
+    """Digest of what decides its tokens; None for other policies."""
 
     def to_json(self, **marks: Any) -> str:
         """Return the JSON object that is recorded: what is set, then what else there is to say."""
@@ -48,7 +50,7 @@ class Settings:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-_ADDED = frozenset({"engine", "weights"})
+_ADDED = frozenset({"engine", "weights", "tokenizer"})
 """Settings that were not recorded at first: where they are missing, they may be any."""
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from hashlib import blake2b
 
 from graphcredit.collector.environment import Task
+from graphcredit.collector.environments.lists import entries_of, refuse_left_out
 from graphcredit.collector.environments.search_facts import COUNTRY, Facts, load_facts
 from graphcredit.store.errors import OptionError
 
@@ -103,18 +104,20 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
         seed: Number of the first round's questions; each further round has the next.
 
     Raises:
-        OptionError: An entry is not a question, or a number is out of range.
+        OptionError: An entry is not a question, a number is out of range, or the list names more
+            questions than there are tasks.
     """
-    if num_tasks < 1:
-        raise OptionError(f"the number of tasks must be 1 or more: got {num_tasks}")
-    entries = [_parse_entry(entry.strip()) for entry in (games or "2hop,3hop").split(",")]
+    entries = [_parse_entry(entry) for entry in entries_of(games or "2hop,3hop", num_tasks)]
     chosen: dict[str, Task] = {}
     for kind, number in _in_turn(entries, seed):
         spec = f"{kind}-s{_check_number(kind, number)}"
         chosen.setdefault(spec, Task(environment=ENVIRONMENT, spec=spec))
         if len(chosen) == num_tasks:
             break
-    return list(chosen.values())
+    tasks = list(chosen.values())
+    named = [f"{kind}-s{number}" for kind, number in entries if number is not None]
+    refuse_left_out(named, tasks, num_tasks)
+    return tasks
 
 
 def _in_turn(entries: list[tuple[str, int | None]], seed: int) -> Iterator[tuple[str, int]]:

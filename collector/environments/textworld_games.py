@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from graphcredit.collector.environment import Task
+from graphcredit.collector.environments.lists import entries_of, refuse_left_out
 from graphcredit.store.errors import OptionError
 
 ENVIRONMENT = "textworld"
@@ -156,18 +157,21 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
         seed: Seed of the first round; each further round has the next.
 
     Raises:
-        OptionError: An entry is not a game, or a number is out of range.
+        OptionError: An entry is not a game, a number is out of range, or the list names more games
+            than there are tasks.
     """
-    if num_tasks < 1:
-        raise OptionError(f"the number of tasks must be 1 or more: got {num_tasks}")
     _check_seed(seed)
-    entries = [_parse_entry(entry.strip()) for entry in (games or ",".join(FAMILIES)).split(",")]
+    listed = entries_of(games or ",".join(FAMILIES), num_tasks)
+    entries = [_parse_entry(entry) for entry in listed]
     chosen: dict[str, Task] = {}
     for game in _in_turn(entries, seed):
         chosen.setdefault(game.name, Task(environment=ENVIRONMENT, spec=game.name))
         if len(chosen) == num_tasks:
             break
-    return list(chosen.values())
+    tasks = list(chosen.values())
+    named = [Game(family=f, settings=s, seed=n).name for f, s, n in entries if s and n is not None]
+    refuse_left_out(named, tasks, num_tasks)
+    return tasks
 
 
 def _in_turn(entries: list[tuple[str, str | None, int | None]], seed: int) -> Iterator[Game]:

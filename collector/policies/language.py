@@ -12,7 +12,7 @@ from graphcredit.collector.answers import parse_answer
 from graphcredit.collector.policies.decision import Decision, Question, Tokens, View
 from graphcredit.collector.policies.engine import Engine, Request, Response, Sampling
 from graphcredit.collector.policies.engines import ENGINES
-from graphcredit.collector.policies.model_files import ModelFiles, digest_weights
+from graphcredit.collector.policies.model_files import ModelFiles, digest_weights, digest_words
 from graphcredit.collector.policies.tokenise import decode_answer, encode_prompt
 from graphcredit.collector.prompts import Template, render
 from graphcredit.store.errors import InputError
@@ -45,6 +45,7 @@ class LanguagePolicy:
         return {
             "engine": self.kind,
             "weights": digest_weights(self.model),
+            "tokenizer": digest_words(self.model),
             "template": self.template.fingerprint,
             "temperature": self.sampling.temperature,
             "max_new_tokens": self.sampling.max_new_tokens,

@@ -1,7 +1,7 @@
 """Where a model's files are, and which weights they are."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -10,6 +10,16 @@ from typing import BinaryIO
 from graphcredit.store.errors import OptionError
 
 _WEIGHTS = ("config.json", "*.safetensors", "*.bin")
+_WORDS = (
+    "*token*.json",
+    "*.model",
+    "vocab.*",
+    "merges.txt",
+    "chat_template.*",
+    "chat_templates/*",
+    "generation_config.json",
+)
+"""Decide what tokens a prompt has, and which of them end an answer."""
 
 _NUM_BLOCKS, _BLOCK_BYTES = 256, 1 << 16
 """What is read of a large file: a model of 7 billion weights in four files is 64 MiB of reading."""
@@ -50,9 +60,17 @@ def digest_weights(model: ModelFiles) -> str:
     and the last bytes among them: all of a file of 16 MiB, and of each tensor in a larger one that
     is as long as that distance, a part.
     """
+    return _digest(Path(model.path), _WEIGHTS)
+
+
+def digest_words(model: ModelFiles) -> str:
+    """Return a digest, as that of the weights, of a model's tokenizer, template and end tokens."""
+    return _digest(Path(model.path), _WORDS)
+
+
+def _digest(directory: Path, patterns: Sequence[str]) -> str:
     digest = blake2b(digest_size=8)
-    directory = Path(model.path)
-    for path in sorted(path for pattern in _WEIGHTS for path in directory.glob(pattern)):
+    for path in sorted({path for pattern in patterns for path in directory.glob(pattern)}):
         size = path.stat().st_size
         digest.update(f"{path.name} {size}\n".encode())
         with path.open("rb") as file:

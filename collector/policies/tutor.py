@@ -10,7 +10,7 @@ from typing import Any
 
 from graphcredit.collector.answers import parse_answer, spoken
 from graphcredit.collector.policies.decision import Decision, Question, Tokens
-from graphcredit.collector.policies.model_files import ModelFiles
+from graphcredit.collector.policies.model_files import ModelFiles, digest_words
 from graphcredit.collector.policies.random import RandomPolicy
 from graphcredit.collector.policies.tokenise import (
     cached_tokenizer,
@@ -39,7 +39,7 @@ class TutorPolicy:
     @property
     def settings(self) -> Mapping[str, Any]:
         """What decides its prompts."""
-        return {"template": self.template.fingerprint}
+        return {"tokenizer": digest_words(self.model), "template": self.template.fingerprint}
 
     @property
     def concurrency(self) -> int:

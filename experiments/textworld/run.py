@@ -58,6 +58,8 @@ def main() -> None:
     if options.quick:
         before, after = quick(options.out)
         sys.exit(0 if after >= before + RISE else 1)
+    if options.kept and not any(options.kept.glob("*.parquet")):
+        parser.error(f"--kept must be a directory of tables that report.py kept: {options.kept}")
     runs = Runs(out=options.out, kept=options.kept)
     name = options.setting
     if SETTINGS[name].sweep_budget:
@@ -65,7 +67,7 @@ def main() -> None:
         _make(runs, sweep_rates(name, tuned(runs, name)), options.workers)
         best = tuned(runs, name)
     else:
-        best = tuned(Runs(out=options.out, kept=options.kept or KEPT), name)
+        best = tuned(runs, name) or tuned(Runs(out=options.out, kept=KEPT), name)
     for arm, (rate, kl) in best.items():
         print(f"{arm}: learning rate {rate:g}, KL coefficient {kl:g}", flush=True)
     wanted = {
@@ -219,4 +221,6 @@ def quick(out: Path) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
+    # A GPU would sample in bfloat16 what is trained in float32; so all runs are made alike.
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
     main()

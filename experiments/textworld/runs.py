@@ -52,13 +52,15 @@ class Runs:
         return run.filter(pl.col("env_steps") < cell.budget)
 
     def kept_of(self, cell: Cell) -> pl.DataFrame | None:
-        """Return what `of` does, of a run that was made before."""
+        """Return what `of` does, of a run that was made before and spent today's budget."""
         kept = self._table(cell.setting)
         if kept is None:
             return None
-        is_own = [pl.col(name) == getattr(cell, name) for name in _KEY]
-        own = kept.filter(*is_own, pl.col("env_steps") < cell.budget)
-        return own if len(own) else None
+        own = kept.filter(*[pl.col(name) == getattr(cell, name) for name in _KEY])
+        spent = own.select((pl.col("env_steps") + pl.col("num_env_steps")).max()).item()
+        if spent is None or spent < cell.budget:
+            return None
+        return own.filter(pl.col("env_steps") < cell.budget)
 
     def done(self, cells: Iterable[Cell]) -> pl.DataFrame:
         """Return the rows of all runs of a list that are done."""

@@ -1,6 +1,7 @@
 """Whose a loop's directory is, and what is refused before it is anybody's."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,16 @@ def test_an_engine_that_is_not_installed_is_missed_before_anything_is_written(
     monkeypatch.setitem(engines.ENGINES, "vllm", row)
     with pytest.raises(MissingDependencyError, match="'no_such', which is not installed"):
         _open(corridor_loop(root, "out", collect={"engine": "vllm"}))
+    assert not (root / "out").exists()
+
+
+def test_a_temperature_that_the_engine_lacks_is_refused_before_anything_is_written(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    row = replace(engines.ENGINES["vllm"], library="transformers")
+    monkeypatch.setitem(engines.ENGINES, "vllm", row)
+    with pytest.raises(OptionError, match=r"temperature must be 0, or 0.01 or more.*got 0.005"):
+        _open(corridor_loop(root, "out", collect={"engine": "vllm", "temperature": 0.005}))
     assert not (root / "out").exists()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graphcredit.collector.environments.table import ENVIRONMENTS
-from graphcredit.collector.policies.model_files import digest_weights, find_model
+from graphcredit.collector.policies.model_files import digest_weights, digest_words, find_model
 from graphcredit.collector.policies.table import LanguageOptions, parse_policy
 from graphcredit.collector.rollout import CollectReport, collect
 from graphcredit.store.errors import OptionError
@@ -40,6 +40,30 @@ def test_a_digest_is_of_what_the_files_say_not_of_where_and_when(tmp_path: Path)
     assert _digest(_write(tmp_path / "d", model_1=b"wei", model_2=b"ghts")) != _digest(first)
     (other / "config.json").write_text("{ }")
     assert _digest(other) != _digest(first)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json"),
+        *("merges.txt", "tokenizer.model", "chat_template.jinja", "chat_templates/tool.jinja"),
+        "generation_config.json",
+    ],
+)
+def test_what_decides_the_tokens_of_a_prompt_and_the_end_of_an_answer_counts(
+    tmp_path: Path, name: str
+):
+    model = find_model(str(_write(tmp_path, model=b"weights")))
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    before = digest_words(model)
+    path.write_text("{}")
+    after = digest_words(model)
+    path.write_text("{ }")
+    assert len({before, after, digest_words(model)}) == 3
+    (tmp_path / "README.md").write_text("A model.")
+    path.write_text("{}")
+    assert digest_words(model) == after
 
 
 def test_every_byte_of_a_file_of_16_mib_counts(tmp_path: Path):

@@ -62,6 +62,8 @@ def _names(missing: Missing) -> list[str]:
         ((0.0, 0.0, 0.0, 0.0), 2, [4, 5]),
         ((0.0, 0.0, 1.0, 1.0), 2, []),
         ((0.0, 0.0, 1.0), 2, [3]),
+        ((0.1 + 0.2, 0.3), 1, [2, 3]),
+        ((1e-9, 2e-9), 1, []),
     ],
     ids=[
         "nobody asked for more",
@@ -73,6 +75,8 @@ def _names(missing: Missing) -> list[str]:
         "it may be sampled once more",
         "each group agrees, but not with the other",
         "the second group was begun",
+        "they differ by rounding",
+        "they are small and differ",
     ],
 )
 def test_another_group_is_due_while_all_returns_of_the_task_are_equal(

@@ -36,6 +36,15 @@ def test_a_game_with_its_seed_is_one_task_however_many_are_asked_for():
     assert _specs("coin-l5-s4,coin-l5-s9", 16) == ["coin-l5-s4", "coin-l5-s9"]
 
 
+def test_a_game_that_is_named_is_played_or_the_list_is_refused():
+    assert _specs("coin-l5,coin-l5-s7", 2) == ["coin-l5-s0", "coin-l5-s7"]
+    message = r"with 2 tasks, 2 would be left out, coin-l5-s4 the first\. Ask for more tasks"
+    with pytest.raises(OptionError, match=message):
+        _specs("coin-l5,coin-l7,coin-l5-s4,coin-l7-s4,coin-l5-s04", 2)
+    with pytest.raises(OptionError, match="with 1 tasks, 1 would"):
+        _specs("coin-l5-s4,coin-l5-s9", 1)
+
+
 def test_no_game_is_named_twice():
     assert _specs("coin-l205,coin-l205-s1,coin", 4) == [
         "coin-l205-s0",

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +168,9 @@ def test_what_a_run_did_beyond_the_budget_is_left_out(tmp_path: Path):
     _write(tmp_path / "a", CELL, [6_000, 12_000, 18_000], [0.1, 0.4, 0.9])
     made = Runs(out=tmp_path / "a").of(CELL)
     assert made is not None
+    shorter = made.with_columns(pl.col("num_env_steps") - 1)
+    shorter.write_parquet(kept / "easy.parquet")
+    assert Runs(out=tmp_path / "b", kept=kept).of(CELL) is None, "it did not spend the budget"
     longer = made.with_columns(pl.col("env_steps") * 2)
     assert made["success_rate"].to_list() == [0.1, 0.4]
     longer.write_parquet(kept / "easy.parquet")
@@ -430,6 +433,30 @@ def test_a_report_shows_what_is_done_and_says_what_is_not(
     with pytest.raises(SystemExit):
         _report(monkeypatch, "--setting", "general", *options, "--baseline", "gigpo")
     assert "--baseline must have a run that is done: " in capsys.readouterr().err
+
+
+def test_the_tables_of_the_documentation_are_those_of_the_kept_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(report, "plot", lambda *_: None)
+    for kept in (KEPT, KEPT / "earlier"):
+        for path in sorted(kept.glob("*.parquet")):
+            out = ("--out", tmp_path / "none", "--save", tmp_path / "saved")
+            _report(monkeypatch, "--setting", path.stem, "--kept", kept, *out)
+    printed = _tables(capsys.readouterr().out)
+    documented = _tables((KEPT.parents[2] / "docs" / "learning.md").read_text(encoding="utf-8"))
+    headers = {table.splitlines()[0] for table in printed}
+    shown = [table for table in documented if table.splitlines()[0] in headers]
+    assert {table.splitlines()[0] for table in shown} == headers, "of every kind, one is shown"
+    for table in shown:
+        assert table in printed
+
+
+def _tables(text: str) -> list[str]:
+    """Return the Markdown tables of a text."""
+    lines = ((line.startswith("|"), line) for line in text.splitlines())
+    groups = groupby(lines, key=lambda line: line[0])
+    return ["\n".join(line for _, line in group) for is_table, group in groups if is_table]
 
 
 def test_a_run_that_was_configured_otherwise_is_not_taken_for_one_of_today(tmp_path: Path):

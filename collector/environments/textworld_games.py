@@ -169,7 +169,11 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
         if len(chosen) == num_tasks:
             break
     tasks = list(chosen.values())
-    named = [Game(family=f, settings=s, seed=n).name for f, s, n in entries if s and n is not None]
+    named = [
+        Game(family=family, settings=settings, seed=own_seed).name
+        for family, settings, own_seed in entries
+        if settings is not None and own_seed is not None
+    ]
     refuse_left_out(named, tasks, num_tasks)
     return tasks
 

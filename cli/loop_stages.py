@@ -245,7 +245,9 @@ class _Stages:
                 on_notice=lambda notice: self._tell("train", iteration, [notice]),
             )
         except NothingToTrainError as error:
-            link(self.loop.policy_dir(iteration + 1), self.loop.policy_dir(iteration).name)
+            # To what made it: a system follows no more than some 40 links, one after the other.
+            made = self.loop.policy_dir(iteration).resolve().name
+            link(self.loop.policy_dir(iteration + 1), made)
             self._tell("train", iteration, [f"the policy stays as it is: {error}"])
             return {"num_updates": 0, "num_kept": 0, "not_trained": str(error)}
         return result or {}

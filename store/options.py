@@ -22,20 +22,24 @@ from graphcredit.store.errors import OptionError
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Range of a number, ends included unless `above` says otherwise."""
+    """Range of a number, ends included unless `above` or `below` says otherwise."""
 
     low: float
     high: float = math.inf
     above: bool = False
     """Whether the lower end itself is excluded."""
+    below: bool = False
+    """Whether the upper end itself is excluded."""
 
     def __contains__(self, value: float) -> bool:
         is_above = value > self.low if self.above else value >= self.low
-        return math.isfinite(value) and is_above and value <= self.high
+        is_below = value < self.high if self.below else value <= self.high
+        return math.isfinite(value) and is_above and is_below
 
     def __str__(self) -> str:
         low = f"{'above' if self.above else 'at least'} {self.low:g}"
-        return low if math.isinf(self.high) else f"{low} and at most {self.high:g}"
+        high = f"{'below' if self.below else 'at most'} {self.high:g}"
+        return low if math.isinf(self.high) else f"{low} and {high}"
 
 
 Discount: TypeAlias = Annotated[float, Between(0.0, 1.0)]

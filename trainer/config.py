@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import Between, Count, check_options
@@ -17,7 +17,8 @@ AtLeastOne = Between(1)
 CorrectionMode: TypeAlias = Literal[
     "none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"
 ]
-Share = Between(0.0, 1.0)
+Decay = Between(0.0, 1.0, below=True)
+_OBJECTIVE = "ppo"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +71,7 @@ class TrainConfig:
     response_length: Annotated[int, AtLeastOne, "The constant L of dr-grpo."] = 512
 
     # Loss
-    objective: Annotated[str, "ppo, gspo, cispo or reinforce."] = "ppo"
+    objective: Annotated[str, "ppo, gspo, cispo or reinforce."] = _OBJECTIVE
     objective_options: Annotated[
         Mapping[str, Any], "Options of the objective, as a table; the flag is --set NAME=VALUE."
     ] = field(default_factory=dict[str, Any])
@@ -96,8 +97,8 @@ class TrainConfig:
 
     # Optimizer
     learning_rate: Annotated[float, Between(0.0), "Peak learning rate of AdamW."] = 1e-6
-    beta1: Annotated[float, Share, "AdamW's decay of the mean."] = 0.9
-    beta2: Annotated[float, Share, "AdamW's decay of the square."] = 0.999
+    beta1: Annotated[float, Decay, "AdamW's decay of the mean."] = 0.9
+    beta2: Annotated[float, Decay, "AdamW's decay of the square."] = 0.999
     weight_decay: Annotated[float, Between(0.0), "AdamW's weight decay."] = 0.0
     warmup: Annotated[int, Count, "Optimizer steps until the learning rate is at its peak."] = 0
     schedule: Annotated[
@@ -170,13 +171,19 @@ class TrainConfig:
             )
 
     def resolved(self) -> "TrainConfig":
-        """Return the same configuration with whole paths, however they were spelt.
+        """Return the same configuration with whole paths, and 2 as 2.0, however they were spelt.
 
         Links are left as they are: what is behind them is told by its hash.
         """
         name = self.reference
+        hints = get_type_hints(TrainConfig)
+        whole = {n: v for n in hints if isinstance(v := getattr(self, n), int)}
+        numbers = {
+            n: float(v) for n, v in whole.items() if float in (hints[n], *get_args(hints[n]))
+        }
         return replace(
             self,
+            **numbers,
             store=Path(os.path.abspath(self.store)),
             out=Path(os.path.abspath(self.out)),
             model=_whole(self.model),
@@ -230,12 +237,13 @@ def read_config(path: Path | None, given: Mapping[str, Any]) -> TrainConfig:
 
     Args:
         path: The file, if there is one.
-        given: Field to its value, which wins over the file's.
+        given: Field to its value, which wins over the file's. Options of the objective win one by
+            one; with another objective than the file's, none of the file's is used.
 
     Raises:
         OptionError: The file cannot be read, a name is unknown, or a needed one is missing.
     """
-    values = {**(_read_toml(path) if path else {}), **given}
+    values = _merged(_read_toml(path) if path else {}, given)
     hints = get_type_hints(TrainConfig)
     unknown = sorted(values.keys() - hints.keys())
     if unknown:
@@ -249,6 +257,16 @@ def read_config(path: Path | None, given: Mapping[str, Any]) -> TrainConfig:
     config = TrainConfig(**values)
     config.check()
     return config
+
+
+def _merged(read: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    values = {**read, **given}
+    name, added = "objective_options", given.get("objective_options", {})
+    if values.get("objective", _OBJECTIVE) != read.get("objective", _OBJECTIVE):
+        return {**values, name: added}
+    if isinstance(read.get(name), Mapping) and isinstance(added, Mapping):
+        values[name] = {**read[name], **added}
+    return values
 
 
 def differences(config: TrainConfig, other: TrainConfig) -> list[str]:

@@ -24,6 +24,7 @@ from graphcredit.trainer.model import (
     load_model,
     model_shape,
     num_embeddings,
+    steady_length,
 )
 from graphcredit.trainer.process import Process, choose_device, join_world
 from graphcredit.trainer.saving import save_model
@@ -66,6 +67,7 @@ class Engine(Process):
         self._source = find_model(name)
         self._config = config
         self._num_ids = num_embeddings(scorer)
+        self._steady_length = steady_length(scorer)
         self.shape = model_shape(scorer)
         """What the arithmetic of a pass depends on."""
         self._scorer = self._placed(scorer)
@@ -82,8 +84,9 @@ class Engine(Process):
             want_entropy: Whether the entropy has a gradient.
 
         Raises:
-            InputError: A token id is not one of the model's.
+            InputError: A token id is not one of the model's, or a sample is too long for it.
         """
+        self.check_length(batch.max_length)
         self.check_token_id(int(batch.input_ids.min()))
         self.check_token_id(int(batch.input_ids.max()))
         arrays = (batch.input_ids, batch.position_ids, batch.cu_seqlens)
@@ -99,6 +102,15 @@ class Engine(Process):
             raise InputError(
                 f"token ids must be those of {self._source}, 0 to {self._num_ids - 1}: found "
                 f"{token_id} in {where}. Another model or tokenizer sampled these steps"
+            )
+
+    def check_length(self, length: int) -> None:
+        """Raise InputError if a sample of so many tokens changes those packed beside it."""
+        if self._steady_length is not None and length > self._steady_length:
+            raise InputError(
+                f"steps must have at most {self._steady_length} tokens with {self._source}, whose "
+                f"rotary embedding turns all that is packed with a longer one: found {length} "
+                f"tokens. Leave longer steps out with --max-tokens {self._steady_length}"
             )
 
     def backward(self, loss: Tensor, *, is_last: bool) -> None:

@@ -144,6 +144,23 @@ def num_embeddings(scorer: Scorer) -> int:
     return scorer.causal_lm.get_input_embeddings().num_embeddings
 
 
+def steady_length(scorer: Scorer) -> int | None:
+    """Return the tokens up to which a sample is scored alike whatever is packed beside it.
+
+    Beyond them LongRoPE and dynamic NTK turn all samples of a batch by what its longest one needs.
+    None where there is no such end.
+    """
+    config = scorer.causal_lm.config.get_text_config()
+    rope = getattr(config, "rope_parameters", None) or {}
+    ends = {"longrope": "original_max_position_embeddings", "dynamic": "max_position_embeddings"}
+    found = [
+        {**config.to_dict(), **each}[ends[each["rope_type"]]]
+        for each in (rope, *rope.values())
+        if isinstance(each, dict) and each.get("rope_type") in ends
+    ]
+    return min(found, default=None)
+
+
 def model_shape(scorer: Scorer) -> ModelShape:
     """Return what the arithmetic of a pass depends on."""
     config = scorer.causal_lm.config

@@ -168,6 +168,7 @@ class _Training:
         checkpoint, notices = latest_checkpoint(self.output.checkpoint_dir, self.identity)
         self._notice([*self.report.notices, *_chain_notices(config), *notices])
         num_done = checkpoint.progress.update if checkpoint else 0
+        engine.check_length(int(self.plan.index.length.max()))
         engine.check_token_id(self.report.largest_token_id, self.report.largest_token_id_at)
         if checkpoint is None and config.continue_from is not None:
             self._take_over_optimizer(Output(config.continue_from))

@@ -18,9 +18,6 @@ from transformers.cache_utils import DynamicLayer
 
 KEPT_BYTES = 1 << 30
 
-_MOVING_ROPE = frozenset({"dynamic", "longrope"})
-"""Rotary embeddings that depend on the longest sequence of the batch."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prefill:
@@ -73,19 +70,14 @@ class Prefills:
         self._kept[prompt] = prefill.copy()
 
 
-def can_part(config: Any, cache: Any) -> bool:
-    """Return whether prompts of a batch can be kept apart.
-
-    Every layer must have all their tokens, and nothing in it may depend on the rows beside.
+def can_part(cache: Any) -> bool:
+    """Return whether prompts of a batch can be kept apart: every layer has all their tokens.
 
     Args:
-        config: Of the model.
-        cache: A DynamicCache that it has filled.
+        cache: A DynamicCache that a model has filled.
     """
-    rope = getattr(config.get_text_config(), "rope_parameters", None) or {}
-    kinds = {each.get("rope_type") for each in (rope, *rope.values()) if isinstance(each, dict)}
     are_whole = [type(layer) is DynamicLayer and layer.is_initialized for layer in cache.layers]
-    return bool(are_whole) and all(are_whole) and not kinds & _MOVING_ROPE
+    return bool(are_whole) and all(are_whole)
 
 
 def part(cache: Any, logits: Tensor, lengths: Sequence[int]) -> Iterator[Prefill]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 from transformers import AutoModelForCausalLM, DynamicCache
 from transformers.utils.logging import disable_progress_bar
@@ -48,8 +49,17 @@ class TransformersEngine:
 
     @property
     def room(self) -> int | None:
-        """Positions that the model has."""
-        return getattr(self._model.config, "max_position_embeddings", None)
+        """Positions that the model has, as far as none depends on the rows beside."""
+        config = self._model.config.get_text_config()
+        rope = getattr(config, "rope_parameters", None) or {}
+        # Where the longest row is longer, LongRoPE turns those beside it otherwise.
+        ends = [
+            each["original_max_position_embeddings"]
+            for each in (rope, *rope.values())
+            if isinstance(each, dict) and each.get("rope_type") == "longrope"
+        ]
+        ends.append(getattr(config, "max_position_embeddings", None))
+        return min((end for end in ends if end is not None), default=None)
 
     def load(self, path: str) -> None:
         """Load a model; the one before is dropped."""
@@ -123,7 +133,7 @@ class _Batch:
         ids = self._put([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
         self._mask = self._left_padded(lengths)
         self._forward(ids, (self._mask.cumsum(-1) - 1).clamp(min=0))
-        if can_part(self._model.config, self._cache):
+        if can_part(self._cache):
             parts = part(self._cache, self.logits, lengths)
             for prompt, prefill in zip(prompts, parts, strict=True):
                 prefills.put(prompt, prefill)
@@ -199,6 +209,6 @@ def _load_model(path: str, device: torch.device) -> Any:
     disable_progress_bar()
     try:
         model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise InputError(f"a policy must be a causal language model: {path}: {error}") from None
     return cast("Any", model).to(device).eval().requires_grad_(False)

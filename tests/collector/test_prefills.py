@@ -16,7 +16,7 @@ from graphcredit.collector.policies.prefills import Prefill, Prefills, can_part
 from graphcredit.collector.policies.transformers import TransformersEngine
 from graphcredit.collector.rollout import collect
 from tests.collector.talkers import save_talker
-from tests.trainer.models import save_tiny_model, tiny_model
+from tests.trainer.models import save_tiny_model
 
 torch.set_num_threads(1)
 
@@ -79,26 +79,14 @@ def test_other_weights_read_all_prompts_again(tmp_path: Path):
     assert found != before
 
 
-_LONGROPE = {
-    "rope_type": "longrope",
-    "rope_theta": 10000.0,
-    "short_factor": [1.0] * 8,
-    "long_factor": [4.0] * 8,
-    "original_max_position_embeddings": 100,
-}
-
-
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
         ("mistral", {"sliding_window": 3}),
         ("qwen2", {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 1}),
-        ("llama", {"rope_parameters": _LONGROPE}),
     ],
 )
-def test_what_forgets_tokens_or_depends_on_the_batch_is_never_kept(
-    tmp_path: Path, kind: str, settings: dict[str, Any]
-):
+def test_what_forgets_tokens_is_never_kept(tmp_path: Path, kind: str, settings: dict[str, Any]):
     engine = _engine(save_tiny_model(tmp_path / "model", kind, **settings))
     counts = _rows_read(engine)
     for _ in range(2):
@@ -111,6 +99,26 @@ def test_what_forgets_tokens_or_depends_on_the_batch_is_never_kept(
             drawn = expected[range(len(answer.token_ids)), answer.token_ids]
             assert answer.logprobs == pytest.approx(drawn.tolist(), abs=1e-5)
     assert counts == [3, 3]
+
+
+def test_with_longrope_no_row_is_so_long_that_it_turns_those_beside_it(tmp_path: Path):
+    rope = {
+        "rope_type": "longrope",
+        "rope_theta": 10000.0,
+        "short_factor": [1.0] * 8,
+        "long_factor": [4.0] * 8,
+        "original_max_position_embeddings": 20,
+    }
+    path = save_tiny_model(tmp_path / "model", "llama", rope_parameters=rope)
+    engine = _engine(path)
+    assert engine.room == 20
+    counts = _rows_read(engine)
+    long = tuple(range(5, 23))
+    beside = _answers(engine, [*PROMPTS, long])
+    assert len(beside[-1].token_ids) == 2, "it ends where the room does"
+    _assert_same(_answers(engine, [*PROMPTS, long]), beside)
+    assert counts == [4]
+    _assert_same(beside[:3], _answers(_engine(path), PROMPTS))
 
 
 def _prefill(num_tokens: int) -> Prefill:
@@ -147,12 +155,11 @@ def test_what_is_kept_does_not_hold_the_batch_that_it_was_read_in():
 
 def test_a_layer_that_no_text_has_reached_is_not_parted():
     cache = DynamicCache()
-    assert not can_part(tiny_model().config, cache), "nothing was read"
+    assert not can_part(cache), "nothing was read"
     cache.update(torch.zeros(1, 2, 3, 8), torch.zeros(1, 2, 3, 8), 0)
-    config = tiny_model().config
-    assert can_part(config, cache)
+    assert can_part(cache)
     cache.layers.append(DynamicLayer())
-    assert not can_part(config, cache)
+    assert not can_part(cache)
 
 
 def test_a_batch_without_room_is_read_again_and_answered_all_the_same(tmp_path: Path):

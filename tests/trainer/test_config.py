@@ -48,10 +48,43 @@ def test_what_is_given_wins_over_the_file(tmp_path: Path):
     assert (config.epochs, config.seed, config.store) == (3, 5, Path("s"))
 
 
+def test_options_of_the_objective_win_one_by_one_unless_it_is_another_objective(tmp_path: Path):
+    path = tmp_path / "c.toml"
+    text = (
+        'store = "s"\nmodel = "m"\nout = "o"\n[objective_options]\nclip_low = 0.1\nclip_high = 0.2'
+    )
+    path.write_text(text, encoding="utf-8")
+
+    def options(**given: Any) -> object:
+        return read_config(path, given).objective_options
+
+    assert options() == {"clip_low": 0.1, "clip_high": 0.2}
+    added = {"clip_high": "0.28"}
+    assert options(objective_options=added) == {"clip_low": 0.1, "clip_high": "0.28"}
+    assert options(objective="ppo", objective_options=added) == {
+        "clip_low": 0.1,
+        "clip_high": "0.28",
+    }
+    assert options(objective="cispo", objective_options=added) == added
+    assert options(objective="cispo") == {}
+
+
+def test_numbers_are_the_same_however_they_were_written():
+    given = {"correction_high": 2, "weight_decay": 0, "advantage_clip": 5, "epochs": 2}
+    whole = read_config(None, {**_NEEDED, **given})
+    with_points = read_config(
+        None, {**_NEEDED, **{n: float(v) for n, v in given.items()}, "epochs": 2}
+    )
+    assert whole.resolved().as_toml() == with_points.resolved().as_toml()
+    assert "correction_high = 2.0\n" in whole.resolved().as_toml()
+    assert "epochs = 2\n" in whole.resolved().as_toml()
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"epochs": 0}, "train.epochs must be at least 1: got 0"),
+        ({"beta1": 1.0}, "train.beta1 must be at least 0 and below 1: got 1.0"),
         ({"epochs": True}, "train.epochs must be a whole number: got True"),
         ({"seed": None}, "train.seed must be a whole number: got None"),
         ({"kl_estimator": "k4"}, "train.kl_estimator must be 'k1' or 'k2' or 'k3': got 'k4'"),

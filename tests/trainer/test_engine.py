@@ -57,6 +57,35 @@ def test_a_token_the_model_does_not_know_is_refused(model: str, wrong: int):
         _open(model).score(pack_samples([([1, wrong], [2])]))
 
 
+@pytest.mark.parametrize(
+    ("rope", "settings"),
+    [
+        (
+            {
+                "rope_type": "longrope",
+                "short_factor": [1.0] * 8,
+                "long_factor": [4.0] * 8,
+                "original_max_position_embeddings": 48,
+            },
+            {},
+        ),
+        ({"rope_type": "dynamic", "factor": 4.0}, {"max_position_embeddings": 48}),
+    ],
+)
+def test_a_sample_so_long_that_it_turns_those_beside_it_is_refused(
+    tmp_path: Path, rope: dict[str, Any], settings: dict[str, Any]
+):
+    parameters = {"rope_theta": 10000.0, **rope}
+    path = save_tiny_model(tmp_path, "llama", rope_parameters=parameters, **settings)
+    engine = _open(path)
+    short, longest, too_long = (([3] * n, [5, 6]) for n in (10, 46, 47))
+    alone = engine.score(pack_samples([short])).logprob
+    beside = engine.score(pack_samples([short, longest])).logprob[: len(alone)]
+    assert torch.allclose(alone, beside, atol=1e-5)
+    with pytest.raises(InputError, match=r"at most 48 tokens .* found 49 .* --max-tokens 48"):
+        engine.score(pack_samples([short, too_long]))
+
+
 def test_the_norm_is_that_before_clipping_and_the_step_is_adamw(model: str):
     engine = _open(model, grad_clip=0.25)
     plain = AutoModelForCausalLM.from_pretrained(model)

@@ -50,7 +50,7 @@ def open_loop(config: LoopConfig) -> Generator[Loop]:
     loop = Loop(config=config, tasks=tuple(tasks), held_out=tuple(held_out))
     _check_credit(loop)
     _check_training(loop)
-    _check_model(config)
+    _check_models(loop)
     if config.out.exists() and not config.out.is_dir():
         raise OptionError(f"`out` must be a directory: {config.out} is a file")
     refusal = (
@@ -86,8 +86,9 @@ def _tasks(config: LoopConfig) -> tuple[Sequence["Task"], Sequence["Task"]]:
 
 
 def _check_credit(loop: Loop) -> None:
-    """Raise OptionError where credit cannot be assigned, or not what is to be trained on."""
+    """Raise an error where credit cannot be assigned, or not what is to be trained on."""
     from graphcredit.collector.environments.table import environment_kind
+    from graphcredit.credit.merging import check_merger
     from graphcredit.credit.table import estimator_named
 
     settings, training = loop.credit_settings(), loop.train_config(0)
@@ -100,11 +101,14 @@ def _check_credit(loop: Loop) -> None:
             f"train.advantage must be what credit.estimators write: got {training.advantage!r}, "
             f"and they write {', '.join(columns)}"
         )
+    check_merger(settings.merge)
 
 
 def _check_training(loop: Loop) -> None:
-    """Raise OptionError where a policy cannot be trained, or not be trained again."""
+    """Raise an error where a policy cannot be trained, or not be trained again."""
+    from graphcredit.trainer.process import choose_device
     from graphcredit.trainer.table import configure_objective
+    from graphcredit.trainer.watch import find_tracker
 
     training = loop.train_config(0)
     configure_objective(training.objective, training.objective_options)
@@ -114,18 +118,26 @@ def _check_training(loop: Loop) -> None:
             "training begins with, and small updates would be rounded away every time: got "
             f"{training.save_dtype!r}. Leave it out, and convert a policy when the loop is done"
         )
+    choose_device(training.device)
+    if training.tracker is not None:
+        find_tracker(training.tracker)
 
 
-def _check_model(config: LoopConfig) -> None:
-    """Raise an error where the model cannot play or be trained, as far as its files tell."""
+def _check_models(loop: Loop) -> None:
+    """Raise an error where a model cannot play or be trained, as far as its files tell."""
     from graphcredit.collector.policies.table import LanguageOptions, parse_policy
+    from graphcredit.trainer.model import check_model
 
+    config, training = loop.config, loop.train_config(0)
     for name, directory in _models(config).items():
         for needed in ("config.json", "*.safetensors"):
             if not any(directory.glob(needed)):
                 raise OptionError(
                     f"{name} must be the directory of a model: {directory} has no {needed}"
                 )
+        # Only a reference has no adapter.
+        rank = training.lora_rank if name == "model" else 0
+        check_model(str(directory), replace(training, lora_rank=rank))
     collect = config.collect
     options = LanguageOptions(
         template=collect.template or collect.env,

@@ -38,6 +38,15 @@ class ModelEmbedder:
         files = hashlib.sha256("\n".join(_files(Path(self.name))).encode()).hexdigest()[:16]
         return f"{self.name} {self.prefix!r} {files}"
 
+    def load(self) -> None:
+        """Load the model, if it is not loaded yet.
+
+        Raises:
+            MissingDependencyError: sentence-transformers is not installed.
+            InputError: The model is not on this machine.
+        """
+        self._model = self._model or _load(self.name)
+
     def embed(self, texts: list[str]) -> Vectors:
         """Return [n, dimension] the model's vector of each text, of length 1.
 
@@ -45,7 +54,7 @@ class ModelEmbedder:
             MissingDependencyError: sentence-transformers is not installed.
             InputError: The model is not on this machine.
         """
-        self._model = self._model or _load(self.name)
+        self.load()
         prefixed = [self.prefix + text for text in texts]
         vectors = self._model.encode(
             prefixed, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False

@@ -197,6 +197,12 @@ def open_merger(settings: MergeSettings, store: Store | None = None) -> Merger:
     return Merger(settings, CachedEmbedder(store, model) if store else model)
 
 
+def check_merger(settings: MergeSettings) -> None:
+    """Raise an error if a model is asked for that cannot be loaded; see `ModelEmbedder.load`."""
+    if settings.merge == "embedding" and settings.embedder != NGRAM:
+        ModelEmbedder(settings.embedder).load()
+
+
 def _report(exact: Nodes, nodes: Nodes, num_refused: int, before: int, after: int) -> MergeReport:
     return MergeReport(
         num_texts=int((exact.text_of_node >= 0).sum()),

@@ -11,7 +11,7 @@ import torch
 from huggingface_hub import snapshot_download
 from peft import LoraConfig, get_peft_model
 from peft.tuners.tuners_utils import BaseTunerLayer
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from torch.utils.checkpoint import checkpoint
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -66,6 +66,34 @@ def load_model(name: str, config: TrainConfig) -> Scorer:
     if config.gradient_checkpointing:
         _checkpoint_layers(scorer)
     return scorer
+
+
+def check_model(name: str, config: TrainConfig) -> None:
+    """Refuse a model that `load_model` would refuse, as far as can be told without its weights.
+
+    Args:
+        name: As for `load_model`.
+        config: The fields of the model are used.
+
+    Raises:
+        InputError: As `load_model` says; what weights are missing, and whether log-probabilities
+            can be reproduced, shows when it is loaded.
+    """
+    directory = find_model(name)
+    _check_config(directory)
+    try:
+        for path in directory.glob("*.safetensors"):
+            with safe_open(path, "pt"):
+                pass
+    except (OSError, SafetensorError) as error:
+        raise _cannot_load(directory, error) from error
+    with torch.device("meta"):
+        known = AutoConfig.from_pretrained(directory, local_files_only=True)
+        model: Any = AutoModelForCausalLM.from_config(known)
+    _check_attention(directory, model)
+    _check_tokenizer(directory, model.get_input_embeddings().num_embeddings)
+    if config.lora_rank:
+        _with_lora(model, config)
 
 
 def find_model(name: str) -> Path:

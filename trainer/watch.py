@@ -97,12 +97,7 @@ class _Tracker:
     """wandb, or trackio, which has its interface."""
 
     def __init__(self, name: str, config: TrainConfig) -> None:
-        try:
-            self._module = __import__(name)
-        except ImportError as error:
-            raise MissingDependencyError(
-                f"{name} is not installed: pip install {name}, or leave --tracker out"
-            ) from error
+        self._module = find_tracker(name)
         self._module.init(project="graphcredit", name=config.out.name, config=config.as_json())
 
     def log(self, update: int, metrics: Metrics) -> None:
@@ -111,6 +106,20 @@ class _Tracker:
 
     def close(self) -> None:
         self._module.finish()
+
+
+def find_tracker(name: str) -> Any:
+    """Return the module of a tracker.
+
+    Raises:
+        MissingDependencyError: It is not installed.
+    """
+    try:
+        return __import__(name)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{name} is not installed: pip install {name}, or leave --tracker out"
+        ) from error
 
 
 class TrainingLog:

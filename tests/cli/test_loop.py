@@ -218,6 +218,9 @@ def test_what_stages_notice_is_told_once_in_the_same_words(
     ]
     assert told[2].startswith("iteration 0, train: the policy stays as it is: training needs steps")
     assert told[3:] == ["iteration 1, credit: oddity 1"]
+    # Not one after the other: a system follows no more than some 40 links.
+    links = [root / "odd" / "policies" / f"policy-{number:06d}" for number in (1, 2)]
+    assert [link.readlink() for link in links] == [Path("policy-000000")] * 2
 
 
 def test_a_training_s_notices_and_what_it_left_out_are_said(

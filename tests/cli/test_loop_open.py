@@ -1,6 +1,7 @@
 """Whose a loop's directory is, and what is refused before it is anybody's."""
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,12 @@ from graphcredit.cli.loop_stages import run_loop
 from graphcredit.collector.environments import textworld_games
 from graphcredit.collector.environments.table import ENVIRONMENTS, EnvironmentKind
 from graphcredit.collector.policies import engines
-from graphcredit.store.errors import MissingDependencyError, OptionError
+from graphcredit.store.errors import (
+    GraphcreditError,
+    InputError,
+    MissingDependencyError,
+    OptionError,
+)
 from tests.cli.loop_worlds import corridor_loop, register_corridors, save_talker
 from tests.trainer.models import tiny_model
 
@@ -188,6 +194,37 @@ def test_a_temperature_that_the_engine_lacks_is_refused_before_anything_is_writt
     monkeypatch.setitem(engines.ENGINES, "vllm", row)
     with pytest.raises(OptionError, match=r"temperature must be 0, or 0.01 or more.*got 0.005"):
         _open(corridor_loop(root, "out", collect={"engine": "vllm", "temperature": 0.005}))
+    assert not (root / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"credit": {"merge": "embedding", "embedder": "no/such"}}, "no/such"),
+        ({"train": {"lora_rank": 2, "lora_targets": "nowhere"}}, "lora_targets 'nowhere'"),
+        ({"train": {"beta1": 1.0}}, "beta1 must be at least 0 and below 1: got 1"),
+        ({"train": {"device": "cuda"}}, "device cuda needs a GPU"),
+        ({"train": {"tracker": "wandb"}}, "wandb is not installed"),
+    ],
+)
+def test_what_a_later_stage_cannot_do_is_refused_before_anything_is_written(
+    root: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], message: str
+):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(GraphcreditError, match=message):
+        _open(corridor_loop(root, "out", **changes))
+    assert not (root / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["start", "away"])
+def test_weights_that_are_cut_short_are_refused_before_anything_is_written(root: Path, name: str):
+    save_talker(root / "away")
+    config = corridor_loop(root, "out", train={"reference": str(root / "away")})
+    weights = root / name / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:500])
+    with pytest.raises(InputError, match=f"{name} must hold a causal LM"):
+        _open(config)
     assert not (root / "out").exists()
 
 

@@ -149,6 +149,11 @@ def _train_config(config: LoopConfig, iteration: int) -> "TrainConfig":
     }
     if (before / "result.json").exists():
         values["continue_from"] = before
+    elif (before / "config.toml").exists():
+        raise OptionError(
+            f"{before} must have the result.json that its training left there, so that the "
+            f"optimizer goes on: found none. Put it back, or begin another loop from {before}/model"
+        )
     if config.train.get("kl_coefficient") != 0:
         values.setdefault("reference", _model(config, 0))
     return read_config(None, values)

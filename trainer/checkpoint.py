@@ -114,8 +114,9 @@ def read_optimizer(directory: Path) -> dict[str, Tensor]:
         raise InputError(
             f"the newest checkpoint in {directory} must be whole, so that its optimizer state can "
             f"be taken over: {notices[0]}. To make it again, remove {out / 'result.json'} and run "
-            f"`graphcredit train --config {out / 'config.toml'}`; without --continue-from, the "
-            "optimizer begins anew"
+            f"`graphcredit train --config {out / 'config.toml'}`: that works as long as what it "
+            "went on from has its own checkpoint, which within a loop it has not. Without "
+            f"--continue-from, or in another loop from {out / 'model'}, the optimizer begins anew"
         )
     return load_file(found.path / _OPTIMIZER)
 

@@ -40,17 +40,21 @@ def _open(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
 
 
 def save_talker(directory: Path) -> Path:
-    """Write a tiny model whose tokens are words of corridors, and a template for it."""
+    """Write a tiny model whose tokens are words of corridors, and a template for it.
+
+    It is no Qwen2, since transformers 5 opens every tokenizer of that as one of its own.
+    """
     tokenizer = Tokenizer(WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
     tokenizer.pre_tokenizer = Whitespace()
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>"
     )
     ids = {"bos_token_id": None, "eos_token_id": 1, "pad_token_id": 0}
-    tiny_model(vocab_size=len(WORDS), initializer_range=0.05, **ids).save_pretrained(directory)
+    model = tiny_model("llama", vocab_size=len(WORDS), initializer_range=0.05, **ids)
+    model.save_pretrained(directory)
     fast.save_pretrained(directory)
     template = directory / "corridor.toml"
-    template.write_text('answer = "plain"\nuser = "{state} {actions}"\n', encoding="utf-8")
+    template.write_text('answer = "plain"\nuser = "{observation} {actions}"\n', encoding="utf-8")
     return directory
 
 

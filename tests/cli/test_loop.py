@@ -62,7 +62,8 @@ def test_each_policy_plays_and_is_trained_into_the_next(root: Path):
     num_steps = [len(_steps(root, "plain", "r0", number)) for number in (0, 1)]
     assert [line["env_steps"] for line in lines] == [num_steps[0], sum(num_steps), sum(num_steps)]
     for number in (0, 1):
-        played = _steps(root, "plain", "r0", number)
+        played = _steps(root, "plain", "r0", number, "prompt_ids")
+        assert played["prompt_ids"].list.len().n_unique() > 1, "prompts must not all be alike"
         assert played["policy_version"].unique().to_list() == [f"policy-{number:06d}"]
         assert played["trajectory_id"].n_unique() == 8
         assert lines[number]["num_updates"] == -(-num_steps[number] // 8)
@@ -107,6 +108,13 @@ def test_only_the_newest_policy_keeps_what_the_next_training_needs(root: Path):
     assert (last / "checkpoints").exists()
 
 
+def test_an_optimizer_is_not_begun_anew_without_a_word(root: Path):
+    run(corridor_loop(root, "lost", iterations=1, evaluate=None))
+    (root / "lost/policies/policy-000001/result.json").unlink()
+    with pytest.raises(OptionError, match=r"policy-000001 must have the result\.json"):
+        run(corridor_loop(root, "lost", evaluate=None))
+
+
 def test_what_a_killed_removal_has_left_is_removed(root: Path):
     run(corridor_loop(root, "swept", iterations=1, evaluate=None))
     left = root / "swept/policies/policy-000001/checkpoints.0123abcd.tmp"
@@ -118,7 +126,13 @@ def test_what_a_killed_removal_has_left_is_removed(root: Path):
 def test_workers_play_what_the_loop_s_own_process_plays(root: Path):
     template = root / "search-in-rooms.toml"
     template.write_text('answer = "plain"\nuser = "room 0 {state}"\n', encoding="utf-8")
-    games = {"env": "search", "games": "2hop", "max_steps": 2, "template": str(template)}
+    games = {
+        "env": "search",
+        "games": "2hop",
+        "max_steps": 2,
+        "template": str(template),
+        "max_new_tokens": 4,
+    }
     found: list[pl.DataFrame] = []
     for workers in (0, 1):
         out = f"workers-{workers}"

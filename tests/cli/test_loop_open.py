@@ -97,7 +97,7 @@ def test_another_template_under_the_same_path_is_refused(root: Path):
     text = template.read_text(encoding="utf-8")
     template.write_text(f"# The same.\n{text}", encoding="utf-8")
     _open(config)
-    template.write_text(text.replace("{state}", "at {state}"), encoding="utf-8")
+    template.write_text(text.replace("{observation}", "at {observation}"), encoding="utf-8")
     with pytest.raises(
         OptionError, match=rf"template ends in \w+, ended in {before[-8:]}"
     ) as error:

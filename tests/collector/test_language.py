@@ -294,6 +294,14 @@ def test_a_prompt_that_leaves_no_room_even_without_history_is_refused(tmp_path: 
         parse_policy(f"hf:{short}", options).decide([_question(0)])
 
 
+def test_a_model_whose_weights_are_cut_short_is_refused(tmp_path: Path):
+    short = save_talker(tmp_path / "short")
+    weights = Path(short) / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:500])
+    with pytest.raises(InputError, match=r"a policy must be a causal language model: .*short"):
+        parse_policy(f"hf:{short}", PLAIN).decide([_question(0)])
+
+
 def test_the_tutor_plays_as_random_does_and_says_it_in_the_models_tokens(
     tmp_path: Path, model: str
 ):

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from graphcredit.credit.arrays import Bools, Ints, factorise
 from graphcredit.credit.encoding import encode
-from graphcredit.credit.trajectories import TEXT_COLUMNS
+from graphcredit.credit.trajectories import TEXT_COLUMNS, refuse_shared_names
 from graphcredit.store.layout import Shard
 from graphcredit.store.shards import conform, fingerprint, open_parquet, step_columns
 
@@ -62,6 +62,9 @@ def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
     Args:
         shards: All step shards of one run and iteration.
         batch_rows: A batch is full before it holds more rows than this.
+
+    Raises:
+        SchemaError: A shard cannot be read, or a trajectory is in two tasks.
     """
     sizes = [_unit_sizes(shard, batch_rows) for shard in shards]
     num_rows = [sum(units) for units in sizes]
@@ -70,10 +73,13 @@ def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
         return Plan(num_rows=num_rows, batch_of_row=None, shards_of_batch=everything)
     flat = [size for units in sizes for size in units]
     batch_of_position = np.repeat(_fill(flat, batch_rows), flat)
-    chunks = [
-        chunk for shard in shards for chunk in _read(shard, ("task_id",), None)["task_id"].chunks
-    ]
-    task, _ = factorise(encode(pa.chunked_array(chunks)).code)
+    names = [_read(shard, ("task_id", "trajectory_id"), None) for shard in shards]
+    tasks, trajectories = (
+        encode(pa.chunked_array([chunk for table in names for chunk in table[name].chunks]))
+        for name in ("task_id", "trajectory_id")
+    )
+    refuse_shared_names(tasks, trajectories)
+    task, _ = factorise(tasks.code)
     first_row = np.unique(task, return_index=True)[1]
     batch_of_task, batches = factorise(batch_of_position[first_row])
     batch_of_row = np.split(batch_of_task[task], np.cumsum(num_rows)[:-1])

@@ -15,6 +15,8 @@ from typing import Any
 
 import duckdb
 
+from graphcredit.store.views import identifier
+
 _JUDGED = """
     SELECT run_id, iteration, task_id, won,
         oracle_distance - next_oracle_distance AS progress, {columns}
@@ -158,7 +160,7 @@ def agreements(connection: duckdb.DuckDBPyConnection, column: str) -> list[Agree
     Returns:
         One for each group that has a judged step, by run, iteration and task.
     """
-    rows = _rows(connection, _AGREEMENT.format(columns=f'"{column}" AS credit'))
+    rows = _rows(connection, _AGREEMENT.format(columns=f"{identifier(column)} AS credit"))
     return [Agreement(**dict(zip(_FIELDS, row, strict=True))) for row in rows]
 
 

@@ -105,10 +105,11 @@ def complete_trajectories(table: pa.Table) -> tuple[Steps, LeftOut]:
         table: Whole groups of one run and iteration; `COLUMNS`, in any row order.
 
     Raises:
-        SchemaError: A task, trajectory or step index is null.
+        SchemaError: A task, trajectory or step index is null, or a trajectory is in two tasks.
     """
     task, trajectory = encode(table["task_id"]), encode(table["trajectory_id"])
     index = _keys(table, task, trajectory)
+    refuse_shared_names(task, trajectory)
     order, starts = _order(task.rank(), trajectory.rank(), index)
     state, next_state = encode_together(table["state"], table["next_state"])
     action = encode(table["action"])
@@ -139,6 +140,28 @@ def _keys(table: pa.Table, task: Codes, trajectory: Codes) -> Ints:
                 "none. `graphcredit check STORE` names file and row."
             )
     return table["step_index"].to_numpy().astype(np.int64)
+
+
+def refuse_shared_names(task: Codes, trajectory: Codes) -> None:
+    """Raise SchemaError where steps of two tasks have one trajectory_id; both are [n] codes.
+
+    Within an iteration everything else, from the views to the trainer, knows a trajectory by it.
+    """
+    is_known = (task.code >= 0) & (trajectory.code >= 0)
+    pair = (trajectory.code * max(len(task.texts), 1) + task.code)[is_known]
+    owner, of_task = np.divmod(
+        np.unique(pair[np.flatnonzero(np.diff(pair, prepend=-1))]), max(len(task.texts), 1)
+    )
+    shared = np.flatnonzero(owner[1:] == owner[:-1])
+    if len(shared):
+        first, second = (task.texts[int(of_task[shared[0] + i])].as_py() for i in (0, 1))
+        name = trajectory.texts[int(owner[shared[0]])].as_py()
+        others = f", and {len(shared) - 1} more like it" if len(shared) > 1 else ""
+        raise SchemaError(
+            f"a trajectory_id must be of one task within an iteration: {name!r} is of task "
+            f"{first!r} and of task {second!r}{others}. Give every trajectory a name of its own; "
+            "`graphcredit check STORE --quarantine` moves those that share one aside"
+        )
 
 
 def _order(task: Ints, trajectory: Ints, index: Ints) -> tuple[Ints, Ints]:

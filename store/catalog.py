@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from graphcredit.store.atomic import atomic_path
 from graphcredit.store.errors import QueryRefusedError, SchemaError
-from graphcredit.store.layout import Store, check_name
+from graphcredit.store.layout import Store, check_name, refuse_foreign_folders
 from graphcredit.store.sandbox import QueryResult
 from graphcredit.store.views import (
     ANY_ITERATION,
@@ -111,6 +111,7 @@ def rebuild_catalog(store: Store) -> None:
 def _create_views(
     connection: Connection, store: Store, run_id: str | None = None, iteration: int | None = None
 ) -> None:
+    refuse_foreign_folders(store)
     run = "run_id=*" if run_id is None else f"run_id={check_name('run_id', run_id)}"
     folders = _iteration_folders(store, run_id, iteration)
     try:

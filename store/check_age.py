@@ -1,7 +1,7 @@
 """Is the credit of an iteration made of the steps that are there, and in one way?"""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphcredit.store.check_columns import violation
@@ -19,9 +19,11 @@ def check_age(steps: Sequence[TableFile], credit: Sequence[TableFile]) -> Iterab
         credit: Its readable credit shards, with a sound configuration.
     """
     present = fingerprint({_name(file): _num_rows(file) for file in steps})
+    configurations = {_name(file): _configuration(file) for file in credit}
+    yield from _lacking(steps, configurations, present)
     first: dict[str, Any] = {}
     for file in credit:
-        configuration = _configuration(file)
+        configuration = configurations[_name(file)]
         stale = [
             name for name, made_by in configuration.items() if _mark(made_by, present) != present
         ]
@@ -32,6 +34,24 @@ def check_age(steps: Sequence[TableFile], credit: Sequence[TableFile]) -> Iterab
         ]
         if mixed:
             yield violation("mixed_credit", file, f"another configuration of {', '.join(mixed)}")
+
+
+def _lacking(
+    steps: Sequence[TableFile], configurations: Mapping[str, dict[str, Any]], present: str
+) -> Iterable[Violation]:
+    """Yield which step shards have no credit of an estimator that credited the others.
+
+    Steps that came later are told of by the age of that credit.
+    """
+    estimators = {
+        name
+        for configuration in configurations.values()
+        for name, made_by in configuration.items()
+        if _mark(made_by, "") == present
+    }
+    for file in steps:
+        if lacking := sorted(estimators - configurations.get(_name(file), {}).keys()):
+            yield violation("mixed_credit", file, f"no credit by {', '.join(lacking)}")
 
 
 def _mark(made_by: Any, otherwise: str) -> str:

@@ -22,7 +22,14 @@ from graphcredit.store.row_rules import (
 )
 from graphcredit.store.rules import Severity
 from graphcredit.store.schema import Column
-from graphcredit.store.views import BASE_VIEWS, DERIVED_VIEWS, base_view_sql, quoted
+from graphcredit.store.views import (
+    BASE_VIEWS,
+    DERIVED_VIEWS,
+    HAS_VALUES,
+    base_view_sql,
+    identifier,
+    quoted,
+)
 from graphcredit.store.violations import SHOWN_ROWS, Violation
 
 _MEMORY = "2GiB"
@@ -37,7 +44,7 @@ _PLACE = (
 )
 
 
-_SEQUENCE = """
+_SEQUENCE = f"""
     SELECT *,
         lag(step_index) OVER steps_in_order AS previous_index,
         lead(step_index) OVER steps_in_order AS next_index,
@@ -46,7 +53,7 @@ _SEQUENCE = """
         lag(logged_at) OVER steps_in_order AS previous_logged_at
     FROM (
         SELECT checked_file, file_row_number, trajectory_id, task_id, step_index,
-            hash(state) AS state, hash(next_state) AS next_state,
+            hash(state) AS state, hash(next_state) AS next_state, {HAS_VALUES} AS has_values,
             terminated, truncated, success, logged_at
         FROM steps_table
         WHERE trajectory_id IS NOT NULL AND step_index IS NOT NULL
@@ -58,8 +65,8 @@ _SEQUENCE = """
 _TRAJECTORIES = f"""
     WITH steps AS (
         SELECT
-            '' AS run_id, 0 AS iteration, 0.0::DOUBLE AS reward, 1.0::DOUBLE AS cost, '' AS action,
-            true AS is_action_valid, *
+            '' AS run_id, 0 AS iteration, 0.0::DOUBLE AS reward, '' AS action,
+            CASE WHEN has_values THEN 1.0::DOUBLE END AS cost, true AS is_action_valid, *
         FROM sequence
     ) {DERIVED_VIEWS["trajectories"].strip().replace("WITH folded", ", folded", 1)}
 """
@@ -213,7 +220,7 @@ def _create_table_view(
         columns = _CREDIT_VIEW.all_columns(found)[len(_CREDIT_VIEW.partitions) :]
     sql = base_view_sql((*_PLACE, *columns), [source])
     if kind == "credit":
-        has_credit = " OR ".join(f'"{c.name}" IS NOT NULL' for c in columns if c.nullable)
+        has_credit = " OR ".join(f"{identifier(c.name)} IS NOT NULL" for c in columns if c.nullable)
         sql = f"SELECT *, {has_credit} AS has_credit FROM ({sql})"
     connection.execute(f"CREATE TEMP VIEW {kind}_table AS {sql}")
 
@@ -261,7 +268,7 @@ def _broken_rule(
 def _counts(connection: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
     (num_steps,) = connection.execute("SELECT count(*) FROM steps").fetchone() or (0,)
     number, incomplete = connection.execute(
-        "SELECT count(*), count_if(NOT is_complete) FROM trajectories"
+        "SELECT count(*), coalesce(count_if(NOT is_complete), 0) FROM trajectories"
     ).fetchone() or (0, 0)
     return num_steps, number, incomplete
 

@@ -67,12 +67,14 @@ def export_store(
     shards = store.shards(run_id, iteration)
     _check_target(target, shards, store)
     columns = _estimator_columns(shards, estimator)
+    advantage = f"{estimator}_advantage"
+    counted = advantage if advantage in {column.name for column in columns} else "state_id"
     num_steps = num_without = 0
     for number, (name, shard) in enumerate(zip(_names(shards), shards, strict=True), 1):
         with atomic_path(target / name) as temporary:
             for table in _write(shard, columns, temporary):
                 num_steps += table.num_rows
-                num_without += table["state_id"].null_count
+                num_without += table[counted].null_count
         on_progress(number, len(shards))
     return ExportReport(num_files=len(shards), num_steps=num_steps, num_without_credit=num_without)
 

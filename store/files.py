@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphcredit.store.layout import Store, is_name
+from graphcredit.store.layout import Store, is_iteration, is_name
 from graphcredit.store.rules import FILE_RULES
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
@@ -92,7 +92,7 @@ def _table_file(path: Path, relative: str) -> tuple[TableFile | None, list[Viola
             path=path,
             relative=relative,
             run_id=parts.get("run_id"),
-            iteration=int(iteration) if _is_number(iteration) else None,
+            iteration=int(iteration) if is_iteration(iteration) else None,
             columns=columns,
         )
         return table, violations
@@ -109,7 +109,7 @@ def _path_violations(relative: str, parts: dict[str, str]) -> Iterator[Violation
     iteration = parts.get("iteration")
     if iteration is None:
         return
-    if not _is_number(iteration):
+    if not is_iteration(iteration):
         yield _path_violation("path_name", relative, f"iteration {iteration!r}")
     elif iteration != f"{int(iteration):06d}":
         yield _path_violation("iteration_padding", relative, f"iteration={iteration}")
@@ -117,7 +117,3 @@ def _path_violations(relative: str, parts: dict[str, str]) -> Iterator[Violation
 
 def _path_violation(rule: str, relative: str, found: str) -> Violation:
     return Violation(rule=FILE_RULES[rule], file=relative, found=found)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and int(text) < 1 << 31

@@ -20,6 +20,11 @@ def is_name(value: object) -> bool:
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
+def is_iteration(value: str) -> bool:
+    """Return whether a text is the number of an iteration, as folders have it."""
+    return value.isascii() and value.isdigit() and int(value) < 1 << 31
+
+
 def check_name(kind: str, value: object) -> str:
     """Return a name that may become part of a path.
 
@@ -200,13 +205,38 @@ def _refuse_foreign_directory(root: Path) -> None:
             )
 
 
+def refuse_foreign_folders(store: Store) -> None:
+    """Raise StoreFormatError for files whose folder is no run or iteration; views would read them.
+
+    What is called otherwise altogether is left to the checks.
+    """
+    for table in ("steps", "credit", "graph", "training"):
+        for _, run_dir in _partitions(store.root / table, "run_id"):
+            for _ in _partitions(run_dir, "iteration"):
+                pass
+    for _ in _partitions(store.root / "history", "run_id"):
+        pass
+
+
 def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
-    """Yield (value, path) of the `key=value` folders; other names are left to the checks."""
+    """Yield (value, path) of the `key=value` folders; other names are left to the checks.
+
+    Raises:
+        StoreFormatError: A folder has that key, another value than it can have, and files.
+    """
     if not directory.is_dir():
         return
+    is_right = is_iteration if key == "iteration" else is_name
     for path in directory.iterdir():
         name, separator, value = path.name.partition("=")
         if name != key or not separator or not path.is_dir():
             continue
-        if value.isascii() and (value.isdigit() if key == "iteration" else _NAME.fullmatch(value)):
+        if is_right(value):
             yield value, path
+        elif any(path.rglob("*.parquet")):
+            must = "a whole number below 2³¹" if key == "iteration" else _NAME.pattern
+            raise StoreFormatError(
+                f"the folders of a store must be called {key}=VALUE, where VALUE is {must}: found "
+                f"{path}. Rename it or move it away; `graphcredit check STORE --quarantine` moves "
+                "its files aside"
+            )

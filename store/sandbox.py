@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.store.errors import OptionError, QueryRefusedError, SchemaError
-from graphcredit.store.layout import Store
+from graphcredit.store.layout import Store, refuse_foreign_folders
 
 MIB = 1 << 20
 _STARTUP_SECONDS = 60.0
@@ -68,8 +68,10 @@ def run_query(
     Raises:
         QueryRefusedError: The statement is not allowed, fails, or exceeds a limit.
         SchemaError: A shard cannot be read.
+        StoreFormatError: A shard is in a folder of no run or iteration.
     """
     _check_limits(max_rows, seconds, memory)
+    refuse_foreign_folders(store)
     request = QueryRequest(
         root=str(store.root.resolve()),
         sql=sql,

@@ -77,8 +77,8 @@ def answer(request: QueryRequest) -> tuple[dict[str, Any], bytes | memoryview]:
         SchemaError: A shard cannot be read.
     """
     started = time.perf_counter()
-    connection = _open_locked(Path(request.root), request.memory)
     try:
+        connection = _open_locked(Path(request.root), request.memory)
         _check_statement(connection, request.sql)
         reader = connection.sql(request.sql).to_arrow_reader(2048)
         table, num_left_out = _fetch(reader, request, started + request.seconds / 2)
@@ -103,14 +103,15 @@ def _open_locked(root: Path, memory: int) -> duckdb.DuckDBPyConnection:
         ":memory:", config={"memory_limit": f"{memory // MIB}MiB", "threads": 2}
     )
     connection.execute("SET TimeZone='UTC'")
+    # Before anything else: the names of columns are from files that anyone may have written.
+    for lock in _LOCKS:
+        connection.execute(lock)
     for view in BASE_VIEWS:
         found, sources = _register(connection, root, view)
         sql = base_view_sql(view.all_columns(found), sources)
         connection.execute(f"CREATE TEMP VIEW {view.name} AS {sql}")
     for name, sql in DERIVED_VIEWS.items():
         connection.execute(f"CREATE TEMP VIEW {name} AS {sql}")
-    for lock in _LOCKS:
-        connection.execute(lock)
     return connection
 
 

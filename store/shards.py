@@ -41,7 +41,11 @@ def open_parquet(path: Path, *, dictionaries: Iterable[str] = ()) -> pq.ParquetF
         SchemaError: It is not Parquet, is damaged, or has a newer schema version.
     """
     try:
-        file = pq.ParquetFile(path, read_dictionary=list(dictionaries))
+        try:
+            file = pq.ParquetFile(path, read_dictionary=list(dictionaries))
+        except KeyError:
+            # One of them is no text here, or not there: `conform` says so better.
+            file = pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
         raise SchemaError(
             f"{path} cannot be read as Parquet: {error}. "

@@ -219,9 +219,10 @@ def base_view_sql(columns: Sequence[Column], sources: Iterable[str]) -> str:
         sources: What stands in a FROM clause, each with some of these columns. None at all gives
             an empty relation of the same columns and types.
     """
-    empty = ", ".join(f'NULL::{duckdb_type(c.type)} AS "{c.name}"' for c in columns)
+    typed = [(identifier(c.name), duckdb_type(c.type)) for c in columns]
+    empty = ", ".join(f"NULL::{type_} AS {name}" for name, type_ in typed)
     parts = [f"SELECT {empty} WHERE false", *(f"SELECT * FROM {source}" for source in sources)]
-    casts = ", ".join(f'CAST("{c.name}" AS {duckdb_type(c.type)}) AS "{c.name}"' for c in columns)
+    casts = ", ".join(f"CAST({name} AS {type_}) AS {name}" for name, type_ in typed)
     return f"SELECT {casts} FROM ({' UNION ALL BY NAME '.join(parts)})"
 
 
@@ -233,6 +234,11 @@ def parquet_source(root: Path, view: BaseView) -> str:
         f"read_parquet({quoted(f'{folder}/{view.pattern}')}, hive_partitioning=true, "
         f"hive_types={{{types}}}, union_by_name=true, allow_empty=true)"
     )
+
+
+def identifier(name: str) -> str:
+    """Return the name of a column as SQL takes it, whatever a foreign writer called it."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def quoted(text: str) -> str:

@@ -79,13 +79,15 @@ def trajectory(
 
 
 def worked_example(task_id: str = "t0") -> list[dict[str, Any]]:
-    """Return the worked example: a detour that wins, a shortcut that errs, a bad start."""
+    """Return the worked example: a detour that wins, a shortcut that errs, a bad start.
+
+    Its trajectories are x, y and z; those of a task other than t0 have its name before theirs.
+    """
+    x, y, z = (name if task_id == "t0" else f"{task_id}-{name}" for name in "xyz")
     return [
-        *trajectory(
-            "x", "A a B b A c C d won", rewards=[0, 0, 0, 10], success=True, task_id=task_id
-        ),
-        *trajectory("y", "A c C e D", task_id=task_id),
-        *trajectory("z", "A q A a B", rewards=[-0.1, 0], invalid=(0,), task_id=task_id),
+        *trajectory(x, "A a B b A c C d won", rewards=[0, 0, 0, 10], success=True, task_id=task_id),
+        *trajectory(y, "A c C e D", task_id=task_id),
+        *trajectory(z, "A q A a B", rewards=[-0.1, 0], invalid=(0,), task_id=task_id),
     ]
 
 

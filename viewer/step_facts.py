@@ -110,6 +110,16 @@ def extreme_steps(table: pa.Table, estimator: str) -> tuple[int, int] | None:
     return most, least
 
 
+def total(table: pa.Table) -> str:
+    """Return the return of a trajectory, of those of its rewards that are there."""
+    return f"{sum(reward or 0.0 for reward in table['reward'].to_pylist()):g}"
+
+
+def number(value: float | None) -> str:
+    """Return a number as it is shown; a log that nobody checked may lack it."""
+    return "null" if value is None else f"{value:g}"
+
+
 def outcome(success: bool | None) -> str:
     """Return the word for how a trajectory ended."""
     return {True: "succeeded", False: "failed", None: "unfinished"}[success]

@@ -20,15 +20,16 @@ _HIDDEN = re.compile(
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
-def visible(text: str) -> str:
+def visible(text: str | None) -> str:
     """Return text in which control characters, ANSI escapes and the like can be seen.
 
-    Line feeds and tabs stay; ESC becomes ␛, a character that reorders text becomes ⟨U+202E⟩.
+    Line feeds and tabs stay; ESC becomes ␛, a character that reorders text becomes ⟨U+202E⟩. A log
+    that nobody checked may have no text where there should be one: that becomes ⟨null⟩.
     """
-    return _HIDDEN.sub(_picture, text)
+    return "⟨null⟩" if text is None else _HIDDEN.sub(_picture, text)
 
 
-def one_line(text: str, max_length: int = 80) -> str:
+def one_line(text: str | None, max_length: int = 80) -> str:
     """Return visible text on one line, cut with an ellipsis."""
     line = " ".join(visible(text).split())
     return line if len(line) <= max_length else line[: max_length - 1] + "…"
@@ -44,7 +45,7 @@ def show_text(text: str) -> None:
     st.text(visible(text))
 
 
-def show_code(text: str, *, height: int | None = None) -> None:
+def show_code(text: str | None, *, height: int | None = None) -> None:
     """Show text as it is, in a box with a button that copies it; long lines wrap.
 
     Args:

@@ -44,8 +44,8 @@ def trajectory_page(table: pa.Table, *, title: str, estimator: str | None = None
     names.sort(key=lambda name: name != shown)
     heading = f"{title}, {table['task_id'][0].as_py()}, {table['trajectory_id'][0].as_py()}"
     ending = step_facts.outcome(table["success"][-1].as_py())
-    rewards = sum(table["reward"].to_pylist())
-    summary = f"The trajectory {ending} after {table.num_rows} steps with return {rewards:g}."
+    rewards = step_facts.total(table)
+    summary = f"The trajectory {ending} after {table.num_rows} steps with return {rewards}."
     body = "\n".join(_steps(table, names))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -79,13 +79,13 @@ def _overview(table: pa.Table, estimator: str) -> str:
 
 
 def _steps(table: pa.Table, names: list[str]) -> Iterator[str]:
-    limit = step_facts.largest(table, names) or 1.0
+    limit, number = step_facts.largest(table, names) or 1.0, step_facts.number
     for index, row in enumerate(table.to_pylist()):
         refused = "" if row["is_action_valid"] else ", refused by the environment"
         yield (
             f'<section id="step-{row["step_index"]}"><h2>Step {row["step_index"]}: '
             f"{_text(one_line(row['action'], 400))}</h2>"
-            f"<p>Reward {row['reward']:g}, cost {row['cost']:g}{refused}.</p>"
+            f"<p>Reward {number(row['reward'])}, cost {number(row['cost'])}{refused}.</p>"
         )
         if bars := step_facts.bars(table, index, names):
             yield "<table>" + "".join(_row(bar, limit) for bar in bars) + "</table>"

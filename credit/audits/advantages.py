@@ -118,10 +118,10 @@ def _unbalanced_episodes(per_trajectory: str) -> str:
 def _unbalanced_steps(means: str) -> str:
     return f"""
         SELECT {GROUP}, 1 AS number, max(abs(mean) / largest) AS badness,
-            arg_max(
+            arg_min(
                 format('{{}}: mean {{:+.4g}} over {{}} steps{{}}, should be 0; largest {{:.4g}}',
                     "column", mean, num_steps, place, largest),
-                abs(mean) / largest
+                row(-abs(mean) / largest, place)
             ) AS detail
         FROM ({means})
         WHERE off(mean, largest) <> 0
@@ -136,9 +136,9 @@ def _uneven(scope: Scope) -> str:
     return f"""
         SELECT {GROUP}, count(*) AS number, max(high - low) AS badness,
             format('{{}} of {{}} goes from {{:+.4g}} to {{:+.4g}}', "column",
-                arg_max(trajectory_id, high - low), arg_max(low, high - low),
-                arg_max(high, high - low)) AS detail
-        FROM ({trajectories}) WHERE low < high GROUP BY {GROUP}, "column"
+                arg_min(trajectory_id, rank), arg_min(low, rank), arg_min(high, rank)) AS detail
+        FROM (SELECT *, row(low - high, trajectory_id) AS rank FROM ({trajectories}))
+        WHERE low < high GROUP BY {GROUP}, "column"
     """
 
 

@@ -2,6 +2,7 @@
 
 from graphcredit.credit.audits.check import Check, Severity
 from graphcredit.credit.audits.scope import GROUP, Scope
+from graphcredit.store.views import identifier
 
 _INCOMPLETE = f"""
     SELECT {GROUP}, count(*) AS number, number AS badness,
@@ -53,7 +54,7 @@ def _dead(scope: Scope) -> str:
     """Return the SQL of groups of equal returns, but for those that some estimator tells apart."""
     if not scope.advantages:
         return _EVEN
-    largest = ", ".join(f"max(abs({name}))" for name in scope.advantages)
+    largest = ", ".join(f"max(abs({identifier(name)}))" for name in scope.advantages)
     return f"""
         FROM ({_EVEN}) ANTI JOIN (
             SELECT {GROUP} FROM credited GROUP BY ALL HAVING greatest({largest}) > 0
@@ -88,7 +89,8 @@ _WEIGHTS = f"""
     SELECT {GROUP}, 1 AS number, 1 - any_value(effective_size / size) AS badness,
         format('effective size {{:.1f}} of {{}}: {{}} has {{}} of {{}} steps, {{:.1f}} times an '
             'equal share', any_value(effective_size), any_value(size),
-            arg_max(trajectory_id, rollouts.num_steps), max(rollouts.num_steps),
+            arg_min(trajectory_id, row(-rollouts.num_steps, trajectory_id)),
+            max(rollouts.num_steps),
             any_value(groups.num_steps),
             max(rollouts.num_steps) * any_value(size) / any_value(groups.num_steps)) AS detail
     FROM rollouts JOIN groups USING ({GROUP})

@@ -11,6 +11,7 @@ from graphcredit.credit.audits.advantages import (
 from graphcredit.credit.audits.check import Need, Sql
 from graphcredit.credit.audits.progress import judged
 from graphcredit.credit.audits.scope import GROUP, Scope
+from graphcredit.store.views import identifier, quoted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,7 +26,7 @@ class Numbers:
 
 def _columns(*pairs: tuple[str, str], source: str) -> str:
     """Return SQL of one row per (label, expression)."""
-    labels = ", ".join(f"'{label}'" for label, _ in pairs)
+    labels = ", ".join(quoted(label) for label, _ in pairs)
     values = ", ".join(f"({value})::DOUBLE" for _, value in pairs)
     return f"SELECT unnest([{labels}]), unnest(v) FROM (SELECT [{values}] AS v {source})"
 
@@ -35,8 +36,8 @@ def _mean_advantages(scope: Scope) -> str:
         pair
         for name in scope.advantages
         for pair in (
-            (f"{name.removesuffix('_advantage')} mean", f"avg({name})"),
-            (f"{name.removesuffix('_advantage')} std", f"stddev_samp({name})"),
+            (f"{name.removesuffix('_advantage')} mean", f"avg({identifier(name)})"),
+            (f"{name.removesuffix('_advantage')} std", f"stddev_samp({identifier(name)})"),
         )
     ]
     return _columns(*pairs, source="FROM credited") if pairs else "SELECT '', 0 WHERE false"

@@ -5,21 +5,22 @@ from graphcredit.credit.audits.scope import GROUP
 
 _BELOW_FAILURE = f"""
     WITH lost AS (
-        SELECT {GROUP}, max("return") AS best, arg_max(trajectory_id, "return") AS best_lost
+        SELECT {GROUP}, max("return") AS best,
+            arg_min(trajectory_id, row(-"return", trajectory_id)) AS best_lost
         FROM rollouts WHERE NOT success GROUP BY ALL
     )
     SELECT {GROUP}, count(*) AS number, any_value(best) - min("return") AS badness,
         format('{{}} succeeded with return {{:.6g}}, {{}} failed with {{:.6g}}',
-            arg_min(trajectory_id, "return"), min("return"), any_value(best_lost), any_value(best))
-            AS detail
+            arg_min(trajectory_id, row("return", trajectory_id)), min("return"),
+            any_value(best_lost), any_value(best)) AS detail
     FROM rollouts JOIN lost USING ({GROUP})
     WHERE success AND "return" < best GROUP BY {GROUP}
 """
 
 _UNREWARDED = f"""
     SELECT {GROUP}, count(*) AS number, -min("return") AS badness,
-        format('{{}} succeeded with return {{:.6g}}', arg_min(trajectory_id, "return"),
-            min("return")) AS detail
+        format('{{}} succeeded with return {{:.6g}}',
+            arg_min(trajectory_id, row("return", trajectory_id)), min("return")) AS detail
     FROM rollouts WHERE success AND "return" <= 0 GROUP BY {GROUP}
 """
 

@@ -27,6 +27,7 @@ from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Store
 from graphcredit.store.schema import CONFIGURATION_KEY, split_estimator_column
 from graphcredit.store.shards import open_parquet
+from graphcredit.store.views import identifier
 
 GROUP = "run_id, iteration, task_id"
 TRAJECTORY = "run_id, iteration, trajectory_id"
@@ -143,7 +144,8 @@ def prepare(
     _write_made_by(connection, store, run_id, iteration)
     names = [str(row[0]) for row in connection.execute("DESCRIBE credit").fetchall()]
     columns = tuple(name for name in names if split_estimator_column(name))
-    connection.execute(_CREDITED.format(columns=", ".join(("state_id", *columns))))
+    listed = ", ".join(map(identifier, ("state_id", *columns)))
+    connection.execute(_CREDITED.format(columns=listed))
     return Scope(
         connection=connection,
         columns=columns,

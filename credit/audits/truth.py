@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from graphcredit.credit.audits.scope import TRAJECTORY, Scope
 from graphcredit.credit.quality import MeanAgreement, mean_agreement
+from graphcredit.store.views import identifier
 
 _TITLES: Mapping[str, str] = {
     "over_all": "rank correlation with true progress",
@@ -40,7 +41,8 @@ def _keep_judged_steps(scope: Scope, columns: list[str]) -> None:
     scope.connection.execute(
         f"""
         CREATE TEMP TABLE judged_steps AS
-        SELECT {TRAJECTORY}, task_id, oracle_distance, next_oracle_distance, {", ".join(columns)}
+        SELECT {TRAJECTORY}, task_id, oracle_distance, next_oracle_distance,
+            {", ".join(map(identifier, columns))}
         FROM enriched WHERE oracle_distance - next_oracle_distance IS NOT NULL;
         CREATE TEMP VIEW enriched AS FROM judged_steps;
         """

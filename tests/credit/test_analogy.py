@@ -182,7 +182,13 @@ def test_the_stage_reads_what_the_estimator_needs(tmp_path: Path):
 
 
 def test_the_size_of_a_batch_changes_nothing(tmp_path: Path):
-    tasks = [example(task_id=f"t{n}", success=n % 2 == 0) for n in range(4)]
+    tasks = [
+        [
+            row | {"trajectory_id": f"t{n}-{row['trajectory_id']}"}
+            for row in example(task_id=f"t{n}", success=n % 2 == 0)
+        ]
+        for n in range(4)
+    ]
     store = write_store(tmp_path / "s", *tasks)
     assert credited(store) == credited(store, batch_rows=1)
 

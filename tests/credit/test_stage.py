@@ -506,3 +506,17 @@ def test_a_wrong_option_is_refused_with_what_would_be_right(
 ):
     with pytest.raises(OptionError, match=message.replace("(", r"\(")):
         configure(names, settings)
+
+
+@pytest.mark.parametrize("batch_rows", [1 << 17, 1])
+def test_a_trajectory_of_two_tasks_is_refused_before_anything_is_written(
+    tmp_path: Path, batch_rows: int
+):
+    shared = [row | {"task_id": "t1"} for row in worked_example()]
+    store = write_store(tmp_path / "s", worked_example(), shared)
+    with pytest.raises(
+        SchemaError,
+        match=r"'x' is of task 't0' and of task 't1', and 2 more like it.* --quarantine",
+    ):
+        assign_credit(store, CreditSettings(estimators=configure(["grpo"]), batch_rows=batch_rows))
+    assert not any(store.root.glob("credit/*/*/*.parquet"))

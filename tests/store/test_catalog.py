@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from graphcredit.store import Store, create_store
 from graphcredit.store.catalog import connect, rebuild_catalog, run_trusted_query
-from graphcredit.store.errors import QueryRefusedError, SchemaError
+from graphcredit.store.checks import check_store
+from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
+from graphcredit.store.sandbox import run_query
 from graphcredit.store.schema import CREDIT_COLUMNS, STEP_COLUMNS
 from graphcredit.store.views import VIEW_NAMES, duckdb_type
 from tests.store.whole_store import CREDIT, STEPS, add_file, change_table, whole_store
@@ -217,6 +219,30 @@ def test_the_catalog_can_be_deleted_and_rebuilt(tmp_path: Path):
     store.catalog_path.unlink()
     rebuild_catalog(store)
     assert sorted(path.name for path in store.root.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("folder", "odd"),
+    [
+        ("steps/run_id=r0/iteration=000000_old", "iteration=000000_old"),
+        ("steps/run_id=r0/iteration=1700000000000", "iteration=1700000000000"),
+        ("steps/run_id=my run/iteration=000000", "run_id=my run"),
+        ("credit/run_id=r0/iteration=x", "iteration=x"),
+        ("history/run_id=my run", "run_id=my run"),
+    ],
+)
+def test_files_of_no_run_or_iteration_are_named(tmp_path: Path, folder: str, odd: str):
+    store = write_store(tmp_path / "s", worked_example())
+    (store.root / folder).mkdir(parents=True)
+    assert _rows(store, "SELECT count(*) AS n FROM steps") == [{"n": 8}]
+    pq.write_table(step_table(worked_example()), store.root / folder / "w.parquet")
+    for run in (run_trusted_query, run_query):
+        with pytest.raises(StoreFormatError, match=rf"must be called .*{odd}\. Rename it"):
+            run(store, "SELECT 1")
+    if folder.startswith("steps"):
+        with pytest.raises(StoreFormatError, match="must be called"):
+            store.shards()
+    assert "path_name" in {error.rule.name for error in check_store(store).errors}
 
 
 def test_a_damaged_shard_is_named_with_the_remedy(tmp_path: Path):

@@ -43,3 +43,21 @@ def test_credit_of_two_configurations_in_one_iteration_is_mixed(tmp_path: Path):
     _credit(store, "grpo.normalize=none")
     store.shards()[1].credit_path.write_bytes(old)
     assert _notices(store) == {("mixed_credit", "w1-000000.parquet")}
+
+
+def test_a_shard_that_a_kill_left_without_an_estimator_is_noticed(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example(), trajectory("more", "A a B"))
+    _credit(store)
+    later = store.shards()[1].credit_path
+    old = later.read_bytes()
+    assign_credit(store, CreditSettings(estimators=configure(["gigpo"])))
+    later.write_bytes(old)
+    (notice,) = check_store(store).notices
+    assert notice.rule.name == "mixed_credit"
+    assert (Path(notice.file).name, notice.found) == ("w1-000000.parquet", "no credit by gigpo")
+    later.unlink()
+    (notice,) = check_store(store).notices
+    assert notice.file.startswith("steps/")
+    assert notice.found == "no credit by gigpo, grpo"
+    assign_credit(store, CreditSettings(estimators=configure(["grpo", "gigpo"])))
+    assert _notices(store) == set()

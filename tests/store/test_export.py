@@ -75,6 +75,20 @@ def test_steps_without_credit_are_exported_with_nulls(tmp_path: Path):
     assert report.num_without_credit == report.num_steps == 8
 
 
+def test_steps_without_the_credit_that_is_asked_for_are_counted(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example(), trajectory("more", "A a B"))
+    assign_credit(store, CreditSettings(estimators=configure(["grpo"])))
+    later = store.shards()[1].credit_path
+    old = later.read_bytes()
+    assign_credit(store, CreditSettings(estimators=configure(["gigpo"])))
+    later.write_bytes(old)
+    counts = {
+        name: export_store(store, tmp_path / name, estimator=name).num_without_credit
+        for name in ("grpo", "gigpo")
+    }
+    assert counts == {"grpo": 0, "gigpo": 1}
+
+
 def test_nothing_is_overwritten(tmp_path: Path):
     store = _credited(tmp_path / "s")
     export_store(store, tmp_path / "out")

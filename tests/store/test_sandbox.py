@@ -7,12 +7,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from graphcredit.credit.audit import audit
 from graphcredit.store import Store, create_store
 from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.checks import check_store
 from graphcredit.store.errors import OptionError, QueryRefusedError, SchemaError
 from graphcredit.store.sandbox import MIB, run_query
-from graphcredit.store.views import VIEW_NAMES
-from tests.store.whole_store import STEPS, add_file, whole_store
+from graphcredit.store.views import VIEW_NAMES, identifier
+from tests.store.whole_store import CREDIT, STEPS, add_file, whole_store
 from tests.worlds import step_table, trajectory
 
 HOSTILE: dict[str, str] = {
@@ -68,6 +70,31 @@ def test_a_hostile_statement_is_refused_and_changes_nothing(store: Store, sql: s
     with pytest.raises(QueryRefusedError):
         run_query(store, sql.format(root=store.root, steps=store.root / STEPS))
     assert _files(store) == before
+
+
+_COPY = "COPY (SELECT 1) TO '{target}' (FORMAT csv, USE_TMP_FILE false)"
+_NAMES = (
+    "x) IS NOT NULL; " + _COPY + "; SELECT (1 --_advantage",
+    'x" AS FLOAT) AS "x" FROM (SELECT 1 AS "x")); ' + _COPY + "; SELECT 1 --_advantage",
+    "it's {{odd}}-here_advantage",
+)
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_column_is_a_name_whatever_it_says(tmp_path: Path, name: str):
+    target = tmp_path / "evil.csv"
+    name = name.format(target=target)
+    store = whole_store(tmp_path / "store")
+    credit = store.root / CREDIT
+    table = pq.read_table(credit, partitioning=None)
+    values = pa.array([0.5] * table.num_rows, pa.float32())
+    pq.write_table(table.append_column(name, values), credit)
+    sql = f"SELECT {identifier(name)} AS found FROM enriched WHERE trajectory_id = 'x'"
+    for run in (run_query, run_trusted_query):
+        assert run(store, sql).table["found"].to_pylist() == [0.5] * 4
+    assert not any("readable" in error.rule.name for error in check_store(store).errors)
+    audit(store)
+    assert not target.exists()
 
 
 @pytest.mark.parametrize("name", ["copy over a shard", "copy in a CTE"])

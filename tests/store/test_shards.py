@@ -1,6 +1,7 @@
 """Files from other programs read as the schema says."""
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,6 +10,7 @@ import pytest
 from graphcredit.store import create_store, read_steps
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.schema import STEP_SCHEMA
+from graphcredit.store.shards import conform, open_parquet, step_columns
 from tests.worlds import step_table
 
 
@@ -49,6 +51,29 @@ def test_a_missing_required_column_names_the_file_and_what_is_there(tmp_path: Pa
     _write(store.root, table.drop_columns(["reward"]))
     with pytest.raises(SchemaError, match=r"foreign\.parquet must have the column 'reward'"):
         list(read_steps(store))
+
+
+@pytest.mark.parametrize("state", [[["A"]], [{"role": "user"}]])
+def test_text_that_is_no_text_is_named_however_it_is_read(tmp_path: Path, state: list[Any]):
+    path = tmp_path / "foreign.parquet"
+    table = step_table([{"trajectory_id": "x", "state": "A", "next_state": "B"}])
+    position = table.schema.get_field_index("state")
+    pq.write_table(table.set_column(position, "state", pa.array(state)), path)
+    columns = step_columns(["state"])
+    with open_parquet(path, dictionaries=["state"]) as file:
+        read = file.read(columns=["state"])
+    with pytest.raises(SchemaError, match="column 'state' must be string, found"):
+        conform(read, columns, where="here", keep_dictionaries=True)
+
+
+def test_text_that_is_missing_is_named_however_it_is_read(tmp_path: Path):
+    path = tmp_path / "foreign.parquet"
+    table = step_table([{"trajectory_id": "x", "state": "A", "next_state": "B"}])
+    pq.write_table(table.drop_columns(["state"]), path)
+    with open_parquet(path, dictionaries=["state", "task_id"]) as file:
+        read = file.read()
+    with pytest.raises(SchemaError, match="here must have the column 'state'"):
+        conform(read, step_columns(["state"]), where="here", keep_dictionaries=True)
 
 
 def test_only_the_asked_for_task_is_read(tmp_path: Path):

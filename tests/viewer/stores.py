@@ -39,10 +39,9 @@ def two_tasks() -> list[dict[str, Any]]:
 
 def hostile() -> list[dict[str, Any]]:
     """Return the worked example with text in every place that tries to be more than text."""
-    rows = worked_example(task_id=HOSTILE)
     return [
-        {**row, "trajectory_id": row["trajectory_id"] + HOSTILE}
+        {**row, "task_id": HOSTILE, "trajectory_id": row["trajectory_id"] + HOSTILE}
         | {name: row[name] + HOSTILE for name in ("state", "next_state", "action")}
         | {"thought": HOSTILE, "observation": HOSTILE}
-        for row in rows
+        for row in worked_example()
     ]

@@ -5,15 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
 from graphcredit.store import create_store
 from graphcredit.store.catalog import run_trusted_query
 from graphcredit.viewer.queries import trajectory as queries
+from graphcredit.viewer.trajectory_html import trajectory_page
 from tests.viewer.browser import click_row, markdown_of, open_page
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
-from tests.worlds import trajectory, worked_example, write_store
+from tests.worlds import step_table, trajectory, worked_example, write_store
 
 
 def charts(app: AppTest) -> list[list[dict[str, Any]]]:
@@ -250,3 +255,26 @@ def test_a_trajectory_that_came_after_the_credit_says_how_to_get_it(
     assert "This trajectory came after the credit" in app.warning[0].value
     command = f"graphcredit credit {store.root} --estimator graphgpo --run r0 --iteration 0"
     assert code(app)[0] == command
+
+
+def test_a_log_without_a_value_is_shown_with_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    table = step_table(
+        row | {"trajectory_id": f"bad-{row['trajectory_id']}"} for row in worked_example()
+    )
+    for name in ("reward", "cost", "state", "action"):
+        values = table[name].to_pylist()
+        values[1] = None
+        table = table.set_column(table.schema.get_field_index(name), name, pa.array(values))
+    store = write_store(tmp_path / "s", worked_example())
+    pq.write_table(table, store.steps_dir("r0", 0) / "foreign.parquet")
+    assign_credit(store, CreditSettings(estimators=configure(["graphgpo"])))
+    app = open_page(monkeypatch, store, "trajectory", trajectory="bad-x", step=1)
+    assert not app.exception
+    assert "with return 10." in markdown_of(app)
+    assert "a value that is null or not finite" in app.info[0].value
+    assert code(app)[:2] == ["⟨null⟩", "⟨null⟩"]
+    assert any("reward null · cost null" in caption.value for caption in app.caption)
+    table = queries.steps(store, run_id="r0", iteration=0, trajectory_id="bad-x")
+    assert "<p>Reward null, cost null.</p>" in trajectory_page(table, title="r0")

@@ -86,8 +86,8 @@ def _step(table: pa.Table) -> int:
 
 def _headline(table: pa.Table, estimator: str | None) -> None:
     ending = step_facts.outcome(table["success"][-1].as_py())
-    rewards = sum(table["reward"].to_pylist())
-    words = f"The trajectory **{ending}** after {table.num_rows} steps with return {rewards:g}."
+    rewards = step_facts.total(table)
+    words = f"The trajectory **{ending}** after {table.num_rows} steps with return {rewards}."
     rate = table["group_success_rate"][0].as_py()
     if rate is not None:
         size = table["group_size"][0].as_py()
@@ -179,15 +179,15 @@ def _what_happened(table: pa.Table, step: int) -> None:
         _box(row["next_state"])
 
 
-def _box(text: str) -> None:
+def _box(text: str | None) -> None:
     """Show a text in a box that scrolls where it would push everything else away."""
-    num_lines = sum(1 + len(line) // 70 for line in text.splitlines())
+    num_lines = sum(1 + len(line) // 70 for line in (text or "").splitlines())
     show_code(text, height=300 if num_lines > 11 else None)
 
 
 def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
     row = table.slice(step, 1).to_pylist()[0]
-    facts = [f"reward {row['reward']:g}", f"cost {row['cost']:g}"]
+    facts = [f"{name} {step_facts.number(row[name])}" for name in ("reward", "cost")]
     if row["oracle_distance"] is not None and row["next_oracle_distance"] is not None:
         facts.append(f"true distance {row['oracle_distance']:g} → {row['next_oracle_distance']:g}")
     if row["goal_distance"] is not None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from graphcredit.store.layout import Store
 from graphcredit.store.schema import split_estimator_column
+from graphcredit.store.views import identifier
 from graphcredit.viewer.queries.views import columns
 
 MOST_TELLING = (
@@ -46,4 +47,4 @@ def column(estimator: str, part: str) -> str:
         estimator: From `estimators`: a foreign writer may have called it anything.
         part: One of `schema.ESTIMATOR_PARTS`.
     """
-    return '"' + f"{estimator}_{part}".replace('"', '""') + '"'
+    return identifier(f"{estimator}_{part}")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.credit.arrays import Ints
+from graphcredit.store.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,11 +36,22 @@ def encode(column: pa.ChunkedArray) -> Codes:
 
 
 def encode_together(*columns: pa.ChunkedArray) -> list[Codes]:
-    """Encode text columns of equal length with one common list of texts."""
+    """Encode text columns of equal length with one common list of texts.
+
+    Raises:
+        InputError: There is more text than pyarrow can number.
+    """
     chunks = [chunk for column in columns for chunk in column.chunks]
     encoded = [c if pa.types.is_dictionary(c.type) else c.dictionary_encode() for c in chunks]
     type_ = pa.dictionary(pa.int32(), pa.string())
-    unified = pa.chunked_array([c.cast(type_) for c in encoded], type_).unify_dictionaries()
+    try:
+        unified = pa.chunked_array([c.cast(type_) for c in encoded], type_).unify_dictionaries()
+    except pa.ArrowCapacityError as error:
+        raise InputError(
+            "the different texts of the tasks that are credited together must have less than 2 GiB:"
+            " shorten the states (`state` is what tells them apart; `observation` has room for the "
+            f"rest), or give each task fewer trajectories ({error})"
+        ) from error
     if not unified.num_chunks:
         return [Codes(code=np.empty(0, np.int64), texts=pa.array([], pa.string()))] * len(columns)
     code, texts = _indices(unified), unified.chunk(0).dictionary

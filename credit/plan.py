@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from graphcredit.credit.arrays import Bools, Ints, factorise
 from graphcredit.credit.encoding import encode
@@ -15,6 +16,11 @@ from graphcredit.store.shards import conform, fingerprint, open_parquet, step_co
 
 BATCH_ROWS = 1 << 17
 """Rows of a batch, a compromise: caches like small ones, igraph and pyarrow large ones."""
+
+BATCH_BYTES = 1 << 30
+"""Of state texts in a batch, each as often as its file has it: pyarrow's texts end at 2 GiB."""
+
+_LONG_TEXTS = frozenset({"state", "next_state"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,18 +67,20 @@ def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
 
     Args:
         shards: All step shards of one run and iteration.
-        batch_rows: A batch is full before it holds more rows than this.
+        batch_rows: A batch is full before it holds more rows than this, or more than `BATCH_BYTES`
+            of states.
 
     Raises:
         SchemaError: A shard cannot be read, or a trajectory is in two tasks.
     """
-    sizes = [_unit_sizes(shard, batch_rows) for shard in shards]
-    num_rows = [sum(units) for units in sizes]
-    if sum(num_rows) <= batch_rows:
+    units = [_units(shard, batch_rows) for shard in shards]
+    num_rows = [sum(unit.num_rows for unit in of_shard) for of_shard in units]
+    flat = [unit for of_shard in units for unit in of_shard]
+    if sum(unit.weight for unit in flat) <= batch_rows:
         everything = [list(range(len(shards)))]
         return Plan(num_rows=num_rows, batch_of_row=None, shards_of_batch=everything)
-    flat = [size for units in sizes for size in units]
-    batch_of_position = np.repeat(_fill(flat, batch_rows), flat)
+    batch_of_unit = _fill([unit.weight for unit in flat], batch_rows)
+    batch_of_position = np.repeat(batch_of_unit, [unit.num_rows for unit in flat])
     names = [_read(shard, ("task_id", "trajectory_id"), None) for shard in shards]
     tasks, trajectories = (
         encode(pa.chunked_array([chunk for table in names for chunk in table[name].chunks]))
@@ -90,24 +98,42 @@ def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
     return Plan(num_rows=num_rows, batch_of_row=batch_of_row, shards_of_batch=shards_of_batch)
 
 
-def _unit_sizes(shard: Shard, batch_rows: int) -> list[int]:
-    """Return the rows of the parts that a shard may be cut into."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Unit:
+    """A part of a shard that is not cut."""
+
+    num_rows: int
+    weight: int
+    """Rows of average length that would fill a batch as much."""
+
+
+def _units(shard: Shard, batch_rows: int) -> list[_Unit]:
+    """Return the parts that a shard may be cut into: none, or its row groups."""
     with open_parquet(shard.path) as file:
-        metadata = file.metadata
-        if metadata.num_rows <= batch_rows:
-            return [metadata.num_rows]
-        return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    units = [_unit(group, batch_rows) for group in groups]
+    weight = sum(unit.weight for unit in units)
+    if weight > batch_rows:
+        return units
+    return [_Unit(num_rows=sum(unit.num_rows for unit in units), weight=weight)]
 
 
-def _fill(sizes: Sequence[int], capacity: int) -> Ints:
+def _unit(group: pq.RowGroupMetaData, batch_rows: int) -> _Unit:
+    columns = (group.column(i) for i in range(group.num_columns))
+    num_bytes = sum(c.total_uncompressed_size for c in columns if c.path_in_schema in _LONG_TEXTS)
+    weight = max(group.num_rows, num_bytes * batch_rows // BATCH_BYTES)
+    return _Unit(num_rows=group.num_rows, weight=weight)
+
+
+def _fill(weights: Sequence[int], capacity: int) -> Ints:
     """Return the batch of each unit: batches are filled in order, up to their capacity."""
-    batch = np.zeros(len(sizes), np.int64)
+    batch = np.zeros(len(weights), np.int64)
     number, filled = 0, 0
-    for position, size in enumerate(sizes):
-        if filled and filled + size > capacity:
+    for position, weight in enumerate(weights):
+        if filled and filled + weight > capacity:
             number, filled = number + 1, 0
         batch[position] = number
-        filled += size
+        filled += weight
     return batch
 
 
@@ -119,9 +145,14 @@ def fingerprint_of(shards: Sequence[Shard], num_rows: Sequence[int] | None = Non
         num_rows: Rows of each, where they are known already.
     """
     if num_rows is None:
-        num_rows = [sum(_unit_sizes(shard, BATCH_ROWS)) for shard in shards]
+        num_rows = [_num_rows(shard) for shard in shards]
     names = [f"{shard.path.parent.name}/{shard.path.name}" for shard in shards]
     return fingerprint(dict(zip(names, num_rows, strict=True)))
+
+
+def _num_rows(shard: Shard) -> int:
+    with open_parquet(shard.path) as file:
+        return file.metadata.num_rows
 
 
 def read_batches(

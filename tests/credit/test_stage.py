@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from graphcredit.credit.encoding import encode
+from graphcredit.credit.plan import plan_batches
 from graphcredit.credit.report import CreditReport
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
@@ -191,6 +193,35 @@ def test_shards_rows_and_batches_change_no_number(tmp_path: Path):
 
     assert tables(many, "nodes") == tables(expected, "nodes")
     assert tables(many, "edges") == tables(expected, "edges")
+
+
+def test_long_states_fill_a_batch_before_its_rows_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    shards = [worked_example(f"task-{number}") for number in range(4)]
+    store = write_store(tmp_path / "s", *shards)
+    run(store)
+    expected = read_credit(store)
+    assert len(plan_batches(store.shards()).shards_of_batch) == 1
+    # Of one shard; the file has each text once, and says how much room it takes.
+    metadata = pq.ParquetFile(store.shards()[0].path).metadata.row_group(0)
+    columns = [metadata.column(number) for number in range(metadata.num_columns)]
+    room = sum(c.total_uncompressed_size for c in columns if "state" in c.path_in_schema)
+    monkeypatch.setattr("graphcredit.credit.plan.BATCH_BYTES", 2 * room)
+    batches = plan_batches(store.shards()).shards_of_batch
+    assert batches == [[0, 1], [2, 3]]
+    run(store)
+    assert read_credit(store) == expected
+
+
+def test_more_text_than_can_be_numbered_is_refused_in_words(monkeypatch: pytest.MonkeyPatch):
+    def overflow(*_: object) -> None:
+        raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
+
+    column = pa.chunked_array([["A"]])
+    monkeypatch.setattr(pa, "chunked_array", overflow)
+    with pytest.raises(InputError, match="must have less than 2 GiB"):
+        encode(column)
 
 
 def test_other_estimators_keep_their_columns_and_their_configuration(tmp_path: Path):

@@ -12,7 +12,7 @@ from graphcredit.credit.arrays import Bools, Ints, factorise
 from graphcredit.credit.encoding import encode
 from graphcredit.credit.trajectories import TEXT_COLUMNS, refuse_shared_names
 from graphcredit.store.layout import Shard
-from graphcredit.store.shards import conform, fingerprint, open_parquet, step_columns
+from graphcredit.store.shards import conform, open_parquet, step_columns
 
 BATCH_ROWS = 1 << 17
 """Rows of a batch, a compromise: caches like small ones, igraph and pyarrow large ones."""
@@ -135,24 +135,6 @@ def _fill(weights: Sequence[int], capacity: int) -> Ints:
         batch[position] = number
         filled += weight
     return batch
-
-
-def fingerprint_of(shards: Sequence[Shard], num_rows: Sequence[int] | None = None) -> str:
-    """Return the fingerprint of an iteration's step shards.
-
-    Args:
-        shards: All step shards of one run and iteration.
-        num_rows: Rows of each, where they are known already.
-    """
-    if num_rows is None:
-        num_rows = [_num_rows(shard) for shard in shards]
-    names = [f"{shard.path.parent.name}/{shard.path.name}" for shard in shards]
-    return fingerprint(dict(zip(names, num_rows, strict=True)))
-
-
-def _num_rows(shard: Shard) -> int:
-    with open_parquet(shard.path) as file:
-        return file.metadata.num_rows
 
 
 def read_batches(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from graphcredit.credit.engines import LOCAL, Engine
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.merging import open_merger
-from graphcredit.credit.plan import Plan, fingerprint_of, plan_batches
+from graphcredit.credit.plan import Plan, plan_batches
 from graphcredit.credit.previous import PreviousCredit
 from graphcredit.credit.report import CreditReport, entity_notices
 from graphcredit.credit.settings import CreditSettings
@@ -21,6 +21,7 @@ from graphcredit.store.er_graph import ErGraph, read_er_graph
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.lock import alone_in
+from graphcredit.store.shards import fingerprint
 
 
 def assign_credit(
@@ -113,7 +114,7 @@ def _credit_iteration(
     on_progress: Callable[[float], None],
 ) -> CreditReport:
     plan = plan_batches(shards, settings.batch_rows)
-    mark = fingerprint_of(shards, plan.num_rows)
+    mark = fingerprint(shard.path for shard in shards)
     previous = PreviousCredit.load(shards, settings.estimators, mark)
     configuration = previous.configuration | settings.as_json(mark, er_graph)
     past = timeline.enter(shards[0].iteration, shards, plan) if timeline else None

@@ -27,7 +27,7 @@ from graphcredit.credit.plan import Plan, plan_batches, read_batches
 from graphcredit.credit.states import Nodes
 from graphcredit.credit.trajectories import COLUMNS, Steps, complete_trajectories
 from graphcredit.store.layout import Shard, Store
-from graphcredit.store.shards import fingerprint
+from graphcredit.store.shards import hash_of
 
 
 class Timeline:
@@ -184,7 +184,5 @@ def _counts(steps: Steps, nodes: Nodes, names: Names) -> pa.Table:
 
 
 def _mark(shards: Sequence[Shard]) -> str:
-    """Return a fingerprint that opens no file: step shards are never rewritten."""
-    return fingerprint(
-        {f"{s.path.parent.name}/{s.path.name}": s.path.stat().st_size for s in shards}
-    )
+    """Return a hash of the step shards that opens no file: it is of names and sizes."""
+    return hash_of({f"{s.path.parent.name}/{s.path.name}": s.path.stat().st_size for s in shards})

@@ -10,6 +10,7 @@ the schema's columns and types.
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -26,6 +27,9 @@ from graphcredit.store.schema import (
     STEP_COLUMNS,
     Column,
 )
+
+_TRAILER = 8
+"""Bytes after the footer of a Parquet file: its length, and the format's mark."""
 
 _STEP_COLUMNS = {column.name: column for column in STEP_COLUMNS}
 
@@ -133,15 +137,30 @@ def read_steps(
                 yield _with_partition(conform(table, wanted, where=str(shard.path)), shard)
 
 
-def fingerprint(num_rows: Mapping[str, int]) -> str:
-    """Return a hash of an iteration's step shards: their names and lengths.
+def fingerprint(paths: Iterable[Path]) -> str:
+    """Return a hash of an iteration's step shards: credit that has another is of other steps.
 
-    Step shards are never rewritten, so credit with another fingerprint was made of other steps.
+    It is of their names and footers. The recorder writes a shard once; a program that converts a
+    log may write it again, and the footer has size, place and extremes of each column's values.
 
     Args:
-        num_rows: Folder and file name of each step shard, to its number of rows.
+        paths: All step shards of the iteration.
     """
-    return hashlib.sha256(json.dumps(dict(num_rows), sort_keys=True).encode()).hexdigest()[:16]
+    return hash_of({f"{path.parent.name}/{path.name}": _footer(path) for path in paths})
+
+
+def hash_of(parts: Mapping[str, str | int]) -> str:
+    """Return a hash of what is known of some files, in any order."""
+    return hashlib.sha256(json.dumps(dict(parts), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _footer(path: Path) -> str:
+    """Return a hash of a Parquet file's last part, which describes the others."""
+    with path.open("rb") as file:
+        file.seek(-_TRAILER, os.SEEK_END)
+        length = int.from_bytes(file.read(_TRAILER)[:4], "little")
+        file.seek(-_TRAILER - length, os.SEEK_END)
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 def _with_partition(table: pa.Table, shard: Shard) -> pa.Table:

@@ -114,8 +114,7 @@ def check_credit(shards: Sequence[Shard], column: str) -> None:
     again = f"Run `graphcredit credit STORE -e {estimator}`"
     _refuse_missing(shards, column, again)
     num_rows = [_num_rows(shard.path) for shard in shards]
-    names = [f"{shard.path.parent.name}/{shard.path.name}" for shard in shards]
-    present = fingerprint(dict(zip(names, num_rows, strict=True)))
+    present = fingerprint(shard.path for shard in shards)
     first: Any = None
     for number, shard in enumerate(shards):
         if _num_rows(shard.credit_path) != num_rows[number]:
@@ -129,7 +128,8 @@ def check_credit(shards: Sequence[Shard], column: str) -> None:
         if found != present:
             raise InputError(
                 f"credit must be of the steps that are there: {column} in {shard.credit_path} was "
-                f"made when the iteration had other step shards. {again} again"
+                f"made when the iteration had other step shards, or others of their names. {again} "
+                "again"
             )
         first = made_by if number == 0 else first
         if made_by != first:

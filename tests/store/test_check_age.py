@@ -61,3 +61,13 @@ def test_a_shard_that_a_kill_left_without_an_estimator_is_noticed(tmp_path: Path
     assert notice.found == "no credit by gigpo, grpo"
     assign_credit(store, CreditSettings(estimators=configure(["grpo", "gigpo"])))
     assert _notices(store) == set()
+
+
+def test_credit_of_steps_that_were_written_again_is_stale(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    _credit(store)
+    write_store(store.root, worked_example())
+    assert _notices(store) == set(), "the same steps"
+    mended = [row | {"reward": row["reward"] * 2} for row in worked_example()]
+    write_store(store.root, mended)
+    assert _notices(store) == {("stale_credit", "w0-000000.parquet")}

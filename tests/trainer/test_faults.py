@@ -118,6 +118,7 @@ def test_steps_without_any_tokens_are_refused_with_the_columns_that_are_needed(t
     table = pq.read_table(shard.path, partitioning=None)
     names = ["prompt_ids", "response_ids", "response_logprobs"]
     pq.write_table(table.drop_columns(names), shard.path)
+    stamp_credit(store)
     _refused(store, *names, "all 5 steps", "recorder")
 
 
@@ -296,5 +297,6 @@ def test_ids_of_another_type_are_refused_with_their_file(tmp_path: Path):
     place = table.column_names.index("prompt_ids")
     texts = pa.array([["a"]] * table.num_rows, pa.list_(pa.string()))
     pq.write_table(table.set_column(place, "prompt_ids", texts), shard.path)
+    stamp_credit(store)
     with pytest.raises(SchemaError, match="'prompt_ids' must be list<"):
         _index(store)

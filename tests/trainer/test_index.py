@@ -15,7 +15,7 @@ from graphcredit.store import Store
 from graphcredit.trainer import index as index_module
 from graphcredit.trainer.filters import REASONS, Filters
 from graphcredit.trainer.index import IndexReport, StepIndex, read_index
-from tests.trainer.logs import episode, random_episodes, token_store, turn
+from tests.trainer.logs import episode, random_episodes, stamp_credit, token_store, turn
 from tests.worlds import trajectory, write_store
 
 INFINITE, NAN = float("inf"), float("nan")
@@ -240,6 +240,7 @@ def test_a_foreign_shard_may_leave_columns_out_and_have_wider_types(tmp_path: Pa
     place = wide.column_names.index("response_logprobs")
     wide = wide.append_column("prompt_ids", ids).set_column(place, "response_logprobs", logprobs)
     pq.write_table(wide.append_column("mine", pa.array([1] * 5)), shard.path)
+    stamp_credit(store)
     index, report = index_of(store)
     for name in ("row", "prompt_length", "response_length", "num_scored", "advantage"):
         assert getattr(index, name).tolist() == getattr(expected, name).tolist()

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from graphcredit.collector.recorder import StepRecorder
-from tests.store.whole_store import STEPS, add_file, set_value, whole_store
+from tests.store.whole_store import CREDIT, STEPS, add_file, set_value, whole_store
 from tests.worlds import trajectory, write_store
 
 
@@ -29,7 +29,9 @@ def test_a_broken_rule_exits_with_1_and_names_file_row_and_remedy(tmp_path: Path
     add_file("odd \x1b[2J name.txt")(store.root)
     result = graphcredit_check(store.root)
     assert result.returncode == 1
-    error, notice, _ = result.stdout.splitlines()
+    consequence, error, notice, _ = result.stdout.splitlines()
+    # The trajectory is no longer complete.
+    assert consequence.startswith(f"error: no_credit_for_incomplete: {CREDIT}, rows 0, 1, 2, 3: ")
     assert error == (
         f"error: positive_cost: {STEPS}, row 1: cost must be finite and above 0: found -1.0; "
         "correct the program that wrote it; `graphcredit check STORE --quarantine` moves it aside"
@@ -43,9 +45,9 @@ def test_json_has_the_whole_report(tmp_path: Path):
     result = graphcredit_check(store.root, "--json")
     assert result.returncode == 1
     report = json.loads(result.stdout)
-    (error,) = report["errors"]
+    _, error = report["errors"]
     assert (error["rule"], error["file"], error["first_rows"]) == ("positive_cost", STEPS, [1])
-    assert (report["num_steps"], report["num_incomplete"], report["notices"]) == (10, 1, [])
+    assert (report["num_steps"], report["num_incomplete"], report["notices"]) == (10, 2, [])
 
 
 def test_quarantine_moves_what_is_broken_and_then_the_store_is_sound(tmp_path: Path):

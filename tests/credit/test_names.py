@@ -73,7 +73,7 @@ def _played(task: str, iteration: int) -> Rows:
     return [
         step | {"admissible_actions": ACTIONS[step["state"]]}
         for name, (path, success) in paths.items()
-        for step in trajectory(name, path, task_id=task, success=success)
+        for step in trajectory(f"{task}-{name}", path, task_id=task, success=success)
     ]
 
 

@@ -111,7 +111,7 @@ def test_an_invalid_action_does_not_leave_the_state():
 
 
 def test_groups_share_no_state():
-    rows = trajectory("x", "A a B", task_id="t0"), trajectory("x", "A a B", task_id="t1")
+    rows = trajectory("x", "A a B", task_id="t0"), trajectory("y", "A a B", task_id="t1")
     assert classes(*rows) == [0, 1, 2, 3]
 
 

@@ -341,6 +341,16 @@ def test_a_variant_changes_the_credit_of_its_arm_and_nothing_else(tmp_path: Path
     assert replace(other, credit=one.credit, out=one.out) == one
 
 
+def test_a_variant_may_borrow_the_tuning_of_another_arm_and_changes_nothing_else(tmp_path: Path):
+    best = {**dict.fromkeys(ARMS, (0.0012, 0.0)), "grpo": (0.0006, 0.05)}
+    arm = next(c for c in repeats("general", best) if c.arm == "g2po")
+    (variant, *_) = variants("general", best)
+    assert (variant.learning_rate, variant.kl_coefficient) == best["grpo"]
+    one, other = arm.config(tmp_path), variant.config(tmp_path)
+    tuning = {"learning_rate": 0.0006, "kl_coefficient": 0.05}
+    assert replace(other, out=one.out) == replace(one, train={**one.train, **tuning})
+
+
 def test_kept_warm_policies_are_where_all_runs_begin(tmp_path: Path):
     path = Path(save_talker(tmp_path / "made" / "quick" / "warm-0" / "model"))
     keep(tmp_path / "made", "quick", 0, tmp_path / "kept")

@@ -135,7 +135,7 @@ def _check_models(loop: Loop) -> None:
                 raise OptionError(
                     f"{name} must be the directory of a model: {directory} has no {needed}"
                 )
-        # Only a reference has no adapter.
+        # An adapter is trained on the model; a reference is scored as it is.
         rank = training.lora_rank if name == "model" else 0
         check_model(str(directory), replace(training, lora_rank=rank))
     collect = config.collect

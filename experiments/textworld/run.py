@@ -22,8 +22,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from experiments.textworld.curves import area, smoothed
-from experiments.textworld.runs import KEPT, Runs
+from experiments.textworld.curves import smoothed
+from experiments.textworld.runs import KEPT, Runs, mean_success
 from experiments.textworld.settings import (
     SETTINGS,
     Cell,
@@ -113,11 +113,9 @@ def chosen(cells: Sequence[Cell], asked: Mapping[str, Sequence[Any]]) -> list[Ce
 
 def against_kept(runs: Runs, cell: Cell) -> str:
     """Return what a run came to, and what it came to when it was kept."""
-    window = SETTINGS[cell.setting].window
     found = {"now": runs.made(cell), "kept": runs.kept_of(cell)}
     parts = [
-        f"{when} {area(run['env_steps'], run['success_rate'], cell.budget, window):.3f} "
-        f"from weights {run['warm_model'][0]}"
+        f"{when} {mean_success(run, cell):.3f} from weights {run['warm_model'][0]}"
         for when, run in found.items()
         if run is not None
     ]
@@ -139,7 +137,7 @@ def _best(runs: Runs, cells: Sequence[Cell]) -> dict[str, Tuning]:
     for cell in cells:
         run = runs.of(cell)
         if run is not None:
-            learnt = area(run["env_steps"], run["success_rate"], cell.budget)
+            learnt = mean_success(run, cell)
             tuning = (cell.learning_rate, cell.kl_coefficient)
             if learnt > best.get(cell.arm, (-1.0, tuning))[0]:
                 best[cell.arm] = (learnt, tuning)

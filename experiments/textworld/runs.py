@@ -13,8 +13,9 @@ from typing import Any
 
 import polars as pl
 
+from experiments.textworld.curves import area
 from experiments.textworld.health import health
-from experiments.textworld.settings import Cell, warm_start
+from experiments.textworld.settings import SETTINGS, Cell, warm_start
 from graphcredit.cli.loop_config import loop_config
 
 KEPT = Path(__file__).parent / "kept"
@@ -144,6 +145,17 @@ def _is_configured(out: Path, cell: Cell) -> bool:
     found = {name: value for name, value in values.items() if not name.endswith("_hash")}
     same = {name: getattr(wanted, name) for name in ("out", "model", "iterations")}
     return replace(loop_config(found), **same) == wanted
+
+
+def mean_success(run: pl.DataFrame, cell: Cell) -> float:
+    """Return the mean height of the learning curve of a run over its budget.
+
+    Args:
+        run: A row for each iteration.
+        cell: The run.
+    """
+    window = SETTINGS[cell.setting].window
+    return area(run["env_steps"], run["success_rate"], cell.budget, window)
 
 
 def weights_path(out: Path, setting: str, number: int) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 from experiments.textworld.curves import SMOOTHED
 from graphcredit.cli.loop_config import LoopConfig, loop_config
 
-ARMS: tuple[str, ...] = (
+PUBLISHED: tuple[str, ...] = (
     "grpo",
     "rloo",
     "gigpo",
@@ -21,8 +21,8 @@ ARMS: tuple[str, ...] = (
     "graphgpo",
     "spo3",
     "g2po",
-    "analogy",
 )
+ARMS: tuple[str, ...] = (*PUBLISHED, "analogy")
 """Estimators that are compared."""
 
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
@@ -61,7 +61,7 @@ class Setting:
     games: tuple[int, ...]
     """Seeds of the games that are learnt from."""
     held_out: tuple[int, ...] = ()
-    """Seeds of games that are only played."""
+    """Seeds of games that are only played, by repeats: nothing is tuned on them."""
     max_steps: int
     """Of a trajectory."""
     budget: int
@@ -148,6 +148,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 budget=30_000,
                 batch_size=640,
                 update_every=16,
+                arms=PUBLISHED,
                 seeds=5,
                 variants=("g2po-as-grpo",),
                 episodes=1600,
@@ -223,7 +224,7 @@ class Cell:
                 "device": "cpu",
             },
         }
-        if setting.held_out:
+        if setting.held_out and self.seed:
             config["evaluate"] = {
                 "every": 1,
                 "games": setting.specs(setting.held_out),

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from experiments.textworld.curves import area, first_at, paired_test, smoothed
+from experiments.textworld.runs import mean_success
 from experiments.textworld.settings import LEARNING_RATES, VARIANTS, Cell, Setting, Tuning
 
 BASELINE = "grpo"
@@ -173,11 +174,11 @@ def sweep_table(runs: Mapping[Cell, pl.DataFrame]) -> pl.DataFrame:
             "tuning": f"KL {cell.kl_coefficient:g}"
             if cell.learning_rate == LEARNING_RATES[0]
             else f"rate {cell.learning_rate:g}",
-            "area": area(run["env_steps"], run["success_rate"], cell.budget),
+            "mean success": mean_success(run, cell),
         }
         for cell, run in runs.items()
     ]
-    return pl.DataFrame(rows).pivot(on="tuning", index="arm", values="area")
+    return pl.DataFrame(rows).pivot(on="tuning", index="arm", values="mean success")
 
 
 def health_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:

@@ -22,6 +22,8 @@ PUBLISHED: tuple[str, ...] = (
     "spo3",
     "g2po",
 )
+"""Estimators of the papers."""
+
 ARMS: tuple[str, ...] = (*PUBLISHED, "analogy")
 """Estimators that are compared."""
 
@@ -224,6 +226,7 @@ class Cell:
                 "device": "cpu",
             },
         }
+        # What arms are tuned by has seed 0, and plays no held-out games.
         if setting.held_out and self.seed:
             config["evaluate"] = {
                 "every": 1,

@@ -351,6 +351,13 @@ def test_a_variant_may_borrow_the_tuning_of_another_arm_and_changes_nothing_else
     assert replace(other, out=one.out) == replace(one, train={**one.train, **tuning})
 
 
+def test_runs_that_tune_play_no_held_out_games(tmp_path: Path):
+    best = dict.fromkeys(ARMS, (0.0006, 0.05))
+    swept = [*sweep("general"), *sweep_rates("general", best)]
+    assert not any(cell.config(tmp_path).evaluate for cell in swept)
+    assert all(cell.config(tmp_path).evaluate for cell in repeats("general", best))
+
+
 def test_kept_warm_policies_are_where_all_runs_begin(tmp_path: Path):
     path = Path(save_talker(tmp_path / "made" / "quick" / "warm-0" / "model"))
     keep(tmp_path / "made", "quick", 0, tmp_path / "kept")

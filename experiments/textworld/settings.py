@@ -33,16 +33,11 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
         "spo3-scores": ("spo3", {"set": ["spo3.xi=1000000", "spo3.omega_k=10"]}),
         "graphgpo-step": ("graphgpo", {"set": ["graphgpo.episode_weight=0"]}),
         "graphgpo-window": ("graphgpo", {"graph_window": 4}),
-        "g2po-as-grpo": ("g2po", {}),
     }
 )
 """Arms that explain others: an estimator and what is changed of its credit. 3SPO without its rule
 of intractable states, and without novelty too; GraphGPO without its episode part, and on the graph
-of four earlier iterations too, in which a group without a success may still have a goal; G2PO as it
-is, with another tuning than its own."""
-
-BORROWED: Mapping[str, str] = MappingProxyType({"g2po-as-grpo": "grpo"})
-"""Variant to the arm whose tuning it has; the others have that of the arm that they change."""
+of four earlier iterations too, in which a group without a success may still have a goal."""
 
 LEARNING_RATES: tuple[float, ...] = (3e-4, 6e-4, 1.5e-4, 1.2e-3)
 KL_COEFFICIENTS: tuple[float, ...] = (0.02, 0.05, 0.0)
@@ -81,7 +76,7 @@ class Setting:
     seeds: int = 6
     """Runs of a tuned arm, on the warm starts in turn."""
     variants: tuple[str, ...] = ()
-    """Repeated with the tuning of the arm that they change, or with one that is borrowed."""
+    """Repeated with the tuning of the arm that they change."""
     variant_seeds: int = 3
     """Runs of a variant: the first ones of the arms' seeds."""
     episodes: int = 1200
@@ -150,9 +145,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 budget=30_000,
                 batch_size=640,
                 update_every=16,
+                sweep_budget=15_000,
                 arms=PUBLISHED,
                 seeds=5,
-                variants=("g2po-as-grpo",),
                 episodes=1600,
                 updates=600,
             ),
@@ -281,15 +276,15 @@ def repeats(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
 
 
 def variants(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
-    """Return the runs of the arms that explain others, with the tuning of those or a borrowed one.
+    """Return the runs of the arms that explain others, with the tuning of those.
 
     Args:
         setting: The setting.
         best: What was best for each arm; the variants of one that is not there are left out.
     """
     chosen = SETTINGS[setting]
-    arms = {variant: BORROWED.get(variant, VARIANTS[variant][0]) for variant in chosen.variants}
-    tunings = {variant: best[arm] for variant, arm in arms.items() if arm in best}
+    changes = {variant: VARIANTS[variant][0] for variant in chosen.variants}
+    tunings = {variant: best[arm] for variant, arm in changes.items() if arm in best}
     return _repeats(chosen, tunings, chosen.variant_seeds)
 
 

@@ -47,6 +47,7 @@ def open_loop(config: LoopConfig) -> Generator[Loop]:
     # Whatever begins this name is a run's name too.
     check_name("loop.run, with -sampled after it,", f"{config.run}-sampled")
     tasks, held_out = _tasks(config)
+    _check_seeds(config)
     loop = Loop(config=config, tasks=tuple(tasks), held_out=tuple(held_out))
     _check_credit(loop)
     _check_training(loop)
@@ -73,7 +74,7 @@ def _tasks(config: LoopConfig) -> tuple[Sequence["Task"], Sequence["Task"]]:
     tasks = kind.list_tasks(collect.games, num_tasks=collect.tasks, seed=collect.seed)
     if evaluate is None or not evaluate.tasks:
         return tasks, ()
-    games = evaluate.games or collect.games
+    games = collect.games if evaluate.games is None else evaluate.games
     held_out = kind.list_tasks(games, num_tasks=evaluate.tasks, seed=evaluate.seed)
     learnt = {kind.world_of(task.spec): task.task_id for task in tasks}
     for task in held_out:
@@ -83,6 +84,19 @@ def _tasks(config: LoopConfig) -> tuple[Sequence["Task"], Sequence["Task"]]:
                 f"of {same} in [collect]. Name other games in [evaluate], or set its tasks to 0"
             )
     return tasks, held_out
+
+
+def _check_seeds(config: LoopConfig) -> None:
+    """Raise OptionError where an evaluation would be the rollouts that are learnt from."""
+    evaluate, seed = config.evaluate, config.collect.seed
+    if evaluate is None or not (evaluate.on_training_games and evaluate.samples):
+        return
+    if evaluate.seed == seed:
+        raise OptionError(
+            "evaluate.seed must differ from collect.seed where the training's tasks are evaluated, "
+            f"or the same actions would be drawn for both: got {seed} twice. Give [evaluate] "
+            "another seed, or set its on_training_games to false"
+        )
 
 
 def _check_credit(loop: Loop) -> None:

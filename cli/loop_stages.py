@@ -20,7 +20,7 @@ from graphcredit.cli.loop_open import open_loop
 from graphcredit.cli.loop_plan import Loop, link
 from graphcredit.cli.loop_summary import Summary, summarise
 from graphcredit.store.atomic import TEMPORARY_SUFFIX, atomic_path, remove_directory
-from graphcredit.store.errors import NothingToTrainError, RecorderError
+from graphcredit.store.errors import InputError, NothingToTrainError, RecorderError
 
 if TYPE_CHECKING:
     from graphcredit.collector.memo import Environments
@@ -83,6 +83,8 @@ def run_loop(
         stages = _Stages(
             loop=loop, environments=known, on_progress=on_progress, on_notice=on_notice
         )
+        if len(lines) < num_lines:
+            _check_policy(loop, len(lines))
         for number in range(len(lines), num_lines):
             lines.append(_iterate(stages, number, lines[-1]["env_steps"] if lines else 0))
             with atomic_path(path) as temporary:
@@ -96,6 +98,16 @@ def _read_lines(path: Path, num_updates: int) -> list[Line]:
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     lines = [json.loads(line) for line in text.splitlines()]
     return [line for line in lines if "train_seconds" in line or line["iteration"] >= num_updates]
+
+
+def _check_policy(loop: Loop, number: int) -> None:
+    """Raise InputError where the policy of the next iteration is gone."""
+    model = loop.policy_dir(number) / "model"
+    if not model.is_dir():
+        raise InputError(
+            f"iteration {number} must begin with {model}, which the one before it made: found "
+            "none. Put it back, or name another `out`"
+        )
 
 
 def _iterate(stages: "_Stages", number: int, num_before: int) -> Line:

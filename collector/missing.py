@@ -60,7 +60,8 @@ def missing_rollouts(
 
     A task is sampled a group at a time. The next group is due when the ones before it are complete
     and all trajectories of the task have the same return, since they teach nothing until one
-    differs. Source: dynamic sampling, DAPO.
+    differs. Not so after a tree of one path: at no state of it was a second decision worth asking
+    for. Source: dynamic sampling, DAPO.
 
     Args:
         store: The store.
@@ -86,14 +87,15 @@ def missing_rollouts(
             missing += due if settings.tree_size is None else _rest_of_tree(group, due)
             returns += [recorded[r.trajectory_id].reward for r in group if r not in due]
             num_resampled += bool(due) and first > 0
-            if due or _differ(returns):
+            is_path = len(group) == 1 < group_size
+            if due or is_path or _differ(returns):
                 break
         num_complete += len(returns)
     return Missing(rollouts=missing, num_complete=num_complete, num_resampled=num_resampled)
 
 
 def _differ(returns: Sequence[float]) -> bool:
-    """Return whether returns differ by more than rounding, as credit judges it."""
+    """Return whether returns differ by more than rounding."""
     rounding = _ROUNDING * max(map(abs, returns))
     return any(abs(each - returns[0]) > rounding for each in returns)
 

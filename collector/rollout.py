@@ -154,7 +154,8 @@ def collect(
         max_new_tokens=max_new_tokens,
     )
     chosen = parse_policy(policy, options)
-    if not template and "template" in chosen.settings:
+    played_with = chosen.settings
+    if not template and "template" in played_with:
         _check_one_environment(tasks)
     opened = store if isinstance(store, Store) else create_store(store)
     task_ids = [task.task_id for task in tasks]
@@ -169,7 +170,7 @@ def collect(
             max_steps=max_steps,
             oracle=record_oracle,
             tree_size=None if allocation is None else group_size,
-            **chosen.settings,
+            **played_with,
         ),
         cache_dir=cache_dir or default_cache_dir(),
         concurrency=concurrency or chosen.concurrency,
@@ -189,7 +190,7 @@ def collect(
         job = replace(job, claim=claim)
         recovered = recover_spools(opened)
         _record_entities(opened, tasks)
-        while len(passes) <= num_resamples and not casualties:
+        for _ in range(1 + num_resamples):
             missing = missing_rollouts(
                 opened,
                 run_id=run_id,
@@ -200,9 +201,12 @@ def collect(
                 num_resamples=num_resamples,
             )
             passes.append(missing)
+            if not missing.rollouts:
+                break
             outcomes += _play(job, missing, num_workers, casualties, environments, on_progress)
-        if casualties:
-            recovered += recover_spools(opened)
+            if casualties:
+                recovered += recover_spools(opened)
+                break
     return CollectReport(
         num_tasks=len(tasks),
         num_already_complete=passes[0].num_complete,
@@ -232,8 +236,6 @@ def _play(
     worth = job.settings.tree_size or 1
     total = missing.num_complete + worth * len(missing.rollouts)
     schedule = Schedule(missing.rollouts)
-    if not missing.rollouts:
-        return outcomes
     num_workers = min(num_workers, len(missing.rollouts))
     with closing(_played(job, schedule, num_workers, casualties, environments)) as played:
         for count, ended in enumerate(played, start=1):

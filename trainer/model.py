@@ -1,5 +1,6 @@
 """Any Hugging Face causal LM, made ready for training, or refused with a reason."""
 
+import random
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -259,7 +260,9 @@ def _with_lora(model: Any, config: TrainConfig) -> Any:
     )
     try:
         with torch.random.fork_rng(), quiet_peft():
-            torch.manual_seed(config.seed)
+            # Of each iteration its own: a chain of trainings is not held to one row space.
+            key = f"{config.seed}/{config.iteration or 0}"
+            torch.manual_seed(random.Random(key).getrandbits(63))
             adapted = get_peft_model(model, lora).eval()
     except ValueError as error:
         raise InputError(f"lora_targets {config.lora_targets!r}: {error}") from error

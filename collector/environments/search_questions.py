@@ -101,16 +101,20 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
         games: Entries separated by commas: `2hop`, `3hop`, or one question such as `2hop-s1`.
             Both kinds by default.
         num_tasks: How many tasks; fewer when there are no more questions.
-        seed: Number of the first round's questions; each further round has the next.
+        seed: Number of the first round's questions; each further round has the next. After the last
+            question comes the first, so any number will do.
 
     Raises:
         OptionError: An entry is not a question, a number is out of range, or the list names more
             questions than there are tasks.
     """
-    entries = [_parse_entry(entry) for entry in entries_of(games or "2hop,3hop", num_tasks)]
+    entries = [
+        _parse_entry(entry)
+        for entry in entries_of("2hop,3hop" if games is None else games, num_tasks)
+    ]
     chosen: dict[str, Task] = {}
     for kind, number in _in_turn(entries, seed):
-        spec = f"{kind}-s{_check_number(kind, number)}"
+        spec = f"{kind}-s{number}"
         chosen.setdefault(spec, Task(environment=ENVIRONMENT, spec=spec))
         if len(chosen) == num_tasks:
             break
@@ -122,11 +126,13 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
 
 def _in_turn(entries: list[tuple[str, int | None]], seed: int) -> Iterator[tuple[str, int]]:
     """Yield kinds and numbers round by round, until every kind has no more questions."""
-    for kind, number in entries:
-        yield kind, seed if number is None else number
-    kinds = [kind for kind, number in entries if number is None]
-    for later in range(seed + 1, max(map(len, _numbered().values()))):
-        yield from ((kind, later) for kind in kinds if later < len(_numbered()[kind]))
+    sizes = {kind: len(questions) for kind, questions in _numbered().items()}
+    for turn in range(max(sizes.values())):
+        for kind, number in entries:
+            if number is None:
+                yield kind, (seed + turn) % sizes[kind]
+            elif turn == 0:
+                yield kind, number
 
 
 def _parse_entry(entry: str) -> tuple[str, int | None]:

@@ -115,6 +115,13 @@ def test_an_optimizer_is_not_begun_anew_without_a_word(root: Path):
         run(corridor_loop(root, "lost", evaluate=None))
 
 
+def test_a_policy_that_is_gone_is_named(root: Path):
+    run(corridor_loop(root, "gone", iterations=1, evaluate=None))
+    (root / "gone/policies/policy-000001").rename(root / "gone/away")
+    with pytest.raises(InputError, match=r"iteration 1 must begin with .*policy-000001/model"):
+        run(corridor_loop(root, "gone", evaluate=None))
+
+
 def test_what_a_killed_removal_has_left_is_removed(root: Path):
     run(corridor_loop(root, "swept", iterations=1, evaluate=None))
     left = root / "swept/policies/policy-000001/checkpoints.0123abcd.tmp"
@@ -191,6 +198,16 @@ def test_where_nothing_can_be_learnt_the_policy_stays_and_the_optimizer_goes_on(
         assert 0 < lines[number]["num_kept"] == played - left_out
     third = (root / "mixed/policies/policy-000003/config.toml").read_text()
     assert "continue_from" in third
+
+
+def test_groups_are_added_while_all_returns_of_a_task_are_equal(root: Path):
+    # Four rooms are too far for two steps, two are not.
+    games = {"games": "2,4", "max_steps": 2, "group_size": 12, "resample_degenerate": 1}
+    (line,) = run(corridor_loop(root, "again", iterations=1, collect=games, evaluate=None))
+    steps = _steps(root, "again", "r0", 0)
+    by_task = steps.group_by("task_id").agg(pl.n_unique("trajectory_id")).sort("task_id").rows()
+    assert by_task == [("corridor-r2-s0", 12), ("corridor-r4-s1", 24)]
+    assert line["env_steps"] == len(steps)
 
 
 def test_a_line_that_a_kill_kept_from_being_written_says_why_nothing_was_learnt(root: Path):
@@ -288,6 +305,7 @@ def test_a_loop_that_is_asked_for_something_else_is_refused(root: Path):
         ({"update_every": "step"}, "update_every must be 'iteration' or 'group' or a whole"),
         ({"update_every": 0}, "loop.update_every must be at least 1: got 0"),
         ({"evaluate": {"seed": 0}}, "corridor-r2-s0 of .evaluate. is the game of corridor-r2-s0"),
+        ({"evaluate": {"seed": 0, "tasks": 0}}, "evaluate.seed must differ from collect.seed"),
         ({"model": "nowhere"}, "nowhere has no config.json"),
         ({"collect": {"env": "chess"}}, "environments are textworld"),
         ({"run": "a/b"}, "loop.run, with -sampled after it, becomes part of a path"),

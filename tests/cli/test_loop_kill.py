@@ -75,6 +75,17 @@ def test_a_loop_killed_in_every_stage_ends_with_the_bytes_of_one_that_was_not(ro
     _check_same(root, "killed", "whole")
 
 
+def test_what_a_kill_cut_off_is_played_again_and_only_counted(root: Path):
+    together = {"collect": {"concurrency": 8}, "evaluate": None}
+    run(corridor_loop(root, "whole-together", **together))
+    killed = corridor_loop(root, "cut-off", **together)
+    _kill(killed, [("collect", 2)])
+    run(killed)
+    lines = _lines(root, "cut-off")
+    assert lines[0].pop("dropped")["no_credit"] > 0
+    assert lines == _lines(root, "whole-together")
+
+
 def test_trees_grow_the_same_after_a_kill_though_their_credit_is_in_the_history(root: Path):
     options: dict[str, Any] = {
         "update_every": "group",

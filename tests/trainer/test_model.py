@@ -144,6 +144,18 @@ def test_lora_on_modules_that_do_not_exist_is_refused(tmp_path: Path):
         _load(save_tiny_model(tmp_path), lora_targets="nowhere", **LORA)
 
 
+def test_adapters_of_each_iteration_begin_otherwise(tmp_path: Path):
+    name = save_tiny_model(tmp_path)
+
+    def adapters(**options: Any) -> torch.Tensor:
+        weights = dict(_load(name, **LORA, **options).causal_lm.named_parameters())
+        return torch.cat([w.flatten() for key, w in weights.items() if "lora_A" in key])
+
+    assert adapters(iteration=3).equal(adapters(iteration=3))
+    assert not adapters(iteration=3).equal(adapters(iteration=4))
+    assert not adapters(iteration=3).equal(adapters(iteration=3, seed=1))
+
+
 @pytest.mark.parametrize("settings", [{}, {"tie_word_embeddings": True}])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_saved_model_loads_bit_for_bit_with_its_tokenizer(

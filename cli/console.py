@@ -8,6 +8,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from graphcredit.store.errors import interrupts
+
 out = Console()
 """Results."""
 
@@ -26,7 +28,8 @@ def interruptible(remedy: str) -> Generator[None]:
         remedy: What the user may do next.
     """
     try:
-        yield
+        with interrupts():
+            yield
     except KeyboardInterrupt:
         talk.print(f"Interrupted: the store is valid, and {remedy}.", **PLAIN)
         raise typer.Exit(1) from None

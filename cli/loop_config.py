@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 from graphcredit.store.errors import OptionError
-from graphcredit.store.options import Between, Count, check_options
+from graphcredit.store.options import Between, Count, check_options, read_toml
 
 AtLeastOne = Between(1)
 
@@ -130,14 +130,7 @@ def read_loop_config(path: Path, settings: Iterable[str] = ()) -> LoopConfig:
     Raises:
         OptionError: The file cannot be read, or an option is unknown, missing or out of range.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise OptionError(f"there is no configuration at {path}") from None
-    except OSError as error:
-        raise OptionError(f"a configuration must be a TOML file: {path}: {error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise OptionError(f"{path} must be TOML: {error}") from error
+    values = read_toml(path)
     for setting in settings:
         _put(values, setting)
     return loop_config(values)

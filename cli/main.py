@@ -16,7 +16,12 @@ from graphcredit.cli.sql import sql
 from graphcredit.cli.train import train
 from graphcredit.cli.view import view
 from graphcredit.cli.warmup import warmup
-from graphcredit.store.errors import GraphcreditError, InputError, MissingDependencyError
+from graphcredit.store.errors import (
+    GraphcreditError,
+    InputError,
+    MissingDependencyError,
+    interrupts,
+)
 
 app = typer.Typer(
     name="graphcredit",
@@ -52,7 +57,11 @@ def main() -> None:
     The exit code is 2 for wrong use, and 1 where the same command may go on.
     """
     try:
-        app()
+        with interrupts():
+            app()
+    except KeyboardInterrupt:
+        sys.stderr.write("graphcredit: interrupted\n")
+        raise SystemExit(1) from None
     except GraphcreditError as error:
         message = plain_text(str(error), keep="\n")
         sys.stderr.write(f"graphcredit: {message}\n")

@@ -62,6 +62,8 @@ def sql(
 
     if format_ is ResultFormat.PARQUET and output is None:
         raise OptionError("--format parquet is not text: name a file with --output FILE")
+    if output is not None and output.is_dir():
+        raise OptionError(f"--output must be a file: {output} is a directory. Name a file in it")
     default = _TABLE_ROWS if format_ is ResultFormat.TABLE else 0
     max_rows = (default if limit_rows is None else limit_rows) or None
     opened = open_store(store)

@@ -3,8 +3,7 @@
 Adding a check is adding a row to one of the tables in `audits/`.
 """
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -25,7 +24,7 @@ from graphcredit.credit.audits.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audits.scope import Scope, prepare
 from graphcredit.credit.audits.thresholds import AuditThresholds
 from graphcredit.store.catalog import connect
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, interrupts
 from graphcredit.store.layout import Store
 from graphcredit.store.options import check_options
 
@@ -104,24 +103,13 @@ def audit(
         raise InputError(
             f"{store.root} must have step shards to audit: found none for {wanted} (runs: {found})"
         )
-    with connect(store, run_id=run_id, iteration=iteration) as connection, _interruptible():
+    with connect(store, run_id=run_id, iteration=iteration) as connection, interrupts():
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         # DuckDB makes the directory when it needs it, and removes it.
         spill = Path(gettempdir()) / f"graphcredit-audit-{token_hex(4)}"
         connection.execute("SET temp_directory = ?", [str(spill)])
         scope = prepare(connection, store, run_id, iteration, limits)
         return _report(scope, limits, least, on_progress)
-
-
-@contextmanager
-def _interruptible() -> Generator[None]:
-    """Let Ctrl-C be what it is: DuckDB makes a RuntimeError of it."""
-    try:
-        yield
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":
-            raise KeyboardInterrupt from error
-        raise
 
 
 def _report(

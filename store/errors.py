@@ -16,6 +16,9 @@
 A message says what must hold, what was found, where, and what to do.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 
 class GraphcreditError(Exception):
     """Base of all errors raised on purpose."""
@@ -63,3 +66,14 @@ class TrainingError(GraphcreditError):
 
 class MissingDependencyError(GraphcreditError, ImportError):
     """An optional extra is not installed."""
+
+
+@contextmanager
+def interrupts() -> Generator[None]:
+    """Let Ctrl-C be a KeyboardInterrupt: DuckDB makes a RuntimeError of it."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error
+        raise

@@ -143,16 +143,26 @@ def create_store(root: str | Path) -> Store:
     Any number of processes may do this to one path at a time.
 
     Raises:
-        StoreFormatError: `root` holds other files, or is a store that cannot be read.
+        StoreFormatError: `root` holds other files, cannot be made, or is a store that cannot be
+            read.
     """
     root = Path(root)
     if not (root / "store.json").exists():
         _refuse_foreign_directory(root)
-        root.mkdir(parents=True, exist_ok=True)
+        _make_directory(root)
         with atomic_path(root / "store.json") as temporary:
             marker = {"format": FORMAT, "version": FORMAT_VERSION}
             temporary.write_text(json.dumps(marker) + "\n", encoding="utf-8")
     return open_store(root)
+
+
+def _make_directory(root: Path) -> None:
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreFormatError(
+            f"a store must be a directory that can be made: {root}: {error}"
+        ) from error
 
 
 def open_store(root: str | Path) -> Store:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,3 +172,19 @@ def _parts(hint: Any) -> tuple[type, tuple[Between, ...], tuple[str, ...]]:
 def _alternatives(bare: Any) -> list[Any]:
     is_union = get_origin(bare) in (Union, UnionType)
     return [part for part in get_args(bare) if part is not type(None)] if is_union else [bare]
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what a configuration file says.
+
+    Raises:
+        OptionError: It cannot be read, or is not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise OptionError(f"there is no configuration at {path}") from None
+    except OSError as error:
+        raise OptionError(f"a configuration must be a TOML file: {path}: {error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise OptionError(f"{path} must be TOML: {error}") from error

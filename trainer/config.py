@@ -2,14 +2,13 @@
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from graphcredit.store.errors import OptionError
-from graphcredit.store.options import Between, Count, check_options
+from graphcredit.store.options import Between, Count, check_options, read_toml
 
 Positive = Between(0.0, above=True)
 AtLeastOne = Between(1)
@@ -44,7 +43,7 @@ class TrainConfig:
     drop_zero_advantage: Annotated[
         bool | None,
         "Leave out steps whose advantage is 0; by default where nothing is learnt from them: "
-        "without divergence, entropy bonus and whitening.",
+        "without divergence, entropy bonus and whitening, nor in trajectory-mean and group-mean.",
     ] = None
     drop_degenerate_groups: Annotated[
         bool, "Leave out groups whose trajectories all have one return (DAPO)."
@@ -212,6 +211,9 @@ class TrainConfig:
         if self.whiten_advantages:
             # A zero counts in the mean and the deviation, and is none afterwards.
             return False
+        if self.aggregation in ("trajectory-mean", "group-mean"):
+            # A trajectory's share is over all its steps: what is left of it would have it all.
+            return False
         return self.kl_coefficient == 0 and self.entropy_coefficient == 0
 
     def as_json(self) -> dict[str, Any]:
@@ -243,7 +245,7 @@ def read_config(path: Path | None, given: Mapping[str, Any]) -> TrainConfig:
     Raises:
         OptionError: The file cannot be read, a name is unknown, or a needed one is missing.
     """
-    values = _merged(_read_toml(path) if path else {}, given)
+    values = _merged(read_toml(path) if path else {}, given)
     hints = get_type_hints(TrainConfig)
     unknown = sorted(values.keys() - hints.keys())
     if unknown:
@@ -317,12 +319,3 @@ def _toml(value: Any) -> str:
             "Rename the file"
         ) from None
     return text
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise OptionError(f"there is no configuration at {path}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise OptionError(f"{path} must be TOML: {error}") from error

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from peft.tuners.tuners_utils import BaseTunerLayer
 from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
@@ -151,19 +150,10 @@ class Engine(Process):
         return self._scorer.causal_lm is not self._scorer.model
 
     @contextmanager
-    def frozen(self, *, with_adapter: bool = True) -> Generator[None]:
-        """Score without gradients within this context.
-
-        Args:
-            with_adapter: False scores with the weights below the adapter.
-        """
-        adapters = [m for m in self._scorer.modules() if isinstance(m, BaseTunerLayer)]
+    def frozen(self) -> Generator[None]:
+        """Score without gradients within this context."""
         with torch.no_grad():
-            _switch(adapters, with_adapter)
-            try:
-                yield
-            finally:
-                _switch(adapters, True)
+            yield
 
     def state(self) -> EngineState:
         """Return the state on the first process, and an empty one on the others."""
@@ -324,13 +314,6 @@ def compute_dtype(config: TrainConfig, device: torch.device) -> str:
     if config.dtype != "auto":
         return config.dtype
     return "bfloat16" if device.type == "cuda" else "float32"
-
-
-def _switch(adapters: list[Any], is_on: bool) -> None:
-    # Not peft's disable_adapter(): it sets requires_grad too, and where parameters are sharded that
-    # would reach tensors which are gone when it is set back.
-    for adapter in adapters:
-        adapter._disable_adapters = not is_on
 
 
 def _like(parameter: Tensor, whole: Tensor) -> Tensor:

@@ -22,6 +22,9 @@ class ModelShape:
     """Parameters that every token goes through: all but the embeddings and the head."""
     num_head: int
     """Entries of the head's matrix: vocabulary size times hidden size."""
+    num_frozen: int
+    """How many of the first are not trained."""
+    is_head_frozen: bool
     num_layers: int
     attention_width: int
     """Heads times head size."""
@@ -30,14 +33,15 @@ class ModelShape:
 def training_flops(shape: ModelShape, batch: PackedBatch) -> float:
     """Return the operations of a forward and a backward pass.
 
-    Each parameter costs 2 operations per token forward and 4 backward. Attention is causal and
+    Each parameter costs 2 operations per token forward and 4 backward, or 2 if it is frozen: there
+    is no gradient of its own. Attention is causal and
     within a segment: n² / 2 pairs, for scores and for values. The head is applied where a response
     token is predicted. What is computed twice to save memory does not count.
     """
     lengths = np.diff(batch.cu_seqlens).astype(np.float64)
     pairs = float((lengths**2).sum()) / 2
-    body = 6.0 * shape.num_body * len(batch.input_ids)
-    head = 6.0 * shape.num_head * len(batch.predictor)
+    body = (6.0 * shape.num_body - 2.0 * shape.num_frozen) * len(batch.input_ids)
+    head = (4.0 if shape.is_head_frozen else 6.0) * shape.num_head * len(batch.predictor)
     return body + head + 12.0 * shape.num_layers * shape.attention_width * pairs
 
 

@@ -195,10 +195,13 @@ def model_shape(scorer: Scorer) -> ModelShape:
     config = scorer.causal_lm.config
     head = scorer.causal_lm.get_output_embeddings().weight
     ends = {id(p): p.numel() for p in (head, scorer.causal_lm.get_input_embeddings().weight)}
+    body = [p for p in scorer.parameters() if id(p) not in ends]
     heads = config.num_attention_heads
     return ModelShape(
-        num_body=sum(p.numel() for p in scorer.parameters()) - sum(ends.values()),
+        num_body=sum(p.numel() for p in body),
         num_head=head.numel(),
+        num_frozen=sum(p.numel() for p in body if not p.requires_grad),
+        is_head_frozen=not head.requires_grad,
         num_layers=config.num_hidden_layers,
         attention_width=heads * (getattr(config, "head_dim", 0) or config.hidden_size // heads),
     )

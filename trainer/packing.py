@@ -44,7 +44,7 @@ def cost(lengths: Ints) -> float:
 
 
 def spread(costs: Sequence[float], num_ranks: int) -> list[list[int]]:
-    """Give each rank the same number of items (one less where they run out) and about equal cost.
+    """Give each rank about equal cost, and no rank more than its share of the items, rounded up.
 
     The most expensive item goes first, each to the cheapest rank that has room.
 

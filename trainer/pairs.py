@@ -137,17 +137,22 @@ def shuffled(pairs: Pairs, batch_size: int, seed: int) -> Iterator[tuple[Ints, I
 
 
 def _keys(store: Store, run_id: str) -> Iterator[_Key]:
-    ended = _ended_trajectories(store, run_id)
+    ended = {number: _ended(store, run_id, number) for number in store.iterations(run_id)}
     for shard in store.shards(run_id):
         for steps in read_columns(shard.path):
             prompt, response = steps.tokens.prompt, steps.tokens.response
             for row, trajectory in enumerate(steps.keys["trajectory_id"].to_pylist()):
-                if trajectory in ended and prompt.lengths[row] and response.lengths[row]:
+                if (
+                    trajectory in ended[shard.iteration]
+                    and prompt.lengths[row]
+                    and response.lengths[row]
+                ):
                     yield prompt[row].tobytes(), response[row].tobytes()
 
 
-def _ended_trajectories(store: Store, run_id: str) -> set[str]:
+def _ended(store: Store, run_id: str, iteration: int) -> set[str]:
+    """Return the trajectories of an iteration that have an end."""
     columns = ["trajectory_id", "success"]
-    tables = read_steps(store, columns=columns, run_id=run_id)
+    tables = read_steps(store, columns=columns, run_id=run_id, iteration=iteration)
     last = (table.filter(table["success"].is_valid()) for table in tables)
     return {trajectory for table in last for trajectory in table["trajectory_id"].to_pylist()}

@@ -38,8 +38,9 @@ def first_at(x: ArrayLike, success: ArrayLike, level: float, window: int = SMOOT
 def area(x: ArrayLike, success: ArrayLike, budget: float, window: int = SMOOTHED) -> float:
     """Return the mean height of a smoothed curve over a budget of environment steps.
 
-    It is below the mean success of the plays, since smoothing delays what is learnt by about an
-    iteration. After its last iteration a run is taken to stay as it was.
+    It is below the mean success of the iterations where success rises: smoothing delays it by about
+    an iteration, and iterations of many successes take few steps. After its last iteration a run
+    is taken to stay as it was.
     """
     steps = np.asarray(x, float)
     grid = np.unique([0.0, *steps[steps < budget], budget])

@@ -33,7 +33,7 @@ def health(store: Path, estimator: str) -> dict[int, Health]:
     - alone_share: steps without another such step.
     - degenerate_share: steps of groups whose returns are all equal.
     - zero_share: steps whose advantage is 0, those that training leaves out among them.
-    - dedup_ratio: tokens of all steps over those of distinct ones.
+    - dedup_ratio: tokens over distinct prefixes, in samples of the iteration.
     """
     if not (store / "store.json").exists():
         return {}

@@ -13,6 +13,20 @@ from graphcredit.store.errors import (
 )
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("Query interrupted")])
+def test_an_interrupt_is_a_line_inside_duckdb_too(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def interrupt() -> None:
+        raise error
+
+    monkeypatch.setattr(main, "app", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "graphcredit: interrupted\n"
+
+
 @pytest.mark.parametrize(
     ("error", "exit_code"),
     [

@@ -85,6 +85,7 @@ def test_refusals_say_why_and_exit_with_2(store: Store, tmp_path: Path):
         ((store.root, "COPY (SELECT 1) TO 'x'"), "only SELECT is allowed: found COPY"),
         ((store.root, "FROM read_text('/etc/passwd')"), "file system operations are disabled"),
         ((store.root, "SELECT 1", "--format", "parquet"), "name a file with --output"),
+        ((store.root, "SELECT 1", "--output", tmp_path), "--output must be a file"),
         ((tmp_path / "nothing", "SELECT 1"), "is not a store"),
         ((store.root, "SELECT repeat('x', 2000000000)", "--timeout", 0.5), "within 0.5 s"),
     ):

@@ -32,6 +32,12 @@ def test_every_view_is_there_and_empty_before_the_first_file(tmp_path: Path):
         assert _rows(store, f"FROM {name}") == []
 
 
+def test_a_store_cannot_be_made_below_a_file(tmp_path: Path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreFormatError, match="a store must be a directory that can be made"):
+        create_store(tmp_path / "file" / "store")
+
+
 def test_columns_are_the_schemas_with_the_partition_first(tmp_path: Path):
     store = create_store(tmp_path / "store")
     columns = [(row["column_name"], row["column_type"]) for row in _rows(store, "DESCRIBE steps")]

@@ -80,7 +80,7 @@ def main(directory: Path) -> None:
         name = str(directory / "model")
         engine = open_engine(name, config(name, lora_rank))
         checkpoints = directory / variant
-        with engine.frozen(with_adapter=False):
+        with engine.frozen():
             engine.score(pack_samples(samples_of(0)))
         engine.load_state(newest(checkpoints).read())
         norms[variant] = [train(engine, update) for update in (2, 3)]

@@ -129,6 +129,18 @@ def test_steps_without_advantage_stay_where_whitening_gives_them_one():
     assert read_config(None, {**given, "drop_zero_advantage": True}).drops_zero_advantage
 
 
+@pytest.mark.parametrize("aggregation", ["trajectory-mean", "group-mean"])
+def test_steps_without_advantage_stay_where_they_have_a_part_of_a_share(aggregation: str):
+    given = {**_NEEDED, "kl_coefficient": 0.0, "aggregation": aggregation}
+    assert not read_config(None, given).drops_zero_advantage
+    assert read_config(None, {**given, "drop_zero_advantage": True}).drops_zero_advantage
+
+
+def test_a_directory_is_no_configuration(tmp_path: Path):
+    with pytest.raises(OptionError, match=r"a configuration must be a TOML file: .*directory"):
+        read_config(tmp_path, _NEEDED)
+
+
 def test_every_option_is_explained_and_is_a_flag():
     names = {field.name for field in dataclasses.fields(TrainConfig)}
     assert help_of(TrainConfig).keys() == names == get_type_hints(TrainConfig).keys()

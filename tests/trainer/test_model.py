@@ -13,7 +13,8 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine import open_engine
-from graphcredit.trainer.model import decoder_layers, load_model, quiet_peft
+from graphcredit.trainer.flops import training_flops
+from graphcredit.trainer.model import decoder_layers, load_model, model_shape, quiet_peft
 from tests.trainer.models import NUM_TOKENS, save_tiny_model, tiny_tokenizer
 from tests.trainer.packs import pack_samples, random_samples
 
@@ -142,6 +143,20 @@ def test_lora_on_the_head_is_refused(tmp_path: Path, targets: str):
 def test_lora_on_modules_that_do_not_exist_is_refused(tmp_path: Path):
     with pytest.raises(InputError, match="lora_targets 'nowhere'"):
         _load(save_tiny_model(tmp_path), lora_targets="nowhere", **LORA)
+
+
+def test_weights_that_are_not_trained_have_no_gradient_to_compute(tmp_path: Path):
+    name = save_tiny_model(tmp_path)
+    whole, adapted = (model_shape(_load(name, **options)) for options in ({}, LORA))
+    assert (whole.num_frozen, whole.is_head_frozen) == (0, False)
+    assert adapted.is_head_frozen
+    assert adapted.num_frozen == whole.num_body < adapted.num_body
+    batch = pack_samples(random_samples(3, seed=0))
+    tokens, predicted = len(batch.input_ids), len(batch.predictor)
+    adapters = adapted.num_body - whole.num_body
+    saved = 2 * (whole.num_body * tokens + whole.num_head * predicted)
+    gap = training_flops(whole, batch) - training_flops(adapted, batch)
+    assert gap == saved - 6 * adapters * tokens
 
 
 def test_adapters_of_each_iteration_begin_otherwise(tmp_path: Path):

@@ -49,6 +49,14 @@ def test_who_recorded_what_does_not_matter(tmp_path: Path):
     assert [r.tolist() for r in one.responses] == [r.tolist() for r in other.responses]
 
 
+def test_a_trajectory_that_was_cut_off_teaches_nothing_though_its_name_ended_before(tmp_path: Path):
+    whole, cut = episode("a", turn(HERE, [4])), episode("a", turn(HERE, [5]))
+    cut[-1] |= {"success": None, "terminated": False, "truncated": False}
+    token_store(tmp_path / "s", [whole], iteration=0)
+    pairs = read_pairs(token_store(tmp_path / "s", [cut], iteration=1), "r0")
+    assert [ids.tolist() for ids in pairs.responses] == [[4]]
+
+
 def test_steps_without_tokens_teach_nothing(tmp_path: Path):
     silent = {"prompt_ids": None, "response_ids": None, "response_logprobs": None}
     spoken, mute = episode("a", turn(HERE, [4])), episode("b", turn(HERE, [5], **silent))

@@ -4,7 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.trainer.config import TrainConfig, read_config
 from graphcredit.trainer.engine import compute_dtype
 from graphcredit.trainer.train import train
+from graphcredit.trainer.weights import Aggregation
 from tests.trainer.logs import Row, episode, random_episodes, token_store, turn
 from tests.trainer.models import NUM_TOKENS, save_tiny_model
 
@@ -358,7 +359,7 @@ def test_what_the_sampler_logged_corrects_only_a_loss_that_takes_a_ratio_to_it(t
 def test_every_objective_and_aggregation_trains(tmp_path: Path, objective: str):
     store = token_store(tmp_path / "s", random_episodes(0, 8))
     source = save_tiny_model(tmp_path / "m")
-    for aggregation in ("token-mean", "seq-mean", "seq-sum", "dr-grpo", "trajectory-mean"):
+    for aggregation in get_args(Aggregation):
         config = _config(tmp_path, store, source, objective=objective, aggregation=aggregation)
         result = train(replace(config, out=tmp_path / f"out-{aggregation}"))
         assert result["last"]["grad_norm"] > 0

@@ -10,7 +10,9 @@ from graphcredit.store import create_store
 from graphcredit.store.catalog import connect
 from graphcredit.store.checks import check_store
 from graphcredit.store.sandbox import run_query
-from graphcredit.trainer.watch import Journal, training_path, write_training
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.output import Output
+from graphcredit.trainer.watch import Journal, TrainingLog, training_path, write_training
 
 
 def test_a_journal_forgets_updates_that_the_weights_do_not_have(tmp_path: Path):
@@ -43,15 +45,20 @@ def test_a_training_is_rows_of_the_view(tmp_path: Path):
 
 
 def test_a_damaged_journal_is_mended_from_the_store(tmp_path: Path):
-    store = create_store(tmp_path / "s")
+    store, out = create_store(tmp_path / "s"), tmp_path / "out"
     rows = [{"update": update, "epoch": 0, "loss": float(update)} for update in range(3)]
-    stored = training_path(store, "r", 0, tmp_path / "out")
-    write_training(stored, tmp_path / "out", rows)
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"update": 0, "epoch": 0, "loss": 0.0}\n{"upd\x00\n[1]\n', encoding="utf-8")
-    journal = Journal(path, 3, otherwise=rows)
-    journal.close()
-    assert journal.rows == rows
+    stored = training_path(store, "r", 0, out)
+    write_training(stored, out, rows)
+    output = Output(out)
+    out.mkdir()
+    output.metrics_path.write_text(
+        '{"update": 0, "epoch": 0, "loss": 0.0}\n{"upd\x00\n[1]\n', encoding="utf-8"
+    )
+    config = TrainConfig(store=store.root, out=out, model="m", tensorboard=False)
+    log = TrainingLog(config, output, stored, 3, is_writing=True)
+    log.close()
+    lines = output.metrics_path.read_text(encoding="utf-8").splitlines()
+    assert log.rows == [json.loads(line) for line in lines] == rows
 
 
 def test_two_outputs_of_one_name_keep_their_metrics_apart(tmp_path: Path):

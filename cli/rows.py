@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from graphcredit.cli.plain import plain_text
+from graphcredit.store.errors import OptionError
 
 _BATCH_ROWS = 4096
 
@@ -73,7 +74,17 @@ def write_csv(table: pa.Table, stream: TextIO) -> None:
 
 
 def write_json(table: pa.Table, stream: TextIO) -> None:
-    """Write a JSON array of objects, one a line; NaN and infinities are strings."""
+    """Write a JSON array of objects, one a line; NaN and infinities are strings.
+
+    Raises:
+        OptionError: Two columns have one name, of which an object would keep one.
+    """
+    names = table.column_names
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise OptionError(
+            f"columns of JSON must have names of their own: {plain_text(twice)!r} is there twice. "
+            "Name one of them with AS"
+        )
     separator = "["
     for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
         for row in batch.to_pylist():

@@ -144,8 +144,11 @@ class Journal:
             return
         try:
             self._close_shard()
-        except OSError as error:
+        except BaseException as error:
+            # A spool that is not becoming a shard must not be replaced by the next one.
             self._failure = error
+            if not isinstance(error, OSError):
+                raise
 
     def _close_shard(self) -> None:
         carried = list(self._tails.values())
@@ -154,9 +157,12 @@ class Journal:
         full = self._spool
         self._start_spool(carried)
         full.close()
-        self._shard = self._shard_thread.submit(
-            _finish, self._store, full.header, settled, self._paths.closing
-        )
+        arguments = (self._store, full.header, settled, self._paths.closing)
+        try:
+            self._shard = self._shard_thread.submit(_finish, *arguments)
+        except RuntimeError:
+            # No thread can be started: the interpreter is about to end, or is out of threads.
+            _finish(*arguments)
 
     def _start_spool(self, carried: list[dict[str, Any]]) -> None:
         """Put a new spool in the place of the live one, which moves to `.closing`."""

@@ -43,8 +43,9 @@ def atomic_path(path: Path) -> Generator[Path]:
 def atomic_directory(path: Path) -> Generator[Path]:
     """Yield a new directory beside `path`; on success it is synced and takes that name.
 
-    A directory that has the name is removed first: a reader finds the old one, none, or the new
-    one, always whole. If the process is killed, `*.tmp` directories are left behind.
+    A directory that has the name is put aside just before, and removed after: a reader finds the
+    old one, the new one, or for a moment none, always whole. If the process is killed, `*.tmp`
+    directories are left behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
@@ -55,20 +56,30 @@ def atomic_directory(path: Path) -> Generator[Path]:
             for name in names:
                 sync_file(Path(folder, name))
             sync_directory(Path(folder))
-        remove_directory(path)
+        aside = _put_aside(path)
         os.replace(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     sync_directory(path.parent)
+    if aside is not None:
+        shutil.rmtree(aside)
 
 
 def remove_directory(path: Path) -> None:
     """Remove a directory, if it is there, so that no reader finds a part of it under its name."""
-    if path.exists():
-        aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
-        os.replace(path, aside)
+    aside = _put_aside(path)
+    if aside is not None:
         shutil.rmtree(aside)
+
+
+def _put_aside(path: Path) -> Path | None:
+    """Give a directory, if it is there, a name that no reader looks at; return that."""
+    if not path.exists():
+        return None
+    aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
+    os.replace(path, aside)
+    return aside
 
 
 def write_table(table: pa.Table, path: Path) -> None:

@@ -212,7 +212,7 @@ def _create_table_view(
     paths = ", ".join(quoted(_literal_path(str(file.path))) for file in files)
     source = (
         f"read_parquet([{paths}], filename='checked_file', file_row_number=true, "
-        "union_by_name=true, hive_partitioning=false)"
+        "union_by_name=true, hive_partitioning=false, binary_as_string=true)"
     )
     columns = files[0].columns
     if kind == "credit":

@@ -128,10 +128,10 @@ def _write(shard: Shard, columns: tuple[Column, ...], path: Path) -> Iterator[pa
     start = 0
     writer: pq.ParquetWriter | None = None
     with open_parquet(shard.path) as file:
-        groups = [file.read_row_group(index) for index in range(file.num_row_groups)] or [
-            file.read()
-        ]
-        for group in groups:
+        if credit.num_rows != file.metadata.num_rows:
+            raise _other_rows(shard)
+        groups = map(file.read_row_group, range(file.num_row_groups))
+        for group in groups if file.num_row_groups else [file.read()]:
             steps = conform(group, STEP_COLUMNS, where=str(shard.path))
             table = _joined(shard, steps, credit.slice(start, steps.num_rows))
             start += steps.num_rows
@@ -156,12 +156,16 @@ def _read_credit(shard: Shard, columns: tuple[Column, ...]) -> pa.Table:
     return pa.table({name: keys[name] for name in keys.column_names} | nulls)
 
 
+def _other_rows(shard: Shard) -> SchemaError:
+    return SchemaError(
+        f"{shard.credit_path} must have the rows of its step shard, in the same order: it has "
+        "others. Run `graphcredit credit` again"
+    )
+
+
 def _joined(shard: Shard, steps: pa.Table, credit: pa.Table) -> pa.Table:
     if any(not steps[key.name].equals(credit[key.name].cast(key.type)) for key in _KEYS):
-        raise SchemaError(
-            f"{shard.credit_path} must have the rows of its step shard, in the same order: it has "
-            "others. Run `graphcredit credit` again"
-        )
+        raise _other_rows(shard)
     run, iteration = PARTITION_COLUMNS
     where = {
         run.name: pa.repeat(pa.scalar(shard.run_id, run.type), steps.num_rows),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphcredit.store.layout import Store, is_iteration, is_name
+from graphcredit.store.layout import Store, is_iteration, is_name, unreadable_folder
 from graphcredit.store.rules import FILE_RULES
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
@@ -75,8 +75,12 @@ def find_files(store: Store) -> tuple[list[TableFile], list[Violation]]:
 
 def _walk(root: Path) -> Iterator[Path]:
     """Yield all files; linked folders are followed, as readers do."""
-    for folder, _, names in os.walk(root, followlinks=True):
+    for folder, _, names in os.walk(root, followlinks=True, onerror=_refuse_folder):
         yield from (Path(folder, name) for name in names)
+
+
+def _refuse_folder(error: OSError) -> None:
+    raise unreadable_folder(error) from error
 
 
 def _table_file(path: Path, relative: str) -> tuple[TableFile | None, list[Violation]]:

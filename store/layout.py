@@ -126,7 +126,8 @@ class Store:
             if run_id is None or run == run_id
             for value, directory in _partitions(run_dir, "iteration")
             if iteration is None or int(value) == iteration
-            for path in directory.glob("*.parquet")
+            for path in _entries(directory)
+            if path.suffix == ".parquet"
         ]
         return sorted(found, key=lambda s: (s.run_id, s.iteration, s.path.name, s.path))
 
@@ -228,6 +229,21 @@ def refuse_foreign_folders(store: Store) -> None:
         pass
 
 
+def unreadable_folder(error: OSError) -> StoreFormatError:
+    """Return what is raised for a folder that cannot be listed, which must not pass for empty."""
+    return StoreFormatError(
+        f"every folder of a store must be readable: {error.filename}: {error.strerror}. Have its "
+        "owner allow it to you"
+    )
+
+
+def _entries(directory: Path) -> list[Path]:
+    try:
+        return list(directory.iterdir())
+    except OSError as error:
+        raise unreadable_folder(error) from error
+
+
 def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
     """Yield (value, path) of the `key=value` folders; other names are left to the checks.
 
@@ -237,7 +253,7 @@ def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
     if not directory.is_dir():
         return
     is_right = is_iteration if key == "iteration" else is_name
-    for path in directory.iterdir():
+    for path in _entries(directory):
         name, separator, value = path.name.partition("=")
         if name != key or not separator or not path.is_dir():
             continue

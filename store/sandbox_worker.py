@@ -123,7 +123,7 @@ def _register(
     layouts: defaultdict[pa.Schema, list[str]] = defaultdict(list)
     for path in sorted(root.glob(view.pattern)):
         with open_parquet(path) as file:
-            fields = [f for f in file.schema_arrow if f.name not in partitions.names]
+            fields = [_as_text(f) for f in file.schema_arrow if f.name not in partitions.names]
         layouts[pa.schema([*partitions, *fields]).remove_metadata()].append(str(path))
     sources: list[str] = []
     for number, (schema, paths) in enumerate(layouts.items()):
@@ -137,6 +137,15 @@ def _register(
         sources.append(f"{view.name}_files_{number}")
         connection.register(sources[-1], dataset)
     return [field for schema in layouts for field in schema], sources
+
+
+def _as_text(field: pa.Field) -> pa.Field:
+    """Return a field whose bytes are text: some writers do not say which it is."""
+    type_ = field.type
+    if pa.types.is_list(type_):
+        return field.with_type(pa.list_(_as_text(type_.value_field)))
+    is_bytes = pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
+    return field.with_type(pa.string()) if is_bytes else field
 
 
 def _check_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> None:

@@ -31,6 +31,9 @@ _RUN = PARTITION_COLUMNS[:1]
 ANY_ITERATION = "iteration=[0-9]*"
 """The part of a pattern that stands for every iteration."""
 
+_PATH = "path of the file"
+"""Name of the column that has it; no file of a store has a column of this name."""
+
 _ITERATION_FOLDERS = f"run_id=*/{ANY_ITERATION}"
 
 _DUCKDB_TYPES: dict[pa.DataType, str] = {
@@ -227,12 +230,26 @@ def base_view_sql(columns: Sequence[Column], sources: Iterable[str]) -> str:
 
 
 def parquet_source(root: Path, view: BaseView) -> str:
-    """Return a FROM item that reads a view's files, those of now and those to come."""
+    """Return a FROM item that reads a view's files, those of now and those to come.
+
+    Run and iteration are of the folders below the store. DuckDB's own `hive_partitioning` would
+    take every `name=value` of the whole path for a column, those above the store first. Files that
+    a query leaves out by them are not opened all the same.
+    """
     folder = re.sub(r"([\[*?])", r"[\1]", str(root.resolve()))
-    types = ", ".join(f"'{c.name}': {duckdb_type(c.type)}" for c in view.partitions)
+    path = identifier(_PATH)
+    names = ", ".join(quoted(column.name) for column in view.partitions)
+    places = ", ".join(
+        f"regexp_extract({path}, '.*/{c.name}=([^/]*)/', 1)::{duckdb_type(c.type)} AS {c.name}"
+        for c in view.partitions
+    )
+    files = (
+        f"read_parquet({quoted(f'{folder}/{view.pattern}')}, filename={quoted(_PATH)}, "
+        "hive_partitioning=false, union_by_name=true, binary_as_string=true, allow_empty=true)"
+    )
     return (
-        f"read_parquet({quoted(f'{folder}/{view.pattern}')}, hive_partitioning=true, "
-        f"hive_types={{{types}}}, union_by_name=true, allow_empty=true)"
+        f"(SELECT * EXCLUDE ({path}), {places} FROM (SELECT NULL::VARCHAR AS {path} WHERE false "
+        f"UNION ALL BY NAME SELECT COLUMNS(lambda c: c NOT IN ({names})) FROM {files}))"
     )
 
 

@@ -35,7 +35,8 @@ def choose_steps() -> pa.Table | None:
     def title(trajectory_id: str) -> str:
         row = rows[trajectory_id]
         ending = outcome(row["success"])
-        return f"{ending}, return {row['return']:g}, {row['num_steps']} steps: {trajectory_id}"
+        total = "null" if row["return"] is None else f"{row['return']:g}"
+        return f"{ending}, return {total}, {row['num_steps']} steps: {trajectory_id}"
 
     trajectory = choose("trajectory", "Trajectory", list(rows), show=title)
     return ask(queries.steps, **where, trajectory_id=trajectory)

@@ -106,7 +106,7 @@ def mentions(known: TaskEntities, steps: pa.Table) -> list[Mention]:
             if entity.entity_id in retrieved and entity.entity_id not in cited:
                 cited.add(entity.entity_id)
                 found.append(Mention(step=step, entity=entity, is_citation=True))
-        for entity in _named(folded, outcome):
+        for entity in _named(folded, outcome or ""):
             if entity.entity_id not in retrieved:
                 retrieved[entity.entity_id] = step
                 found.append(Mention(step=step, entity=entity, is_citation=False))

@@ -87,6 +87,7 @@ def test_refusals_say_why_and_exit_with_2(store: Store, tmp_path: Path):
         ((store.root, "SELECT 1", "--format", "parquet"), "name a file with --output"),
         ((store.root, "SELECT 1", "--output", tmp_path), "--output must be a file"),
         ((tmp_path / "nothing", "SELECT 1"), "is not a store"),
+        ((store.root, "SELECT 1 AS a, 2 AS a", "--format", "json"), "'a' is there twice"),
         ((store.root, "SELECT repeat('x', 2000000000)", "--timeout", 0.5), "within 0.5 s"),
     ):
         result = graphcredit_sql(*arguments)

@@ -408,6 +408,41 @@ def test_a_shard_that_cannot_be_written_shows_at_the_next_call_and_costs_no_step
     assert [row["step_index"] for row in _rows(tmp_path)] == [0, 1, 2]
 
 
+def test_where_no_thread_can_be_started_shards_are_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def cannot(*_: object) -> None:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    monkeypatch.setattr(journal_module.ThreadPoolExecutor, "submit", cannot)
+    with _recorder(tmp_path, max_rows=2) as recorder:
+        for name in "xyz":
+            trajectory = recorder.trajectory(task_id="t", trajectory_id=name)
+            _log_chain(trajectory, 3)
+    found = sorted((row["trajectory_id"], row["step_index"]) for row in _rows(tmp_path))
+    assert found == [(name, index) for name in "xyz" for index in range(3)]
+
+
+def test_an_interrupt_while_spools_are_exchanged_costs_no_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    recorder = _recorder(tmp_path, max_rows=2)
+    trajectory = recorder.trajectory(task_id="t")
+    with monkeypatch.context() as context:
+        context.setattr(journal_module.ThreadPoolExecutor, "submit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            _log_chain(trajectory, 4)
+    with pytest.raises(RecorderError):
+        _log_chain(recorder.trajectory(task_id="t"), 4)
+    with pytest.raises(RecorderError):
+        recorder.close()
+    recover_spools(open_store(tmp_path / "store"))
+    assert [row["step_index"] for row in _rows(tmp_path)] == [0, 1, 2]
+
+
 def test_a_step_that_cannot_be_written_is_not_acknowledged_and_stops_the_recorder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

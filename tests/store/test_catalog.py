@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphcredit.store import Store, create_store
+from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.catalog import connect, rebuild_catalog, run_trusted_query
 from graphcredit.store.checks import check_store
 from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
@@ -69,6 +69,34 @@ def test_runs_and_iterations_come_from_the_path(tmp_path: Path):
         store = write_store(root, trajectory("x", "A a B"), run_id=run_id, iteration=iteration)
     rows = _rows(store, "SELECT run_id, iteration FROM steps ORDER BY iteration")
     assert rows == [{"run_id": "2026-01-01", "iteration": 3}, {"run_id": "7", "iteration": 12}]
+
+
+@pytest.mark.parametrize("above", ["run_id=zzz", "iteration=7", "temperature=0.7", "reward=dense"])
+def test_folders_above_the_store_are_no_columns(tmp_path: Path, above: str):
+    steps = trajectory("x", "A a B", temperature=1.5)
+    store = write_store(tmp_path / above / "store", steps, run_id="r1", iteration=3)
+    rows = _rows(store, "SELECT run_id, iteration, temperature, reward FROM steps")
+    assert rows == [{"run_id": "r1", "iteration": 3, "temperature": 1.5, "reward": 0.0}]
+    locked = run_query(store, "SELECT run_id, iteration, temperature, reward FROM steps")
+    assert locked.table.to_pylist() == rows
+
+
+def test_text_that_a_writer_left_as_bytes_is_text(tmp_path: Path):
+    store = write_store(tmp_path / "store", trajectory("x", "A a B"))
+    text = 'Küche\n"a"'
+    table = step_table(trajectory("x", "A a B"))
+    for name, values in (
+        ("state", pa.array([text.encode()])),
+        ("admissible_actions", pa.array([[text.encode()]])),
+    ):
+        table = table.set_column(table.schema.get_field_index(name), name, values)
+    pq.write_table(table.replace_schema_metadata(None), store.shards()[0].path, store_schema=False)
+    sql = "SELECT state, admissible_actions FROM steps"
+    expected = [{"state": text, "admissible_actions": [text]}]
+    assert _rows(store, sql) == expected
+    assert run_query(store, sql).table.to_pylist() == expected
+    assert next(iter(read_steps(store))).select(["state"]).to_pylist() == [{"state": text}]
+    assert check_store(store).errors == ()
 
 
 def test_enriched_keeps_steps_without_credit(tmp_path: Path):
@@ -267,3 +295,18 @@ def test_trusted_sql_may_do_anything_and_says_what_failed(tmp_path: Path):
     assert (result.table.num_rows, result.is_cut, result.num_left_out) == (3, True, 7)
     with pytest.raises(QueryRefusedError, match="nope"):
         run_trusted_query(store, "SELECT nope FROM steps")
+
+
+def test_a_folder_that_cannot_be_listed_does_not_pass_for_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = write_store(tmp_path / "store", worked_example())
+
+    def refused(path: Path) -> None:
+        raise PermissionError(
+            13, "Permission denied", str(path)
+        )  # root may read all, so that no mode would do
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    with pytest.raises(StoreFormatError, match=r"must be readable: .*steps: Permission denied"):
+        store.shards()

@@ -263,9 +263,9 @@ def test_a_log_without_a_value_is_shown_with_what_it_has(
     table = step_table(
         row | {"trajectory_id": f"bad-{row['trajectory_id']}"} for row in worked_example()
     )
-    for name in ("reward", "cost", "state", "action"):
+    for name in ("reward", "cost", "state", "action", "admissible_actions"):
         values = table[name].to_pylist()
-        values[1] = None
+        values[1] = ["go", None] if name == "admissible_actions" else None
         table = table.set_column(table.schema.get_field_index(name), name, pa.array(values))
     store = write_store(tmp_path / "s", worked_example())
     pq.write_table(table, store.steps_dir("r0", 0) / "foreign.parquet")
@@ -278,3 +278,17 @@ def test_a_log_without_a_value_is_shown_with_what_it_has(
     assert any("reward null · cost null" in caption.value for caption in app.caption)
     table = queries.steps(store, run_id="r0", iteration=0, trajectory_id="bad-x")
     assert "<p>Reward null, cost null.</p>" in trajectory_page(table, title="r0")
+
+
+def test_a_trajectory_without_any_reward_can_be_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = write_store(tmp_path / "s", worked_example())
+    table = step_table(
+        row | {"trajectory_id": f"bad-{row['trajectory_id']}"} for row in worked_example()
+    )
+    index = table.schema.get_field_index("reward")
+    nulls = table.set_column(index, "reward", pa.nulls(len(table), pa.float64()))
+    pq.write_table(nulls, store.steps_dir("r0", 0) / "foreign.parquet")
+    app = open_page(monkeypatch, store, "trajectory", trajectory="bad-x", step=1)
+    assert not app.exception

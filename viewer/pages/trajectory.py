@@ -13,7 +13,7 @@ from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.reasons import reason
 from graphcredit.viewer.selection import after, choose_estimator, current, link, select
-from graphcredit.viewer.text import show_code, show_table, show_text
+from graphcredit.viewer.text import show_code, show_table, show_text, visible
 from graphcredit.viewer.trajectory_html import trajectory_page
 
 
@@ -174,7 +174,7 @@ def _what_happened(table: pa.Table, step: int) -> None:
             _box(row["state"])
     if row["admissible_actions"]:
         with st.expander(f"{len(row['admissible_actions'])} admissible actions"):
-            _box("\n".join(row["admissible_actions"]))
+            _box("\n".join(map(visible, row["admissible_actions"])))
     with st.expander("Came to"):
         _box(row["next_state"])
 

@@ -19,7 +19,7 @@ _ITERATIONS = f"""
         sum(mean_return * num_trajectories) / sum(num_trajectories) AS mean_return,
         sum(mean_length * num_trajectories) / sum(num_trajectories) AS mean_length,
         sum(invalid_share * num_steps) / sum(num_steps) AS invalid_share,
-        count_if(is_degenerate) / count(is_degenerate) AS degenerate_share,
+        count_if(is_degenerate) / nullif(count(is_degenerate), 0) AS degenerate_share,
         sum(num_steps)::BIGINT AS num_steps
     FROM grouped GROUP BY iteration ORDER BY iteration
 """

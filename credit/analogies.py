@@ -171,15 +171,22 @@ def _most_alike(block: Block, node: Ints, run: Ints, taken: _Taken) -> _Best:
 
 def _actions(steps: Steps, nodes: Nodes, admissible_actions: pa.ChunkedArray) -> tuple[Sets, Ints]:
     """Return what is possible at each node, and [num_steps] the code of each step's action."""
-    lists = admissible_actions.combine_chunks()
-    listed = pc.list_flatten(lists).cast(pa.string())
-    code = encode(pa.chunked_array([steps.action_texts, listed])).rank()
+    chunks = admissible_actions.chunks
+    listed = [pc.list_flatten(lists).cast(pa.string()) for lists in chunks]
+    code = encode(pa.chunked_array([steps.action_texts, *listed])).rank()
     of_text, of_list = np.split(code, [len(steps.action_texts)])
-    node_of_row = np.full(len(lists), -1)
+    node_of_row = np.full(len(admissible_actions), -1)
     node_of_row[steps.row] = nodes.state_of_step
-    node = node_of_row[pc.list_parent_indices(lists).to_numpy()]
+    starts = np.cumsum([0, *map(len, chunks)])
+    rows = [start + _parents(lists) for start, lists in zip(starts, chunks, strict=False)]
+    node = node_of_row[np.concatenate([np.empty(0, np.int64), *rows])]
     is_known = (node >= 0) & (of_list >= 0)
     return _sets(node[is_known], of_list[is_known]), of_text[steps.action]
+
+
+def _parents(lists: pa.ListArray) -> Ints:
+    """Return the list of each value."""
+    return pc.list_parent_indices(lists).to_numpy().astype(np.int64)
 
 
 def _words(steps: Steps, nodes: Nodes) -> Sets:

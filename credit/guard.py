@@ -30,7 +30,12 @@ def signatures(admissible_actions: pa.ChunkedArray) -> Ints:
     Returns:
         [num_rows] signatures, at least 0; `UNKNOWN` where the list is null.
     """
-    lists = admissible_actions.combine_chunks()
+    # Chunk by chunk: all texts of an iteration in one array would be more than it can hold.
+    parts = [_signatures(lists) for lists in admissible_actions.chunks]
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _signatures(lists: pa.ListArray) -> Ints:
     row = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
     actions = encode(pa.chunked_array([pc.list_flatten(lists)]))
     _, pairs = factorise(row * (len(actions.texts) + 1) + actions.code + 1)

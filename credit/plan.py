@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphcredit.credit.arrays import Bools, Ints, factorise
+from graphcredit.credit.arrays import Bools, Floats, Ints, factorise
 from graphcredit.credit.encoding import encode
 from graphcredit.credit.trajectories import TEXT_COLUMNS, refuse_shared_names
 from graphcredit.store.layout import Shard
@@ -60,15 +60,16 @@ class Plan:
 
 
 def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
-    """Cut an iteration into batches: each task goes where its first row is.
+    """Cut an iteration into batches, filled task by task in the order of their first rows.
 
-    The cuts lie between shards (within one only where it is larger than a batch), because a worker
-    writes a group into one shard more often than not, and a shard that is read once is read fast.
+    Tasks that begin in one shard stay together where they fit, because a worker writes a group into
+    one shard more often than not, and a shard that is read once is read fast. Where a group is
+    spread over many shards, each batch that has some of it reads parts of all of them.
 
     Args:
         shards: All step shards of one run and iteration.
         batch_rows: A batch is full before it holds more rows than this, or more than `BATCH_BYTES`
-            of states.
+            of states; only a task that does by itself goes beyond.
 
     Raises:
         SchemaError: A shard cannot be read, or a trajectory is in two tasks.
@@ -79,8 +80,9 @@ def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
     if sum(unit.weight for unit in flat) <= batch_rows:
         everything = [list(range(len(shards)))]
         return Plan(num_rows=num_rows, batch_of_row=None, shards_of_batch=everything)
-    batch_of_unit = _fill([unit.weight for unit in flat], batch_rows)
-    batch_of_position = np.repeat(batch_of_unit, [unit.num_rows for unit in flat])
+    size_of_unit = [unit.num_rows for unit in flat]
+    unit_of_row = np.repeat(np.arange(len(flat)), size_of_unit)
+    weight_of_row = np.repeat([u.weight / max(u.num_rows, 1) for u in flat], size_of_unit)
     names = [_read(shard, ("task_id", "trajectory_id"), None) for shard in shards]
     tasks, trajectories = (
         encode(pa.chunked_array([chunk for table in names for chunk in table[name].chunks]))
@@ -89,9 +91,13 @@ def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
     refuse_shared_names(tasks, trajectories)
     task, _ = factorise(tasks.code)
     first_row = np.unique(task, return_index=True)[1]
-    batch_of_task, batches = factorise(batch_of_position[first_row])
+    order = np.argsort(first_row)
+    batch_of_task = np.empty(len(order), np.int64)
+    batch_of_task[order] = _fill(
+        np.bincount(task, weight_of_row)[order], unit_of_row[first_row[order]], batch_rows
+    )
     batch_of_row = np.split(batch_of_task[task], np.cumsum(num_rows)[:-1])
-    shards_of_batch: list[list[int]] = [[] for _ in batches]
+    shards_of_batch: list[list[int]] = [[] for _ in range(batch_of_task.max() + 1)]
     for shard, batch_of_its_rows in enumerate(batch_of_row):
         for batch in np.unique(batch_of_its_rows) if len(batch_of_its_rows) else [0]:
             shards_of_batch[batch].append(shard)
@@ -125,15 +131,23 @@ def _unit(group: pq.RowGroupMetaData, batch_rows: int) -> _Unit:
     return _Unit(num_rows=group.num_rows, weight=weight)
 
 
-def _fill(weights: Sequence[int], capacity: int) -> Ints:
-    """Return the batch of each unit: batches are filled in order, up to their capacity."""
+def _fill(weights: Floats, units: Ints, capacity: int) -> Ints:
+    """Return the batch of each task.
+
+    Args:
+        weights: [num_tasks] of the tasks, in the order of their first rows.
+        units: [num_tasks] the unit that has the first row; ascending.
+        capacity: Of a batch.
+    """
+    weight_of_unit = np.bincount(units, weights).tolist()
     batch = np.zeros(len(weights), np.int64)
-    number, filled = 0, 0
-    for position, weight in enumerate(weights):
-        if filled and filled + weight > capacity:
-            number, filled = number + 1, 0
+    number, filled, current = 0, 0.0, -1
+    for position, (unit, weight) in enumerate(zip(units.tolist(), weights.tolist(), strict=True)):
+        needed = weight if unit == current else weight_of_unit[unit]
+        if filled and filled + needed > capacity:
+            number, filled = number + 1, 0.0
         batch[position] = number
-        filled += weight
+        filled, current = filled + weight, unit
     return batch
 
 

@@ -145,8 +145,19 @@ def _describe(path: Path, replaced: Collection[str]) -> _Found:
     owners = {name: split[0] for name, split in splits.items() if split}
     return _Found(
         owners={name: owner for name, owner in owners.items() if owner not in replaced},
-        made_by=json.loads((schema.metadata or {}).get(CONFIGURATION_KEY, b"{}")),
+        made_by=_configuration(path, schema),
     )
+
+
+def _configuration(path: Path, schema: pa.Schema) -> dict[str, Any]:
+    text = (schema.metadata or {}).get(CONFIGURATION_KEY, b"{}")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and all(isinstance(way, dict) for way in found.values()):
+        return found
+    raise SchemaError(f"{path} must say in JSON how each estimator was configured: found {text!r}")
 
 
 def _made_by(name: str, there: _Found | None) -> Any:

@@ -27,7 +27,7 @@ from graphcredit.credit.plan import Plan, plan_batches, read_batches
 from graphcredit.credit.states import Nodes
 from graphcredit.credit.trajectories import COLUMNS, Steps, complete_trajectories
 from graphcredit.store.layout import Shard, Store
-from graphcredit.store.shards import hash_of
+from graphcredit.store.shards import fingerprint
 
 
 class Timeline:
@@ -42,7 +42,7 @@ class Timeline:
         self._path = store.history_path(run_id)
         self._history: RunHistory | None = None
         self._present = {
-            number: _mark(list(shards))
+            number: fingerprint(shard.path for shard in shards)
             for number, shards in groupby(store.shards(run_id), lambda shard: shard.iteration)
         }
 
@@ -54,7 +54,7 @@ class Timeline:
         history = self._before(iteration)
         scan = _scan(shards, plan, self._merger, history)
         past = IterationPast(scan=scan, history=history)
-        self._entered = (iteration, _mark(shards), scan)
+        self._entered = (iteration, self._present[iteration], scan)
         return past
 
     def leave(self) -> None:
@@ -181,8 +181,3 @@ def _counts(steps: Steps, nodes: Nodes, names: Names) -> pa.Table:
     )
     counted = names.table.append_column("num_total", pa.array(num_total))
     return counted.append_column("num_success", pa.array(num_success))
-
-
-def _mark(shards: Sequence[Shard]) -> str:
-    """Return a hash of the step shards that opens no file: it is of names and sizes."""
-    return hash_of({f"{s.path.parent.name}/{s.path.name}": s.path.stat().st_size for s in shards})

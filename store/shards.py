@@ -11,7 +11,7 @@ the schema's columns and types.
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -146,20 +146,18 @@ def fingerprint(paths: Iterable[Path]) -> str:
     Args:
         paths: All step shards of the iteration.
     """
-    return hash_of({f"{path.parent.name}/{path.name}": _footer(path) for path in paths})
-
-
-def hash_of(parts: Mapping[str, str | int]) -> str:
-    """Return a hash of what is known of some files, in any order."""
-    return hashlib.sha256(json.dumps(dict(parts), sort_keys=True).encode()).hexdigest()[:16]
+    parts = {f"{path.parent.name}/{path.name}": _footer(path) for path in paths}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _footer(path: Path) -> str:
     """Return a hash of a Parquet file's last part, which describes the others."""
     with path.open("rb") as file:
-        file.seek(-_TRAILER, os.SEEK_END)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TRAILER))
         length = int.from_bytes(file.read(_TRAILER)[:4], "little")
-        file.seek(-_TRAILER - length, os.SEEK_END)
+        # Of a damaged file it is what there is.
+        file.seek(max(0, size - _TRAILER - length))
         return hashlib.sha256(file.read()).hexdigest()
 
 

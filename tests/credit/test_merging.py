@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from graphcredit.credit.greedy import join_most_similar
 from graphcredit.credit.guard import UNKNOWN, signature_of_nodes, signatures
 from graphcredit.credit.merging import Merger, MergeReport, MergeSettings, open_merger
+from graphcredit.credit.plan import plan_batches
 from graphcredit.credit.report import CreditReport
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
@@ -223,6 +224,7 @@ def test_embedding_merges_what_is_similar_and_records_how(tmp_path: Path):
 def test_merging_does_not_depend_on_how_the_iteration_is_cut(tmp_path: Path):
     rows = [step for t in range(5) for step in worked_example(f"task-{t}")]
     store = write_store(tmp_path / "s", rows)
+    assert len(plan_batches(store.shards(), 8).shards_of_batch) == 5
     tables: list[pa.Table] = []
     for batch_rows in (8, 1 << 17):
         wanted = CreditSettings(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from graphcredit.credit.evidence import Evidence, Judge
 from graphcredit.credit.merging import Merger, MergeReport, MergeSettings
+from graphcredit.credit.plan import plan_batches
 from graphcredit.credit.segments import Visits, cut, identities, visits_of
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
@@ -230,6 +231,7 @@ def test_the_stage_learns_from_the_whole_iteration_before_it_merges(tmp_path: Pa
     one = [f"{HALL} Buy hats!", "a", f"{HALL} {OPEN}", "b", HALL, "c", "End."]
     rows = hall_world() + trajectory("z", one, task_id="t1")
     store = write_store(tmp_path / "s", rows)
+    assert len(plan_batches(store.shards(), 4).shards_of_batch) == 2
     wanted = {"estimators": configure(["graphgpo"]), "merge": MergeSettings(merge="segments")}
     tables: list[Any] = []
     for batch_rows in (4, 1000):

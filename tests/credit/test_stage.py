@@ -4,6 +4,7 @@ import json
 import os
 import random
 import subprocess
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,26 @@ def test_shards_rows_and_batches_change_no_number(tmp_path: Path):
 
     assert tables(many, "nodes") == tables(expected, "nodes")
     assert tables(many, "edges") == tables(expected, "edges")
+
+
+def test_groups_that_are_spread_over_all_shards_are_bounded_batches_too(tmp_path: Path):
+    """Each worker plays one rollout of every task: all first rows are in the first shard."""
+    groups = [worked_example(f"task-{number}") for number in range(6)]
+    by_name = [groupby(group, lambda row: row["trajectory_id"]) for group in groups]
+    played = [[list(rows) for _, rows in of_group] for of_group in by_name]
+    shards = [
+        [row for rows in of_worker for row in rows] for of_worker in zip(*played, strict=True)
+    ]
+    store = write_store(tmp_path / "s", *shards)
+    run(store)
+    expected = read_credit(store)
+    size = len(groups[0])
+    plan = plan_batches(store.shards(), 2 * size)
+    assert plan.batch_of_row is not None
+    assert np.bincount(np.concatenate(plan.batch_of_row)).tolist() == [2 * size] * 3
+    assert plan.shards_of_batch == [list(range(len(shards)))] * 3
+    run(store, batch_rows=2 * size)
+    assert read_credit(store) == expected
 
 
 def test_long_states_fill_a_batch_before_its_rows_do(

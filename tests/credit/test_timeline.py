@@ -113,6 +113,21 @@ def test_more_steps_in_an_old_iteration_are_counted_anew(tmp_path: Path):
     _assert_same([tables[0]["spo3_advantage"].to_pylist()], _expected(changed)[2:])
 
 
+def test_an_old_shard_that_was_written_again_is_counted_anew(tmp_path: Path):
+    iterations = _three_iterations()
+    store = _write(tmp_path / "s", iterations)
+    _credit(store)
+    iterations[1] = [
+        *trajectory("v", "A a B b D", success=True),
+        *trajectory("w", "A c C d won", success=False),
+    ]
+    write_store(store.root, iterations[1], iteration=1)
+    _credit(store, 2)
+    (shard,) = store.shards(iteration=2)
+    found = pq.ParquetFile(shard.credit_path).read()["spo3_advantage"].to_pylist()
+    _assert_same([found], _expected(iterations)[2:])
+
+
 def test_the_counts_scores_and_rollouts_of_the_worked_example(tmp_path: Path):
     store = _write(tmp_path / "s", [worked_example()])
     _credit(store)

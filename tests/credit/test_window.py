@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from graphcredit.credit.plan import plan_batches
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
@@ -99,7 +100,10 @@ def test_the_window_ends_where_it_is_told_to(tmp_path: Path):
 
 
 def test_batches_change_nothing(tmp_path: Path):
-    store = _two_iterations(tmp_path / "s")
+    for number in (0, 1):
+        rows = [step for t in range(4) for step in worked_example(f"task-{t}")]
+        store = write_store(tmp_path / "s", rows, iteration=number)
+    assert len(plan_batches(store.shards(iteration=1), 1).shards_of_batch) == 4
     assert _credit(store, 1) == _credit(store, 1, batch_rows=1)
 
 

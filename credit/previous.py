@@ -18,6 +18,9 @@ from graphcredit.store.shards import conform, open_parquet
 
 _KEY_COLUMNS = CREDIT_COLUMNS[:2]
 
+_NOT_OF_GRAPH = frozenset({"options", "invalid_action_penalty", "steps", "er_graph"})
+"""What else the configuration of an estimator says."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PreviousCredit:
@@ -34,7 +37,11 @@ class PreviousCredit:
 
     @classmethod
     def load(
-        cls, shards: Sequence[Shard], replaced: Collection[str], fingerprint: str
+        cls,
+        shards: Sequence[Shard],
+        replaced: Collection[str],
+        fingerprint: str,
+        graph: Mapping[str, Any],
     ) -> "PreviousCredit":
         """Look at the credit shards of an iteration.
 
@@ -42,6 +49,8 @@ class PreviousCredit:
             shards: The iteration's shards.
             replaced: Estimators whose columns are made anew.
             fingerprint: Of the step shards as they are now.
+            graph: How states are merged now, and over how many iterations distances are found. An
+                iteration has one graph, so step parts that are of another one are not kept.
         """
         found, notices = _find(shards, replaced)
         configuration: dict[str, Any] = {}
@@ -55,9 +64,17 @@ class PreviousCredit:
                     f"credit again with --estimator {name}"
                 )
                 continue
+            known = next((way for way in ways if way is not None), None)
+            if known and _has_steps(name, found) and (other := _differences(known, graph)):
+                notices.append(
+                    f"the {name} columns were not kept: their states are of another graph "
+                    f"({other}), and an iteration has one. Run credit again with --estimator "
+                    f"{name} too"
+                )
+                continue
             kept.add(name)
-            if known := [way for way in ways if way is not None]:
-                configuration[name] = known[0]
+            if known:
+                configuration[name] = known
         notices += [
             f"the {name} columns that were kept were made before this iteration had all of its "
             f"present step shards: run it again with --estimator {name}"
@@ -158,6 +175,23 @@ def _configuration(path: Path, schema: pa.Schema) -> dict[str, Any]:
     if isinstance(found, dict) and all(isinstance(way, dict) for way in found.values()):
         return found
     raise SchemaError(f"{path} must say in JSON how each estimator was configured: found {text!r}")
+
+
+def _has_steps(name: str, found: Mapping[Path, _Found]) -> bool:
+    """Return whether an estimator credits single steps, by the states that they lead to."""
+    columns = {column for there in found.values() for column in there.owners}
+    splits = filter(None, map(split_estimator_column, columns))
+    return any(owner == name and part.startswith("step") for owner, part in splits)
+
+
+def _differences(way: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
+    """Return how the graph that columns were made on differs from the present one, as text."""
+    was = {key: value for key, value in way.items() if key not in _NOT_OF_GRAPH}
+    return ", ".join(
+        f"{key} was {was.get(key)}, is {graph.get(key)}"
+        for key in sorted(was.keys() | graph.keys())
+        if was.get(key) != graph.get(key)
+    )
 
 
 def _made_by(name: str, there: _Found | None) -> Any:

@@ -48,6 +48,10 @@ class CreditSettings:
                 f"invalid_action_penalty must be 0 or more: got {self.invalid_action_penalty}"
             )
 
+    def graph_as_json(self) -> dict[str, Any]:
+        """Return what the states of an iteration and the distances between them depend on."""
+        return {**self.merge.as_json(), "graph_window": self.graph_window}
+
     def as_json(self, mark: str, er_graph: ErGraph | None) -> dict[str, Any]:
         """Return, per estimator, all that its columns depend on.
 
@@ -58,9 +62,8 @@ class CreditSettings:
         configuration: dict[str, Any] = {
             name: {
                 "options": options_as_json(options),
-                **self.merge.as_json(),
+                **self.graph_as_json(),
                 "invalid_action_penalty": self.invalid_action_penalty,
-                "graph_window": self.graph_window,
                 "steps": mark,
             }
             for name, options in self.estimators.items()

@@ -115,7 +115,7 @@ def _credit_iteration(
 ) -> CreditReport:
     plan = plan_batches(shards, settings.batch_rows)
     mark = fingerprint(shard.path for shard in shards)
-    previous = PreviousCredit.load(shards, settings.estimators, mark)
+    previous = PreviousCredit.load(shards, settings.estimators, mark, settings.graph_as_json())
     configuration = previous.configuration | settings.as_json(mark, er_graph)
     past = timeline.enter(shards[0].iteration, shards, plan) if timeline else None
     graph = store.graph_dir(shards[0].run_id, shards[0].iteration)

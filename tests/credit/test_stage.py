@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.credit.encoding import encode
+from graphcredit.credit.merging import MergeSettings
 from graphcredit.credit.plan import plan_batches
 from graphcredit.credit.report import CreditReport
 from graphcredit.credit.settings import CreditSettings
@@ -194,6 +195,24 @@ def test_shards_rows_and_batches_change_no_number(tmp_path: Path):
 
     assert tables(many, "nodes") == tables(expected, "nodes")
     assert tables(many, "edges") == tables(expected, "edges")
+
+
+def test_step_parts_of_another_graph_are_not_kept(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    run(store, "graphgpo", "grpo", merge=MergeSettings(rules=("casefold",)))
+    report = run(store, "gigpo")
+    assert [notice for notice in report.notices if "not kept" in notice] == [
+        "the graphgpo columns were not kept: their states are of another graph (guard was True, "
+        "is None, rules was ['casefold'], is None, substitutions was [], is None), and an "
+        "iteration has one. Run credit again with --estimator graphgpo too"
+    ]
+    names = set(read_credit(store)[0])
+    assert {"grpo_advantage", "gigpo_advantage"} <= names
+    assert not any(name.startswith("graphgpo") for name in names)
+    run(store, "graphgpo")
+    assert "gigpo_advantage" in read_credit(store)[0]
+    report = run(store, "rloo", graph_window=1)
+    assert len([notice for notice in report.notices if "graph_window was 0, is 1" in notice]) == 2
 
 
 def test_groups_that_are_spread_over_all_shards_are_bounded_batches_too(tmp_path: Path):

@@ -26,6 +26,7 @@ from experiments.textworld.curves import smoothed
 from experiments.textworld.runs import KEPT, Runs, mean_success
 from experiments.textworld.settings import (
     SETTINGS,
+    VARIANTS,
     Cell,
     Tuning,
     repeats,
@@ -63,8 +64,11 @@ def main() -> None:
     runs = Runs(out=options.out, kept=options.kept)
     name = options.setting
     if SETTINGS[name].sweep_budget:
-        _make(runs, sweep(name), options.workers)
-        _make(runs, sweep_rates(name, tuned(runs, name)), options.workers)
+        arms = set(options.arms.split(",")) if options.arms else {*SETTINGS[name].arms}
+        arms |= {VARIANTS[arm][0] for arm in arms & VARIANTS.keys()}
+        _make(runs, [c for c in sweep(name) if c.arm in arms], options.workers)
+        rates = sweep_rates(name, tuned(runs, name))
+        _make(runs, [c for c in rates if c.arm in arms], options.workers)
         best = tuned(runs, name)
     else:
         best = tuned(runs, name) or tuned(Runs(out=options.out, kept=KEPT), name)

@@ -264,6 +264,19 @@ def test_runs_are_not_made_beside_kept_ones_from_other_weights(
         run.main()
 
 
+def test_only_the_arms_that_are_asked_for_are_tuned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[Cell] = []
+    monkeypatch.setattr(run, "_make", lambda runs, cells, count: asked.extend(cells))
+    options = ["--out", str(tmp_path), "--arms", "grpo,spo3-scores", "--seed", "1"]
+    monkeypatch.setattr("sys.argv", ["run", *options])
+    with pytest.raises(SystemExit):
+        run.main()
+    assert {cell.arm for cell in asked} == {"grpo", "spo3"}
+    assert len(asked) == 2 * 3
+
+
 def test_every_arm_has_the_same_sweep_and_the_same_repeats():
     best = {arm: (3e-4, 0.02 * number) for number, arm in enumerate(ARMS)}
     tried = [*sweep("easy"), *sweep_rates("easy", best)]

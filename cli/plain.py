@@ -1,6 +1,7 @@
 """Text from logs, made harmless to a terminal."""
 
 import unicodedata
+from typing import TextIO
 
 _ESCAPED_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _DIRECTION_MARKS = frozenset(
@@ -18,6 +19,17 @@ def plain_text(text: str, *, keep: str = "") -> str:
     if text.isprintable() and text.isascii():
         return text
     return "".join(_spelled(c) if c not in keep and _acts(c) else c for c in text)
+
+
+class Plain:
+    """A terminal to write to, on which lines and tabs are all that acts."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
+
+    def write(self, text: str) -> int:
+        """Write a text as `plain_text` makes it."""
+        return self._terminal.write(plain_text(text, keep="\n\t"))
 
 
 def _acts(character: str) -> bool:

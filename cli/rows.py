@@ -11,7 +11,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from graphcredit.cli.plain import plain_text
+from graphcredit.cli.plain import Plain, plain_text
 from graphcredit.store.errors import OptionError
 
 _BATCH_ROWS = 4096
@@ -63,7 +63,7 @@ def _cell(value: object) -> Text:
     return Text(plain_text(_as_text(value)))
 
 
-def write_csv(table: pa.Table, stream: TextIO) -> None:
+def write_csv(table: pa.Table, stream: TextIO | Plain) -> None:
     """Write CSV: a header, null as nothing, lists and structs as JSON."""
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(table.column_names)
@@ -73,7 +73,7 @@ def write_csv(table: pa.Table, stream: TextIO) -> None:
             writer.writerow(["" if value is None else _as_text(value) for value in row])
 
 
-def write_json(table: pa.Table, stream: TextIO) -> None:
+def write_json(table: pa.Table, stream: TextIO | Plain) -> None:
     """Write a JSON array of objects, one a line; NaN and infinities are strings.
 
     Raises:

@@ -86,6 +86,7 @@ def _write(table: "pa.Table", format_: ResultFormat, output: Path | None) -> Non
     from rich.console import Console
 
     from graphcredit.cli.console import out
+    from graphcredit.cli.plain import Plain
     from graphcredit.cli.rows import print_table, write_csv, write_json
     from graphcredit.store.atomic import atomic_path, write_table
 
@@ -101,4 +102,4 @@ def _write(table: "pa.Table", format_: ResultFormat, output: Path | None) -> Non
     elif format_ is ResultFormat.TABLE:
         print_table(out, table)
     else:
-        writers[format_](table, sys.stdout)
+        writers[format_](table, Plain(sys.stdout) if out.is_terminal else sys.stdout)

@@ -110,6 +110,11 @@ def test_text_of_logs_cannot_act_on_the_terminal(tmp_path: Path):
     assert result.stdout.splitlines()[1] == (
         r"[red]loud[/red]\x1b[2J\x1b]0;title\x07 :smile:\r\n\u202egnol"
     )
+    for format_ in ("csv", "json"):
+        arguments = (store.root, "SELECT state FROM steps", "--format", format_)
+        assert "\x1b" not in _on_terminal(80, *arguments)
+        found = graphcredit_sql(*arguments).stdout
+        assert ("\x1b" if format_ == "csv" else r"\u001b") in found
     failed = graphcredit_sql(store.root, "SELECT state::INTEGER FROM steps")
     assert failed.returncode == 2
     assert "\x1b" not in failed.stderr

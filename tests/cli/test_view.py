@@ -30,8 +30,20 @@ def test_it_serves_on_loopback(tmp_path: Path):
     with subprocess.Popen([*command, "--port", str(port)], stderr=subprocess.DEVNULL) as server:
         try:
             assert _health(port, server) == b"ok"
+            assert _listening(port) == {"0100007F"}
         finally:
             server.terminate()
+
+
+def _listening(port: int) -> set[str]:
+    """Return the addresses on which a port is listened to, in hexadecimal, bytes reversed."""
+    found: set[str] = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+            address, state = line.split()[1], line.split()[3]
+            if state == "0A" and address.endswith(f":{port:04X}"):
+                found.add(address.partition(":")[0])
+    return found
 
 
 def _health(port: int, server: subprocess.Popen[bytes]) -> bytes:

@@ -93,9 +93,8 @@ def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
     first_row = np.unique(task, return_index=True)[1]
     order = np.argsort(first_row)
     batch_of_task = np.empty(len(order), np.int64)
-    batch_of_task[order] = _fill(
-        np.bincount(task, weight_of_row)[order], unit_of_row[first_row[order]], batch_rows
-    )
+    weights = np.bincount(task, weight_of_row).astype(np.float64)
+    batch_of_task[order] = _fill(weights[order], unit_of_row[first_row[order]], batch_rows)
     batch_of_row = np.split(batch_of_task[task], np.cumsum(num_rows)[:-1])
     shards_of_batch: list[list[int]] = [[] for _ in range(batch_of_task.max() + 1)]
     for shard, batch_of_its_rows in enumerate(batch_of_row):

@@ -12,7 +12,7 @@ from graphcredit.credit.arrays import Bools, Floats, Ints, factorise
 from graphcredit.credit.encoding import encode
 from graphcredit.credit.trajectories import TEXT_COLUMNS, refuse_shared_names
 from graphcredit.store.layout import Shard
-from graphcredit.store.shards import conform, open_parquet, step_columns
+from graphcredit.store.shards import conform, open_parquet, row_groups, step_columns
 
 BATCH_ROWS = 1 << 17
 """Rows of a batch, a compromise: caches like small ones, igraph and pyarrow large ones."""
@@ -185,13 +185,8 @@ def _read(shard: Shard, names: Sequence[str], wanted: Bools | None) -> pa.Table:
         where = str(shard.path)
         if wanted is None:
             return conform(file.read(columns=present), columns, where=where, keep_dictionaries=True)
-        parts: list[pa.Table] = []
-        start = 0
-        for index in range(file.num_row_groups):
-            stop = start + file.metadata.row_group(index).num_rows
-            mask = wanted[start:stop]
-            start = stop
-            if mask.any():
-                part = file.read_row_group(index, columns=present).filter(pa.array(mask))
-                parts.append(conform(part, columns, where=where, keep_dictionaries=True))
-        return pa.concat_tables(parts)
+        groups = row_groups(file, np.flatnonzero(wanted))
+        parts = (file.read_row_group(n, columns=present).take(rows) for n, rows in groups)
+        return pa.concat_tables(
+            conform(part, columns, where=where, keep_dictionaries=True) for part in parts
+        )

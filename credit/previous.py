@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from graphcredit.credit.arrays import Ints
 from graphcredit.credit.plan import Piece
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Shard
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS, split_estimator_column
-from graphcredit.store.shards import conform, open_parquet
+from graphcredit.store.shards import conform, open_parquet, row_groups
 
 _KEY_COLUMNS = CREDIT_COLUMNS[:2]
 
@@ -100,23 +101,19 @@ class PreviousCredit:
         """Return the kept columns of the rows of some pieces, one after the other; NaN for null."""
         if not self.columns:
             return {}
-        tables = [self._read_shard(shards[piece.shard]) for piece in pieces]
-        return {
-            name: np.concatenate(
-                [table[name][piece.rows] for table, piece in zip(tables, pieces, strict=True)]
-            )
-            for name in self.columns
-        }
+        tables = [self._read_rows(shards[piece.shard], piece.rows) for piece in pieces]
+        return {name: np.concatenate([table[name] for table in tables]) for name in self.columns}
 
-    def _read_shard(self, shard: Shard) -> dict[str, NDArray[np.float32]]:
-        with open_parquet(shard.path) as file:
-            num_rows = file.metadata.num_rows
-        nulls = {name: np.full(num_rows, np.nan, np.float32) for name in self.columns}
-        if shard.credit_path not in self.paths:
+    def _read_rows(self, shard: Shard, rows: Ints) -> dict[str, NDArray[np.float32]]:
+        nulls = {name: np.full(len(rows), np.nan, np.float32) for name in self.columns}
+        if shard.credit_path not in self.paths or not len(rows):
             return nulls
         with open_parquet(shard.credit_path) as file:
             present = [name for name in self.columns if name in file.schema_arrow.names]
-            table = file.read(columns=present)
+            table = pa.concat_tables(
+                file.read_row_group(number, columns=present).take(places)
+                for number, places in row_groups(file, rows)
+            )
         return nulls | {name: table[name].to_numpy().astype(np.float32) for name in present}
 
 

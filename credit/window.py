@@ -3,15 +3,16 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.credit.trajectories import TEXT_COLUMNS
 from graphcredit.store.layout import Shard, Store
-from graphcredit.store.shards import conform, open_parquet, step_columns
+from graphcredit.store.shards import conform, open_parquet, row_groups, step_columns
 
 _LAST = "\U0010ffff"
 """Sorts after every id of this iteration, so that its states are numbered as without a window."""
@@ -35,16 +36,25 @@ class Window:
 
         Their trajectory ids are made different from those of any other iteration.
         """
-        found = [part for shard in self.shards if (part := _read(shard, tasks, columns)).num_rows]
+        found = [part for shard in self.shards for part in _read(shard, tasks, columns)]
         return pa.concat_tables(found) if found else None
 
 
-def _read(shard: Shard, tasks: pa.Array, names: Sequence[str]) -> pa.Table:
-    columns = step_columns(names)
+def _read(shard: Shard, tasks: pa.Array, names: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield the steps of some tasks; row groups without any are not read."""
     with open_parquet(shard.path, dictionaries=TEXT_COLUMNS) as file:
         present = [name for name in names if name in file.schema_arrow.names]
-        table = file.read(columns=present)
-    table = table.filter(pc.is_in(table["task_id"].cast(pa.string()), tasks))
+        task = conform(
+            file.read(columns=["task_id"]), step_columns(["task_id"]), where=str(shard.path)
+        )["task_id"]
+        is_wanted = pc.is_in(task, tasks).to_numpy()
+        for number, rows in row_groups(file, np.flatnonzero(is_wanted)):
+            group = file.read_row_group(number, columns=present)
+            yield _renamed(group.take(rows), shard, names)
+
+
+def _renamed(table: pa.Table, shard: Shard, names: Sequence[str]) -> pa.Table:
+    columns = step_columns(names)
     ids = table["trajectory_id"].cast(pa.string())
     renamed = pc.binary_join_element_wise(f"{_LAST}{shard.iteration}", ids, "/")
     position = table.schema.get_field_index("trajectory_id")

@@ -14,9 +14,11 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Shard, Store
@@ -135,6 +137,22 @@ def read_steps(
                 if task_id is not None:
                     table = table.filter(pc.equal(table["task_id"], task_id))
                 yield _with_partition(conform(table, wanted, where=str(shard.path)), shard)
+
+
+def row_groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[tuple[int, pa.Array]]:
+    """Yield the row groups that have any of some rows of a file, and which of their rows those are.
+
+    Args:
+        file: The file.
+        rows: [n] ascending.
+    """
+    start = 0
+    for index in range(file.num_row_groups):
+        stop = start + file.metadata.row_group(index).num_rows
+        first, last = np.searchsorted(rows, (start, stop))
+        if first < last:
+            yield index, pa.array(rows[first:last] - start)
+        start = stop
 
 
 def fingerprint(paths: Iterable[Path]) -> str:

@@ -177,8 +177,8 @@ def _actions(steps: Steps, nodes: Nodes, admissible_actions: pa.ChunkedArray) ->
     of_text, of_list = np.split(code, [len(steps.action_texts)])
     node_of_row = np.full(len(admissible_actions), -1)
     node_of_row[steps.row] = nodes.state_of_step
-    starts = np.cumsum([0, *map(len, chunks)])
-    rows = [start + _parents(lists) for start, lists in zip(starts, chunks, strict=False)]
+    starts = np.cumsum([0, *map(len, chunks)])[:-1]
+    rows = [start + _parents(lists) for start, lists in zip(starts, chunks, strict=True)]
     node = node_of_row[np.concatenate([np.empty(0, np.int64), *rows])]
     is_known = (node >= 0) & (of_list >= 0)
     return _sets(node[is_known], of_list[is_known]), of_text[steps.action]

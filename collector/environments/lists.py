@@ -6,19 +6,20 @@ from graphcredit.collector.environment import Task
 from graphcredit.store.errors import OptionError
 
 
-def entries_of(games: str, num_tasks: int) -> list[str]:
+def entries_of(games: str | None, num_tasks: int, *, default: str) -> list[str]:
     """Return the entries of a list.
 
     Args:
-        games: The list.
+        games: The list; an empty one is not none.
         num_tasks: How many tasks are wanted.
+        default: The list where none is given.
 
     Raises:
         OptionError: No task is wanted.
     """
     if num_tasks < 1:
         raise OptionError(f"the number of tasks must be 1 or more: got {num_tasks}")
-    return [entry.strip() for entry in games.split(",")]
+    return [entry.strip() for entry in (default if games is None else games).split(",")]
 
 
 def refuse_left_out(named: Sequence[str], tasks: Collection[Task], num_tasks: int) -> None:

@@ -108,10 +108,8 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
         OptionError: An entry is not a question, a number is out of range, or the list names more
             questions than there are tasks.
     """
-    entries = [
-        _parse_entry(entry)
-        for entry in entries_of("2hop,3hop" if games is None else games, num_tasks)
-    ]
+    listed = entries_of(games, num_tasks, default="2hop,3hop")
+    entries = [_parse_entry(entry) for entry in listed]
     chosen: dict[str, Task] = {}
     for kind, number in _in_turn(entries, seed):
         spec = f"{kind}-s{number}"

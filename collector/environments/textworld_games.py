@@ -161,7 +161,7 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
             than there are tasks.
     """
     _check_seed(seed)
-    listed = entries_of(",".join(FAMILIES) if games is None else games, num_tasks)
+    listed = entries_of(games, num_tasks, default=",".join(FAMILIES))
     entries = [_parse_entry(entry) for entry in listed]
     chosen: dict[str, Task] = {}
     for game in _in_turn(entries, seed):

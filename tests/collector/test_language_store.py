@@ -6,31 +6,19 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from graphcredit.collector.environment import Task
-from graphcredit.collector.environments.table import ENVIRONMENTS
 from graphcredit.collector.memo import Environments
 from graphcredit.collector.rollout import CollectReport, collect
-from graphcredit.credit.settings import CreditSettings
-from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.checks import check_store
 from graphcredit.store.errors import OptionError
-from graphcredit.trainer.agreement import measure_agreement
-from graphcredit.trainer.batches import BatchReader
-from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine import open_engine
-from graphcredit.trainer.filters import Filters
-from graphcredit.trainer.index import read_index
+from tests.collector.recomputed import TASKS, agreement, play
 from tests.collector.talkers import CHAT_TEMPLATE, save_talker
 
 torch.set_num_threads(1)
-
-TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=2, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +29,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def _collect(store: Path, model: str, **options: Any) -> CollectReport:
-    settings = {"template": "tiny", "group_size": 3, "max_steps": 4, "max_new_tokens": 5}
-    here = {"num_workers": 0, **settings, **options}
-    return collect(store, tasks=TASKS, policy=f"hf:{model}", **here)
+    return play(store, f"hf:{model}", **options)
 
 
 def _played(store: Path) -> dict[tuple[str, int], tuple[str, list[int]]]:
@@ -64,16 +50,7 @@ def _played(store: Path) -> dict[tuple[str, int], tuple[str, list[int]]]:
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_the_trainer_recomputes_the_logged_logprobs(tmp_path: Path, model: str, temperature: float):
     _collect(tmp_path / "store", model, temperature=temperature)
-    store = open_store(tmp_path / "store")
-    assign_credit(store, CreditSettings(estimators=configure(["grpo"])))
-    assert check_store(store).violations == ()
-    filters = Filters(max_tokens=2048, policy_version="policy-000001")
-    index, _ = read_index(store, "r0", 0, column="grpo_advantage", filters=filters)
-    config = TrainConfig(model=model, store=store.root, out=tmp_path / "out", device="cpu")
-    steps = np.arange(len(index.length))
-    found = measure_agreement(
-        open_engine(model, config), BatchReader(index), index, steps, max_tokens=2048
-    )
+    found = agreement(tmp_path / "store", model)
     assert found.num_steps == 2 * 3 * 4
     assert found.largest < 1e-4
 

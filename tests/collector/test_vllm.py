@@ -1,4 +1,4 @@
-"""Sampling with vLLM, against transformers' forward pass; docs/policies.md says how to run it.
+"""Sampling with vLLM, against transformers and the trainer; docs/policies.md says how to run it.
 
 A process has room for one engine, so each test starts another process.
 """
@@ -15,7 +15,8 @@ from transformers import AutoModelForCausalLM
 
 from graphcredit.collector.policies.engine import Request, Response, Sampling
 from graphcredit.store.errors import InputError
-from tests.collector.talkers import save_talker
+from tests.collector.recomputed import agreement, play
+from tests.collector.talkers import CHAT_TEMPLATE, save_talker
 
 pytest.importorskip("vllm", reason="vLLM is not installed; docs/policies.md says how")
 
@@ -68,6 +69,19 @@ def test_logprobs_are_the_models_at_the_temperature_before_and_after_new_weights
         for seed in range(3)
     ]
     assert max(_apart(_gaps_of_each, paths, temperature)) < 1e-4
+
+
+def _play(store: Path, path: str, temperature: float) -> None:
+    play(store, f"vllm:{path}", temperature=temperature)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_the_trainer_recomputes_the_logged_logprobs(tmp_path: Path, temperature: float):
+    model = save_talker(tmp_path / "policy-000001", chat_template=CHAT_TEMPLATE)
+    _apart(_play, tmp_path / "store", model, temperature)
+    found = agreement(tmp_path / "store", model)
+    assert found.num_steps == 2 * 3 * 4
+    assert found.largest < 1e-4
 
 
 def _answers(path: str) -> tuple[list[Response], ...]:

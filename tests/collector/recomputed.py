@@ -1,0 +1,42 @@
+"""A collection by a language model, and what the trainer makes of its log-probabilities."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphcredit.collector.environments.table import ENVIRONMENTS
+from graphcredit.collector.rollout import CollectReport, collect
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import open_store
+from graphcredit.store.checks import check_store
+from graphcredit.trainer.agreement import Agreement, measure_agreement
+from graphcredit.trainer.batches import BatchReader
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine import open_engine
+from graphcredit.trainer.filters import Filters
+from graphcredit.trainer.index import read_index
+
+TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=2, seed=0)
+
+
+def play(store: Path, policy: str, **options: Any) -> CollectReport:
+    """Play three trajectories of four steps of each task."""
+    settings = {"template": "tiny", "group_size": 3, "max_steps": 4, "max_new_tokens": 5}
+    return collect(store, tasks=TASKS, policy=policy, **{"num_workers": 0, **settings, **options})
+
+
+def agreement(root: Path, model: str) -> Agreement:
+    """Return how far the trainer's log-probabilities are from those in a sound store."""
+    store = open_store(root)
+    assign_credit(store, CreditSettings(estimators=configure(["grpo"])))
+    assert check_store(store).violations == ()
+    filters = Filters(max_tokens=2048, policy_version=Path(model).name)
+    index, _ = read_index(store, "r0", 0, column="grpo_advantage", filters=filters)
+    config = TrainConfig(model=model, store=store.root, out=root.parent / "out", device="cpu")
+    steps = np.arange(len(index.length))
+    return measure_agreement(
+        open_engine(model, config), BatchReader(index), index, steps, max_tokens=2048
+    )

@@ -57,7 +57,7 @@ def main() -> None:
     print(f"{describe()}, {len(prompts)} steps in {len(batches)} batches, one thread")
     length = sum(map(len, prompts)) / len(prompts)
     print(f"{len(set(prompts))} distinct prompts, {length:.0f} tokens in the mean")
-    print(f"{'kept':<12}{'seconds':>9}{'steps/s':>9}{'ratio':>7}")
+    print(f"{'kept':<12}{'cpu s':>9}{'steps/s':>9}{'ratio':>7}")
     base = 0.0
     for name, kept_bytes in (("nothing", 0), ("1 GiB", KEPT_BYTES)):
         seconds = min(_ask(batches, kept_bytes) for _ in range(options.repeats))

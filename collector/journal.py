@@ -206,8 +206,8 @@ class Journal:
         return RecorderError(
             f"the recorder of worker {self._worker_id!r} cannot write to {self._store.root}: "
             f"{error}. The steps it acknowledged are in {self._store.spool_dir}: when writing "
-            "works again, the worker's next recorder or `graphcredit check --recover` makes shards "
-            "of them"
+            "works again, the worker's next recorder makes shards of them, or "
+            f"`graphcredit check {self._store.root} --recover`"
         )
 
 

@@ -113,7 +113,7 @@ def _estimator_columns(shards: list[Shard], estimator: str | None) -> tuple[Colu
         there = ", ".join(sorted(set(owners.values()))) or "none"
         raise InputError(
             f"no credit by {estimator!r}: there is credit by {there}. "
-            f"Run `graphcredit credit STORE --estimator {estimator}` first"
+            f"Check the name, or run `graphcredit credit STORE --estimator {estimator}` first"
         )
     return tuple(
         Column(name=name, type=pa.float32(), nullable=True, meaning="")

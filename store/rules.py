@@ -56,7 +56,7 @@ FILE_RULES: dict[str, Rule] = {
         Rule(
             name="credit_pair",
             holds="a credit shard must have the name and place of a step shard",
-            remedy=RECREDIT,
+            remedy=f"bring the step shard back; {_MOVE}",
         ),
         Rule(
             name="credit_rows",

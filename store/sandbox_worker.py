@@ -155,8 +155,8 @@ def _check_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     kind = statements[0].type
     if kind not in _KINDS:
         raise QueryRefusedError(
-            f"only SELECT is allowed: found {kind.name}. `--unlocked` runs anything, on files that "
-            "are your own"
+            f"only SELECT is allowed: found {kind.name}. `graphcredit sql --unlocked` runs any "
+            "statement, on files that are your own"
         )
 
 

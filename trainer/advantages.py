@@ -152,7 +152,7 @@ def _refuse_missing(shards: Sequence[Shard], column: str, again: str) -> None:
     if not all(column in there for there in names):
         raise InputError(
             f"every credit shard must have the column {column}: found {_listed(names)}. {again}, "
-            "or choose another with --advantage"
+            "or check the name, --advantage"
         )
 
 

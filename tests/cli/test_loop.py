@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -372,12 +372,21 @@ def test_settings_win_over_the_file_and_text_needs_no_quotes(tmp_path: Path):
 def test_the_document_of_the_loop_has_every_option_as_it_explains_itself():
     text = (ROOT / "docs" / "loop.md").read_text(encoding="utf-8")
     rows = [
-        (name, explained)
+        (name, _shown(field_of[name].default), explained)
         for table in (LoopConfig, CollectTable, CreditTable, EvaluateTable)
+        for field_of in [{field.name: field for field in fields(table)}]
         for name, explained in help_of(table).items()
         if name not in ("collect", "credit", "train", "evaluate")
     ]
-    assert re.findall(r"^\| `(\w+)` \| [^|]* \| (.*) \|$", text, re.MULTILINE) == rows
+    assert re.findall(r"^\| `(\w+)` \| ([^|]*) \| (.*) \|$", text, re.MULTILINE) == rows
+
+
+def _shown(default: Any) -> str:
+    if default is MISSING or default is None:
+        return ""
+    if isinstance(default, tuple):
+        return ", ".join(default)
+    return str(default).lower() if isinstance(default, bool) else str(default)
 
 
 def test_the_example_is_a_configuration_whose_stages_accept_it():

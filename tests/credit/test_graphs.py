@@ -43,5 +43,7 @@ def test_igraph_has_the_same_vertices_and_edges(store: Store):
 def test_a_task_that_is_not_there_is_named(store: Store):
     with pytest.raises(InputError, match="has no task 'nope'"):
         to_networkx(store, run_id="r0", iteration=0, task_id="nope")
-    with pytest.raises(InputError, match="does not exist: run `graphcredit credit STORE`"):
+    with pytest.raises(
+        InputError, match="does not exist: run `graphcredit credit STORE -e graphgpo`"
+    ):
         to_igraph(store, run_id="r0", iteration=7, task_id="t0")

@@ -31,10 +31,14 @@ def _credit(store: Store, merge: str, iteration: int | None = None) -> None:
 
 
 def _damage(store: Store, *, before: int) -> None:
-    """Leave zeros where the old step shards were, and rubbish where their credit was."""
+    """Leave of old steps only the footers of their files, and rubbish where credit was."""
     for shard in store.shards():
         if shard.iteration < before:
-            shard.path.write_bytes(b"\0" * shard.path.stat().st_size)
+            whole = shard.path.read_bytes()
+            footer = 8 + int.from_bytes(whole[-8:-4], "little")
+            shard.path.write_bytes(b"\0" * (len(whole) - footer) + whole[-footer:])
+            with pytest.raises(OSError, match=r"page header|Thrift"):
+                pq.read_table(shard.path)
             if shard.credit_path.exists():
                 shard.credit_path.write_bytes(b"\0")
 
@@ -87,8 +91,8 @@ def test_shards_of_one_iteration_are_listed_without_those_of_others(
 ):
     store = _long_run(tmp_path / "s")
     listed: list[str] = []
-    glob = Path.glob
-    monkeypatch.setattr(Path, "glob", lambda p, pattern: listed.append(p.name) or glob(p, pattern))
+    iterdir = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda path: listed.append(path.name) or iterdir(path))
     (shard,) = store.shards("r0", LAST)
     assert shard.iteration == LAST
-    assert listed == [f"iteration={LAST:06d}"]
+    assert listed == ["steps", "run_id=r0", f"iteration={LAST:06d}"]

@@ -250,15 +250,23 @@ def test_the_divergence_is_from_the_reference_that_is_named(tmp_path: Path):
 
 
 def test_the_optimizer_goes_on_where_an_earlier_training_ended(tmp_path: Path):
+    """Not only the number of its steps: the same steps on other data leave other moments."""
     store = token_store(tmp_path / "s", random_episodes(0, 8))
     source = save_tiny_model(tmp_path / "m")
-    train(_config(tmp_path, store, source))
-    results = {}
-    for name, earlier in (("cold", None), ("warm", tmp_path / "out")):
-        config = _config(tmp_path, store, source, continue_from=earlier)
-        results[name] = _weights(Path(train(replace(config, out=tmp_path / name))["model"]))
-    name = "lm_head.weight"
-    assert not torch.equal(results["cold"][name], results["warm"][name])
+    earlier = _config(tmp_path, store, source)
+    other = token_store(tmp_path / "t", random_episodes(1, 8))
+    assert (
+        train(earlier)["num_updates"]
+        == train(replace(earlier, store=other.root, out=tmp_path / "other"))["num_updates"]
+    )
+    found = []
+    for number, before in enumerate((None, tmp_path / "out", tmp_path / "other", tmp_path / "out")):
+        config = replace(earlier, continue_from=before, out=tmp_path / str(number))
+        found.append(_weights(Path(train(config)["model"]))["lm_head.weight"])
+    cold, warm, elsewhere, again = found
+    assert not torch.equal(cold, warm)
+    assert not torch.equal(warm, elsewhere)
+    assert torch.equal(warm, again)
 
 
 def test_a_chain_of_trainings_that_rounds_its_weights_is_told_what_it_costs(tmp_path: Path):

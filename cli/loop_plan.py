@@ -90,7 +90,7 @@ class Loop:
 
 def link(path: Path, target: str | Path) -> None:
     """Make a path stand for another one, if it does not exist yet."""
-    if not path.is_symlink():
+    if not os.path.lexists(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         os.symlink(target, path)
 

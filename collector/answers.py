@@ -3,9 +3,6 @@
 import re
 from typing import NamedTuple
 
-_TAGGED = re.compile(
-    r"\s*(?:<think>)?(?P<thought>.*?)</think>\s*<action>(?P<action>.*?)</action>\s*", re.DOTALL
-)
 _TAG = re.compile(r"</?(?:think|action)>")
 
 
@@ -33,9 +30,14 @@ def parse_answer(text: str, form: str) -> Answer:
     """
     if form == "plain":
         return Answer(thought=None, action=text.strip(), is_malformed=not text.strip())
-    found = _TAGGED.fullmatch(text)
-    thought, action = (found["thought"].strip(), found["action"].strip()) if found else ("", "")
-    if not action or _TAG.search(thought) or _TAG.search(action):
+    before, _, after = text.strip().removeprefix("<think>").partition("</think>")
+    after = after.lstrip()
+    thought, action = (
+        before.strip(),
+        after.removeprefix("<action>").removesuffix("</action>").strip(),
+    )
+    is_tagged = after.startswith("<action>") and after.endswith("</action>")
+    if not is_tagged or not action or _TAG.search(thought) or _TAG.search(action):
         return Answer(thought=None, action=text.strip(), is_malformed=True)
     return Answer(thought=thought, action=action, is_malformed=False)
 

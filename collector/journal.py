@@ -6,7 +6,7 @@
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,13 @@ import pyarrow as pa
 
 from graphcredit.collector.locks import acquire_lock, release_lock
 from graphcredit.collector.spool import Recovered, recover_worker, spool_paths
-from graphcredit.collector.spool_file import SpoolHeader, SpoolWriter, encode_end, encode_step
+from graphcredit.collector.spool_file import (
+    SpoolHeader,
+    SpoolWriter,
+    encode_end,
+    encode_step,
+    encode_steps,
+)
 from graphcredit.collector.worker_shards import write_shard
 from graphcredit.store.atomic import sync_directory
 from graphcredit.store.errors import RecorderError
@@ -85,6 +91,20 @@ class Journal:
         else:
             self._tails[trajectory_id] = row
         self._close_shard_if_due()
+
+    def append_all(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Add the steps of trajectories of which no more will come: all of them or none.
+
+        Args:
+            rows: As `append` takes them.
+
+        Raises:
+            RecorderError: They could not be written, or an earlier shard could not.
+        """
+        if rows:
+            self._write(encode_steps(rows))
+            self._rows += rows
+            self._close_shard_if_due()
 
     def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
         """Make the last step of a trajectory its end.

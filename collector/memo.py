@@ -60,7 +60,7 @@ class _Real:
     key: Hashable
     environment: Environment
     at: _Node | None = None
-    """Where it stands; None before its first reset."""
+    """Where it stands; None before its first reset, and after an action that did not return."""
     user: "_Walk | None" = None
     """The rollout that used it last, if that is still open."""
 
@@ -111,10 +111,13 @@ class Environments:
         """Do what was not done before where a rollout stands, and remember it."""
         real = self._real_for(walk)
         _bring(real, here)
+        real.at = None
         done = real.environment.step(action)
+        there = here
         if done.is_action_valid:
-            real.at = memory.node_at(done.observation, here, action)
-        here.known[action] = (done, real.at or here)
+            there = memory.node_at(done.observation, here, action)
+        real.at = there
+        here.known[action] = (done, there)
         memory.num_transitions += 1
         while sum(m.num_transitions for m in self._memories.values()) > self._max_transitions:
             self._memories.popitem(last=False)
@@ -183,7 +186,9 @@ def _bring(real: _Real, there: _Node) -> None:
     while node is not real.at and node.parent is not None:
         ahead.append(node)
         node = node.parent
-    if node is not real.at:
+    must_reset = node is not real.at
+    real.at = None
+    if must_reset:
         _check_same(real.environment.reset(), node)
     for node in reversed(ahead):
         _check_same(real.environment.step(node.action).observation, node)

@@ -27,7 +27,7 @@ class Missing:
     """What is to be played, and what need not be."""
 
     rollouts: list[Rollout]
-    """What to play, task by task; of a tree, only the trajectory from which it is recorded."""
+    """What to play, task by task; of a tree, its first trajectory."""
     num_complete: int
     """Trajectories that are there."""
     num_resampled: int
@@ -74,7 +74,7 @@ def missing_rollouts(
 
     Raises:
         OptionError: The store has trajectories of these tasks that were played otherwise.
-        InputError: A trajectory has lost its first step, or a tree one of its first trajectories.
+        InputError: A trajectory has lost its first step, or a tree one of its trajectories.
     """
     recorded = _recorded(store, run_id, iteration)
     missing: list[Rollout] = []
@@ -84,7 +84,7 @@ def missing_rollouts(
         for first in range(0, group_size * (1 + num_resamples), group_size):
             group = _group(task, range(first, first + group_size), recorded, settings)
             due = [rollout for rollout in group if rollout.trajectory_id not in recorded]
-            missing += due if settings.tree_size is None else _rest_of_tree(group, due)
+            missing += due if settings.tree_size is None else _tree(group, due)
             returns += [recorded[r.trajectory_id].reward for r in group if r not in due]
             num_resampled += bool(due) and first > 0
             is_path = len(group) == 1 < group_size
@@ -110,16 +110,15 @@ def _group(
     return [_latest(task, index, recorded, settings) for index in indices]
 
 
-def _rest_of_tree(group: Sequence[Rollout], due: Sequence[Rollout]) -> list[Rollout]:
-    """Return what stands for a tree: its first trajectory that is due, which knows the others."""
-    complete = tuple(rollout.trajectory_id for rollout in group if rollout not in due)
-    if due and group.index(due[0]) < len(complete):
+def _tree(group: Sequence[Rollout], due: Sequence[Rollout]) -> list[Rollout]:
+    """Return what stands for a tree: its first trajectory, if it is to be played."""
+    if due and len(due) < len(group):
+        complete = ", ".join(rollout.trajectory_id for rollout in group if rollout not in due)
         raise InputError(
-            "what is complete of a tree must be its first trajectories: "
-            f"{', '.join(complete)} are in the store, but {due[0].trajectory_id}, which was "
-            f"recorded before {complete[group.index(due[0])]}, is not. {_WHAT_TO_DO}"
+            f"a tree must be in the store as a whole: {complete} are, but {due[0].trajectory_id} "
+            f"of the same tree is not. {_WHAT_TO_DO}"
         )
-    return [replace(rollout, earlier=complete) for rollout in due[:1]]
+    return list(due[:1])
 
 
 def _latest(

@@ -2,6 +2,8 @@
 
 import math
 import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -12,7 +14,8 @@ from graphcredit.collector.journal import Journal, ShardLimits
 from graphcredit.collector.locks import ProcessLock
 from graphcredit.collector.spool import Recovered
 from graphcredit.collector.step_rules import check_value
-from graphcredit.collector.trajectory import Trajectory
+from graphcredit.collector.together import Drafts, Together
+from graphcredit.collector.trajectory import Sink, Trajectory
 from graphcredit.store.errors import OptionError, StepRefusedError
 from graphcredit.store.layout import Store, check_name, create_store
 
@@ -91,6 +94,27 @@ class StepRecorder:
         Raises:
             StepRefusedError: An id is not text, is empty, or was used before.
         """
+        return self._begin(self._journal, task_id, trajectory_id)
+
+    @contextmanager
+    def together(self) -> Generator[Together]:
+        """Start trajectories that are safe when the block ends, all of them or none.
+
+            with recorder.together() as group:
+                with group.trajectory(task_id="kitchen-12") as trajectory:
+                    ...
+
+        An exception leaves none of them in the store, and so does the death of the process.
+
+        Raises:
+            RecorderError: Writing failed, or the recorder is closed.
+        """
+        drafts = Drafts()
+        yield Together(lambda task_id, name: self._begin(drafts, task_id, name))
+        with self._lock:
+            self._journal.append_all(drafts.rows)
+
+    def _begin(self, sink: Sink, task_id: str, trajectory_id: str | None) -> Trajectory:
         task_id = check_value("task_id", task_id)
         if trajectory_id is None:
             trajectory_id = f"{self._worker_id}-{secrets.token_hex(8)}"
@@ -102,7 +126,7 @@ class StepRecorder:
                     f"{trajectory_id!r} was used before. Leave it out to get a new one"
                 )
             self._given_ids.add(trajectory_id)
-        return Trajectory(self._journal, self._lock, task_id, trajectory_id)
+        return Trajectory(sink, self._lock, task_id, trajectory_id)
 
     def close(self) -> None:
         """Bring every step into a shard; trajectories that have not ended are incomplete.

@@ -64,8 +64,6 @@ class Rollout:
     """Number within the group, from 0; with the seed, it decides every action."""
     attempt: int
     """How many incomplete trajectories of this index the store has already."""
-    earlier: tuple[str, ...] = ()
-    """Trajectories of its tree that are complete: the first ones, in order."""
 
     @property
     def trajectory_id(self) -> str:

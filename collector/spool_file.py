@@ -1,9 +1,10 @@
 """The spool's format: an Arrow IPC stream with one record batch for each acknowledged step.
 
-A batch has two columns: `values`, a JSON object of the step's short values by column name, and
-`parts`, a list of its long ones: `state`, `action`, `next_state`, `prompt_ids`, `response_ids`,
-`response_logprobs`. Two columns and not one for each of `steps`, because a batch costs a
-microsecond or two for each column. A batch without `parts` ends a trajectory.
+Steps that are acknowledged together are the rows of one. It has two columns: `values`, a JSON
+object of the step's short values by column name, and `parts`, a list of its long ones: `state`,
+`action`, `next_state`, `prompt_ids`, `response_ids`, `response_logprobs`. Two columns and not one
+for each of `steps`, because a batch costs a microsecond or two for each column. A row without
+`parts` ends a trajectory.
 
 The stream's metadata says whose steps these are. There is no end-of-stream mark: the file is whole
 up to its last whole batch.
@@ -11,7 +12,7 @@ up to its last whole batch.
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from struct import Struct
@@ -107,6 +108,20 @@ def encode_step(row: Mapping[str, Any]) -> pa.Buffer:
     Args:
         row: Column name to value as kept by `check_step`, with the columns the recorder fills.
     """
+    return _step(row).serialize()
+
+
+def encode_steps(rows: Sequence[Mapping[str, Any]]) -> pa.Buffer:
+    """Return the batch of steps that are there together, or not at all.
+
+    Args:
+        rows: As `encode_step` takes them; at least one.
+    """
+    (batch,) = pa.Table.from_batches(map(_step, rows)).combine_chunks().to_batches()
+    return batch.serialize()
+
+
+def _step(row: Mapping[str, Any]) -> pa.RecordBatch:
     values = {name: value for name, value in row.items() if name not in _PART_NAMES}
     parts: list[bytes] = []
     offsets = [0]
@@ -125,14 +140,12 @@ def encode_step(row: Mapping[str, Any]) -> pa.Buffer:
         len(_PARTS),
         [bytes((present,)), _pack_offsets(*offsets), b"".join(parts)],
     )
-    return _serialize(
-        values, pa.Array.from_buffers(_LIST, 1, [None, _ALL_PARTS], children=[binaries])
-    )
+    return _batch(values, pa.Array.from_buffers(_LIST, 1, [None, _ALL_PARTS], children=[binaries]))
 
 
 def encode_end(trajectory_id: str, end: Mapping[str, bool]) -> pa.Buffer:
     """Return the batch that ends a trajectory: `terminated`, `truncated` and `success`."""
-    return _serialize({"trajectory_id": trajectory_id, **end}, _NO_PARTS)
+    return _batch({"trajectory_id": trajectory_id, **end}, _NO_PARTS).serialize()
 
 
 def read_spool(path: Path) -> SpoolContent:
@@ -174,14 +187,18 @@ def _add_batch(
     batch: pa.RecordBatch, rows: list[dict[str, Any]], last_rows: dict[str, dict[str, Any]]
 ) -> None:
     batch.validate(full=True)
-    if batch.num_rows != 1:
-        raise ValueError(f"a batch must have one row: it has {batch.num_rows}")
-    values = json.loads(batch["values"][0].as_py())
-    parts = batch["parts"][0].as_py()
-    if parts is None:
-        last_rows[values["trajectory_id"]].update(values)
-        return
-    row: dict[str, Any] = values
+    for text, parts in zip(batch["values"].to_pylist(), batch["parts"].to_pylist(), strict=True):
+        values = json.loads(text)
+        if parts is None:
+            last_rows[values["trajectory_id"]].update(values)
+        else:
+            row = _row(values, parts)
+            rows.append(row)
+            last_rows[row["trajectory_id"]] = row
+
+
+def _row(values: dict[str, Any], parts: list[bytes | None]) -> dict[str, Any]:
+    row = values
     for name, part in zip(_PARTS, parts, strict=True):
         if part is not None:
             dtype = _ARRAY_PARTS.get(name)
@@ -189,14 +206,13 @@ def _add_batch(
     missing = _NEEDED - row.keys()
     if missing:
         raise ValueError(f"a step must have {', '.join(sorted(missing))}")
-    rows.append(row)
-    last_rows[row["trajectory_id"]] = row
+    return row
 
 
-def _serialize(values: Mapping[str, Any], parts: pa.Array) -> pa.Buffer:
+def _batch(values: Mapping[str, Any], parts: pa.Array) -> pa.RecordBatch:
     text = _to_json(values).encode()
     column = _array(pa.string(), 1, [None, _pack_range(0, len(text)), text])
-    return pa.RecordBatch.from_arrays([column, parts], schema=_SPOOL_SCHEMA).serialize()
+    return pa.RecordBatch.from_arrays([column, parts], schema=_SPOOL_SCHEMA)
 
 
 def _array(type_: pa.DataType, length: int, buffers: list[bytes | None]) -> pa.Array:

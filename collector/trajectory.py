@@ -1,13 +1,29 @@
 """One trajectory: its chain of steps, and its end."""
 
 import time
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from graphcredit.collector.journal import Journal
 from graphcredit.collector.locks import ProcessLock
 from graphcredit.collector.step_rules import check_step, check_value
 from graphcredit.store.errors import StepRefusedError
+
+
+class Sink(Protocol):
+    """Where the steps of trajectories go."""
+
+    def append(self, row: dict[str, Any], *, is_last: bool) -> None:
+        """Add a step, which belongs to the sink from here on."""
+        ...
+
+    def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
+        """Make the last step of a trajectory its end."""
+        ...
+
+    def abandon(self, trajectory_id: str) -> None:
+        """Expect no more steps of a trajectory."""
+        ...
 
 
 class Trajectory:
@@ -20,10 +36,10 @@ class Trajectory:
     task_id: str
     trajectory_id: str
 
-    def __init__(self, journal: Journal, lock: ProcessLock, task_id: str, trajectory_id: str):
+    def __init__(self, sink: Sink, lock: ProcessLock, task_id: str, trajectory_id: str):
         self.task_id = task_id
         self.trajectory_id = trajectory_id
-        self._journal = journal
+        self._sink = sink
         self._lock = lock
         self._num_steps = 0
         self._next_state = ""
@@ -69,7 +85,7 @@ class Trajectory:
                 "step_index": self._num_steps,
                 "logged_at": logged_at,
             }
-            self._journal.append(row, is_last=is_last)
+            self._sink.append(row, is_last=is_last)
             self._num_steps += 1
             self._next_state = kept["next_state"]
             self._logged_at = logged_at
@@ -99,7 +115,7 @@ class Trajectory:
             self._refuse_if_over("an end")
             if not self._num_steps:
                 raise self._refused("a trajectory ends with a step: log one before `end`")
-            self._journal.end(self.trajectory_id, end)
+            self._sink.end(self.trajectory_id, end)
             self._over = "it has ended"
 
     def __enter__(self) -> Self:
@@ -112,7 +128,7 @@ class Trajectory:
         traceback: TracebackType | None,
     ) -> None:
         with self._lock:
-            self._journal.abandon(self.trajectory_id)
+            self._sink.abandon(self.trajectory_id)
             self._over = self._over or "its `with` block was left"
 
     def _refuse_if_over(self, what: str) -> None:

@@ -1,5 +1,6 @@
 """Texts as unit vectors, whose inner product is the cosine."""
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
@@ -31,15 +32,27 @@ class NgramEmbedder:
 
     sizes: tuple[int, ...] = (3, 4, 5)
     dimension: int = 1024
-    _chunk = 2048
+    _chunk_texts = 2048
+    _chunk_characters = 1 << 20
 
     def embed(self, texts: list[str]) -> Vectors:
         """Return [n, dimension] the normalised sums of each text."""
-        parts = [
-            self._embed(texts[start : start + self._chunk])
-            for start in range(0, len(texts), self._chunk)
-        ]
+        parts = [self._embed(chunk) for chunk in self._chunks(texts)]
         return np.concatenate([np.empty((0, self.dimension), np.float32), *parts])
+
+    def _chunks(self, texts: list[str]) -> Iterator[list[str]]:
+        """Yield the texts, so many at a time that they and their runs fit in some 100 MB."""
+        chunk: list[str] = []
+        num_characters = 0
+        for text in texts:
+            is_full = num_characters + len(text) > self._chunk_characters
+            if chunk and (is_full or len(chunk) == self._chunk_texts):
+                yield chunk
+                chunk, num_characters = [], 0
+            chunk.append(text)
+            num_characters += len(text)
+        if chunk:
+            yield chunk
 
     def _embed(self, texts: list[str]) -> Vectors:
         padded = [f" {text} " for text in texts]

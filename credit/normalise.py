@@ -48,7 +48,7 @@ class Substitution:
             raise OptionError(f"a substitution must read REGEX=>TEXT: got {argument!r}")
         try:
             pattern = re.compile(regex)
-            re.sub(rf"(?:{regex})?", text, "")
+            pattern.sub(text, "")
         except (re.error, IndexError) as error:
             raise OptionError(
                 f"{argument!r} is not a substitution that re accepts: {error}"

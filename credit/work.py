@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -89,7 +90,14 @@ class BatchWork:
 
     def _rewardflow(self) -> RewardFlow | None:
         """Return RewardFlow as its columns were or will be made, for the nodes' potential."""
-        made_by = self.previous.configuration.get("rewardflow")
-        kept = RewardFlow(**made_by["options"]) if made_by else None
-        asked_for = self.settings.estimators.get("rewardflow", kept)
-        return asked_for if isinstance(asked_for, RewardFlow) else None
+        asked_for = self.settings.estimators.get("rewardflow")
+        if isinstance(asked_for, RewardFlow):
+            return asked_for
+        return _as_made(self.previous.configuration.get("rewardflow"))
+
+
+def _as_made(made_by: Any) -> RewardFlow | None:
+    """Return RewardFlow with the γ of a configuration; None where that says none."""
+    options = made_by.get("options") if isinstance(made_by, dict) else None
+    gamma = options.get("gamma") if isinstance(options, dict) else None
+    return RewardFlow(gamma=gamma) if isinstance(gamma, float) else None

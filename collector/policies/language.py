@@ -82,12 +82,13 @@ class LanguagePolicy:
         return [[next(decisions) for _ in range(question.count)] for question in questions]
 
     def _prompt(self, engine: Engine, view: View) -> tuple[int, ...]:
-        """Return what is asked, without the oldest history where that leaves no room."""
+        """Return what is asked, without the oldest history where it would cut the answer off."""
         num_shown = min(self.template.history_length, len(view.history))
         while True:
             template = replace(self.template, history_length=num_shown)
             prompt = encode_prompt(engine.tokenizer, render(template, view))
-            if engine.room is None or len(prompt) < engine.room:
+            longest = self.sampling.max_new_tokens if num_shown else 1
+            if engine.room is None or len(prompt) + longest <= engine.room:
                 return prompt
             if not num_shown:
                 raise InputError(

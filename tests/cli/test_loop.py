@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import polars as pl
@@ -94,6 +95,10 @@ def test_a_loop_that_is_done_says_so_again_and_a_longer_one_goes_on_wherever_it_
     assert _weights(root, "moved", 2) == _weights(root, "whole", 2)
     text = (root / "moved" / "loop.jsonl").read_text(encoding="utf-8")
     assert [json.loads(line) for line in text.splitlines()] == twice
+    # A copy that follows links has the model itself where the loop had a link to it.
+    model = copytree(root / "moved", root / "copied") / "policies/policy-000000/model"
+    assert not model.is_symlink()
+    assert run(corridor_loop(root, "copied")) == twice
 
 
 def _untimed(line: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Answers of language models: an action, or nothing that can be done."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,6 +46,19 @@ def test_anything_else_is_malformed_and_kept_whole(text: str):
 def test_a_plain_answer_is_the_action():
     assert parse_answer(" go east\n", "plain") == Answer(None, "go east", is_malformed=False)
     assert parse_answer(" \n", "plain") == Answer(None, "", is_malformed=True)
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "<action>", "</action>", "a", " ", "\n"])))
+def test_what_is_found_is_what_the_whole_form_matches(pieces: list[str]):
+    """The form as one expression, which takes the square of the time where there is much space."""
+    text = "".join(pieces)
+    form = r"\s*(<think>)?(?P<thought>[^<]*)</think>\s*<action>(?P<action>[^<]*)</action>\s*"
+    found = re.fullmatch(form, text)
+    answer = parse_answer(text, "tags")
+    if found is None or not found["action"].strip():
+        assert answer == Answer(None, text.strip(), is_malformed=True)
+    else:
+        assert answer == Answer(found["thought"].strip(), found["action"].strip(), False)
 
 
 _words = st.text("ab <>[]/\n", min_size=1).map(str.strip).filter(bool)

@@ -260,12 +260,12 @@ def test_an_answer_is_cut_off_where_the_models_room_ends(tmp_path: Path):
     assert [len(answer.logprobs) for answer in answers] == [1, 5, 8, 8]
 
 
-def test_history_that_leaves_no_room_for_an_answer_is_not_shown_the_oldest_first(
+def test_history_that_would_cut_an_answer_off_is_not_shown_the_oldest_first(
     model: str, monkeypatch: pytest.MonkeyPatch
 ):
-    engine = _Reciter(*["<think></think><action>east</action>"] * 5)
+    engine = _Reciter(*["<think></think><action>east</action>"] * 6)
     _with_engine(monkeypatch, engine)
-    policy = parse_policy(f"hf:{model}", LanguageOptions(template="textworld"))
+    policy = parse_policy(f"hf:{model}", LanguageOptions(template="textworld", max_new_tokens=8))
     history = ((_observation("room 8"), "z" * 300), (_observation("room 9"), "west"))
     view = View(observation=_observation(), history=history)
 
@@ -278,12 +278,14 @@ def test_history_that_leaves_no_room_for_an_answer_is_not_shown_the_oldest_first
 
     whole, length = asked(None)
     assert "You did: zzz" in whole
-    assert asked(length + 1) == (whole, length)
-    later, later_length = asked(length)
+    assert asked(length + 8) == (whole, length)
+    later, later_length = asked(length + 7)
     assert later == whole.replace(f"You saw: room 8\nYou did: {'z' * 300}\n", "")
     assert later != whole
-    assert asked(later_length + 1) == (later, later_length)
-    assert "Before:\nNothing yet.\n" in asked(later_length)[0]
+    assert asked(later_length + 8) == (later, later_length)
+    alone, alone_length = asked(later_length + 7)
+    assert "Before:\nNothing yet.\n" in alone
+    assert asked(alone_length + 1) == (alone, alone_length)
 
 
 def test_a_prompt_that_leaves_no_room_even_without_history_is_refused(tmp_path: Path):

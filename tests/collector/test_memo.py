@@ -115,6 +115,28 @@ def test_an_environment_that_does_something_else_the_second_time_is_refused():
         second.step("east")
 
 
+@pytest.mark.parametrize("fails_at", [2, 3, 4])
+def test_after_an_action_that_did_not_return_others_see_what_is_true(fails_at: int):
+    """The real environment has moved, and who has it next must not take it for where it was."""
+
+    class Interrupted(_Counted):
+        def step(self, action: str) -> Transition:
+            done = super().step(action)
+            if _Counted.num_asked == fails_at:
+                raise KeyboardInterrupt
+            return done
+
+    environments = Environments()
+    first = environments.enter("a", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _go(first, "east", "east", "west", "east")
+    first.close()
+    second = environments.enter("a", Interrupted)
+    second.reset()
+    seen = [second.step(action).observation.state for action in ("east", "east", "west", "east")]
+    assert seen == ["room 1", "room 2", "room 1", "room 2"]
+
+
 class _Situated(_Counted):
     """A corridor that says when it is again where it was."""
 

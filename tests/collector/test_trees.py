@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector import StepRecorder
+from graphcredit.collector import StepRecorder, trees
 from graphcredit.collector.allocation import Allocation, StateScore
 from graphcredit.collector.environment import Task
 from graphcredit.collector.episodes import drive
@@ -125,87 +125,39 @@ def test_a_tree_with_fewer_paths_than_it_may_have_is_complete_too(tmp_path: Path
     assert _missing(store) == Missing(rollouts=[], num_complete=1, num_resampled=0)
 
 
-@pytest.mark.parametrize(("num_paths", "num_steps"), [(0, 0), (1, 0), (1, 2), (2, 0), (3, 4)])
-def test_a_tree_goes_on_from_wherever_its_worker_died(
-    tmp_path: Path, num_paths: int, num_steps: int
+def test_a_tree_whose_worker_died_is_played_again_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """The store holds some of the paths, and perhaps the first steps of another."""
     whole = _steps_of_whole_tree(tmp_path / "whole")
-    names = list(whole)
-    complete = [whole[name] for name in names[:num_paths]]
-    begun = [whole[names[num_paths]][:num_steps]] if num_steps else []
-    store = write_store(tmp_path / "store", *complete, *begun)
-    outcomes = _play(store, "w9")
-    assert len(outcomes) == 4 - num_paths
-    steps = _steps(store)
-    again = f"{names[num_paths]}.1" if num_steps else names[num_paths]
-    assert len(steps) == 4 + len(begun)
-    for name, of_path in whole.items():
-        found = steps[again if name == names[num_paths] else name]
-        assert _walked(found) == _walked(of_path)
-        assert found[0]["extra"] == of_path[0]["extra"]
-    assert _missing(store).rollouts == []
+    store = create_store(tmp_path / "store")
+    recorded: list[str] = []
+    record = trees._record  # pyright: ignore[reportPrivateUsage]
 
+    def record_two(job: Any, group: Any, task_id: str, name: str, *rest: Any) -> None:
+        recorded.append(name)
+        if len(recorded) == 3:
+            raise KeyboardInterrupt
+        record(job, group, task_id, name, *rest)
 
-def test_paths_that_were_played_again_are_named_as_they_are_in_the_store(tmp_path: Path):
-    """The first path is complete under its second name, as after two deaths."""
-    whole = _steps_of_whole_tree(tmp_path / "whole")
-    first = whole["maze-0:0"]
-    again = [step | {"trajectory_id": "maze-0:0.1"} for step in first]
-    store = write_store(tmp_path / "store", first[:2], again)
+    with monkeypatch.context() as patch:
+        patch.setattr(trees, "_record", record_two)
+        with pytest.raises(KeyboardInterrupt):
+            _play(store)
+    assert recorded == list(whole)[:3]
+    assert _steps(store) == {}
     _play(store, "w9")
-    steps = _steps(store)
-    assert json.loads(steps["maze-0:1"][0]["extra"])["branched_from"] == "maze-0:0.1"
+    assert {name: _walked(path) for name, path in _steps(store).items()} == {
+        name: _walked(path) for name, path in whole.items()
+    }
 
 
-def test_a_tree_that_grows_to_another_size_is_refused(tmp_path: Path):
-    first = _steps_of_whole_tree(tmp_path / "whole")["maze-0:0"]
-    first[0]["extra"] = SETTINGS.to_json(num_paths=3)
-    store = write_store(tmp_path / "store", first)
-    with pytest.raises(InputError, match=r"maze-0:0 has 3 trajectories .* played again, 4\. "):
-        _play(store, "w9")
-    assert list(_steps(store)) == ["maze-0:0"]
-
-
-@pytest.mark.parametrize(
-    ("number", "column", "value", "message"),
-    [
-        (4, "action", "a", r"4 of maze-0:1 is \('C', 'a'\) .* again, \('C', 'win'\)"),
-        (2, "state", "E", r"2 of maze-0:1 is \('E', 'a'\) .* again, \('D', 'a'\)"),
-        (None, "", "", r"4 of maze-0:1 is missing .* again, \('C', 'win'\)"),
-    ],
-)
-def test_a_tree_that_grows_otherwise_is_refused_even_if_it_has_as_many_paths(
-    tmp_path: Path, number: int | None, column: str, value: str, message: str
-):
-    """The second path is `A-b B-d D-a A-c C-win`; what is recorded differs from it in one step."""
-    whole = _steps_of_whole_tree(tmp_path / "whole")
-    second = whole["maze-0:1"]
-    if number is None:
-        second[3] |= {"terminated": True, "success": True}
-        second.pop()
-    else:
-        second[number] |= {column: value}
-    store = write_store(tmp_path / "store", whole["maze-0:0"], second)
-    with pytest.raises(InputError, match=message):
-        _play(store, "w9")
-    assert list(_steps(store)) == ["maze-0:0", "maze-0:1"]
-
-
-@pytest.mark.parametrize(
-    ("lost", "message"),
-    [
-        ("maze-0:0", r"maze-0:1, maze-0:2, maze-0:3 are .* maze-0:0, .* recorded before maze-0:1"),
-        ("maze-0:2", r"maze-0:0, maze-0:1, maze-0:3 are .* maze-0:2, .* recorded before maze-0:3"),
-    ],
-)
-def test_a_tree_that_lost_a_trajectory_before_others_is_refused(
-    tmp_path: Path, lost: str, message: str
-):
+@pytest.mark.parametrize("lost", ["maze-0:0", "maze-0:2", "maze-0:3"])
+def test_a_tree_that_lost_a_trajectory_is_refused(tmp_path: Path, lost: str):
     whole = _steps_of_whole_tree(tmp_path / "whole")
     del whole[lost]
     store = write_store(tmp_path / "store", *whole.values())
-    with pytest.raises(InputError, match=rf"must be its first trajectories: {message}"):
+    message = f"{', '.join(whole)} are, but {lost} of the same tree is not"
+    with pytest.raises(InputError, match=rf"must be in the store as a whole: {message}"):
         _missing(store)
 
 

@@ -47,6 +47,22 @@ def test_vectors_have_length_one_and_do_not_depend_on_the_company(texts: list[st
         assert np.linalg.norm(vector) == pytest.approx(1 if text else 0, abs=1e-5)
 
 
+def test_long_texts_are_embedded_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch):
+    asked: list[list[int]] = []
+    embed = NgramEmbedder._embed  # pyright: ignore[reportPrivateUsage]
+
+    def counted(self: NgramEmbedder, texts: list[str]) -> Vectors:
+        asked.append([len(text) for text in texts])
+        return embed(self, texts)
+
+    monkeypatch.setattr(NgramEmbedder, "_embed", counted)
+    monkeypatch.setattr(NgramEmbedder, "_chunk_characters", 10)
+    monkeypatch.setattr(NgramEmbedder, "_chunk_texts", 3)
+    vectors = NgramEmbedder().embed(["a" * size for size in (4, 6, 1, 30, 9, 1, 0, 0, 0)])
+    assert asked == [[4, 6], [1], [30], [9, 1, 0], [0, 0]]
+    assert vectors.shape == (9, 1024)
+
+
 class CountingEmbedder:
     """Makes a vector of a text's length, and remembers what it was asked for."""
 

@@ -36,6 +36,7 @@ def test_rules_are_applied_in_order_and_substitutions_after_them():
 def test_a_substitution_may_use_groups_and_hold_an_arrow_itself():
     assert Substitution.parse(r"(\w+)@(\w+)=>\2 at \1")("me@home") == "home at me"
     assert Substitution.parse("a=>b=>c")("a=>b") == "c"
+    assert Substitution.parse(r"(?is)ad(.*)!=>\1")("x AD y!") == "x  y"
 
 
 @pytest.mark.parametrize("argument", ["nothing", "=>x", "([=>x", r"a=>\1", r"a=>\g<name>"])

@@ -287,6 +287,33 @@ def test_other_estimators_keep_their_columns_and_their_configuration(tmp_path: P
     assert {"rewardflow_advantage", "gigpo_advantage", "grpo_advantage"} <= set(edges.column_names)
 
 
+@pytest.mark.parametrize(
+    ("options", "values"),
+    [
+        ({"gamma": 0.5, "of_a_later_version": 1}, [0.25, 0.125, 0.5, 0, 1]),
+        ({"gamma": "half"}, [None] * 5),
+        (None, [None] * 5),
+    ],
+)
+def test_the_potential_is_that_of_kept_columns_as_far_as_they_say_how_they_were_made(
+    tmp_path: Path, options: dict[str, Any] | None, values: list[float | None]
+):
+    store = write_store(tmp_path / "s", worked_example())
+    run(store, "rewardflow", settings=("rewardflow.gamma=0.5",))
+    (shard,) = store.shards()
+    table = pq.ParquetFile(shard.credit_path).read()
+    metadata = dict(table.schema.metadata)
+    made_by = json.loads(metadata[CONFIGURATION_KEY])
+    made_by["rewardflow"].pop("options")
+    if options is not None:
+        made_by["rewardflow"]["options"] = options
+    metadata[CONFIGURATION_KEY] = json.dumps(made_by).encode()
+    pq.write_table(table.replace_schema_metadata(metadata), shard.credit_path)
+    run(store, "grpo")
+    nodes = pq.ParquetFile(store.graph_dir("r0", 0) / "nodes.parquet").read()
+    assert nodes["rewardflow_value"].to_pylist() == pytest.approx(values)
+
+
 def test_kept_columns_that_are_older_than_the_steps_are_named(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example())
     run(store, "grpo")

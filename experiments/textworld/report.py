@@ -45,8 +45,6 @@ def main() -> None:
     setting = SETTINGS[options.setting]
     runs = Runs(out=options.out, kept=options.kept)
     best = tuned(runs, setting.name)
-    if not best and not setting.sweep_budget:
-        best = tuned(Runs(out=options.out, kept=KEPT), setting.name)
     if not best:
         parser.error("no run of the sweep is done, neither in OUT nor in KEPT")
     save = options.save or options.out
@@ -64,7 +62,7 @@ def main() -> None:
     for arm in setting.arms:
         if arm not in best:
             print(f"{arm}: no run of the sweep is done\n")
-    swept = [*sweep(setting.name), *sweep_rates(setting.name, best)] if setting.sweep_budget else []
+    swept = [*sweep(setting.name), *sweep_rates(setting.name, best)]
     wanted = repeats(setting.name, best)
     explaining = variants(setting.name, best)
     table = runs.table(setting.name, [*swept, *wanted, *explaining])
@@ -72,11 +70,10 @@ def main() -> None:
     arms_done = done["arm"].unique().to_list() if len(done) else []
     if options.baseline not in {BASELINE, *arms_done}:
         parser.error(f"--baseline must have a run that is done: {', '.join(arms_done) or 'none'}")
-    if swept:
-        found = {cell: run for cell in swept if (run := runs.of(cell)) is not None}
-        print(f"{len(found)} of {len(swept)} runs of the sweep are done\n")
-        if found:
-            print(markdown(sweep_table(found)))
+    found = {cell: run for cell in swept if (run := runs.of(cell)) is not None}
+    print(f"{len(found)} of {len(swept)} runs of the sweep are done\n")
+    if found:
+        print(markdown(sweep_table(found)))
     num_done = done.select("arm", "seed").n_unique() if len(done) else 0
     print(f"{num_done} of {len(wanted)} repeats are done\n")
     if num_done:

@@ -6,9 +6,8 @@
 
 Every run is a loop of its own (`graphcredit loop`) in a folder of its own; what is done is not done
 again, so it may be interrupted. Nor is what the tables of `--kept` have, unless it is asked for by
-`--arms`, `--warm` or `--seed`: they must have begun from the same weights. Settings without a sweep
-have the tuning of `easy`: of its sweep in `--out` if there is one, of that which was kept if not.
-`--quick` is one short run; it fails unless success rises.
+`--arms`, `--warm` or `--seed`: they must have begun from the same weights. `--quick` is one short
+run; it fails unless success rises.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.textworld.curves import smoothed
-from experiments.textworld.runs import KEPT, Runs, mean_success
+from experiments.textworld.runs import Runs, mean_success
 from experiments.textworld.settings import (
     SETTINGS,
     VARIANTS,
@@ -63,15 +62,12 @@ def main() -> None:
         parser.error(f"--kept must be a directory of tables that report.py kept: {options.kept}")
     runs = Runs(out=options.out, kept=options.kept)
     name = options.setting
-    if SETTINGS[name].sweep_budget:
-        arms = set(options.arms.split(",")) if options.arms else {*SETTINGS[name].arms}
-        arms |= {VARIANTS[arm][0] for arm in arms & VARIANTS.keys()}
-        _make(runs, [c for c in sweep(name) if c.arm in arms], options.workers)
-        rates = sweep_rates(name, tuned(runs, name))
-        _make(runs, [c for c in rates if c.arm in arms], options.workers)
-        best = tuned(runs, name)
-    else:
-        best = tuned(runs, name) or tuned(Runs(out=options.out, kept=KEPT), name)
+    arms = set(options.arms.split(",")) if options.arms else {*SETTINGS[name].arms}
+    arms |= {VARIANTS[arm][0] for arm in arms & VARIANTS.keys()}
+    _make(runs, [c for c in sweep(name) if c.arm in arms], options.workers)
+    rates = sweep_rates(name, tuned(runs, name))
+    _make(runs, [c for c in rates if c.arm in arms], options.workers)
+    best = tuned(runs, name)
     for arm, (rate, kl) in best.items():
         print(f"{arm}: learning rate {rate:g}, KL coefficient {kl:g}", flush=True)
     wanted = {
@@ -131,9 +127,8 @@ def tuned(runs: Runs, setting: str) -> dict[str, Tuning]:
 
     Most is the mean success over the sweep's budget of environment steps.
     """
-    swept = setting if SETTINGS[setting].sweep_budget else "easy"
-    best = _best(runs, sweep(swept))
-    return _best(runs, [*sweep(swept), *sweep_rates(swept, best)])
+    swept = sweep(setting)
+    return _best(runs, [*swept, *sweep_rates(setting, _best(runs, swept))])
 
 
 def _best(runs: Runs, cells: Sequence[Cell]) -> dict[str, Tuning]:

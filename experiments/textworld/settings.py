@@ -64,13 +64,12 @@ class Setting:
     budget: int
     """Environment steps over which arms are compared; a run ends with the iteration that reaches
     them."""
+    sweep_budget: int
+    """The same of the runs that arms are tuned by."""
     batch_size: int
     """Steps of an optimizer step."""
     update_every: str | int = "iteration"
     """As `[loop]` has it: after how many games is learnt."""
-    sweep_budget: int | None = None
-    """The same of the runs that arms are tuned by; None where arms are not tuned, but have what was
-    best for them on `easy`."""
     arms: tuple[str, ...] = ARMS
     warm_starts: int = 3
     seeds: int = 6
@@ -108,6 +107,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 games=(2, 6, 10),
                 max_steps=20,
                 budget=5_000,
+                sweep_budget=5_000,
                 batch_size=120,
                 arms=("graphgpo",),
                 warm_starts=1,
@@ -121,8 +121,8 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 games=(2, 3, 5, 6, 8, 10, 18, 19),
                 max_steps=20,
                 budget=12_000,
-                batch_size=320,
                 sweep_budget=8_000,
+                batch_size=320,
                 variants=("spo3-tractable", "spo3-scores", "graphgpo-step", "graphgpo-window"),
             ),
             Setting(
@@ -131,8 +131,10 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 games=tuple(range(16)),
                 max_steps=25,
                 budget=24_000,
+                sweep_budget=12_000,
                 batch_size=320,
-                seeds=5,
+                arms=PUBLISHED,
+                seeds=4,
                 episodes=800,
                 updates=400,
             ),
@@ -143,9 +145,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 held_out=tuple(range(1000, 1016)),
                 max_steps=20,
                 budget=30_000,
+                sweep_budget=15_000,
                 batch_size=640,
                 update_every=16,
-                sweep_budget=15_000,
                 arms=PUBLISHED,
                 seeds=5,
                 episodes=1600,
@@ -174,7 +176,7 @@ class Cell:
     def budget(self) -> int:
         """Environment steps after which it ends."""
         setting = SETTINGS[self.setting]
-        return setting.budget if self.seed else (setting.sweep_budget or setting.budget)
+        return setting.budget if self.seed else setting.sweep_budget
 
     @property
     def name(self) -> str:

@@ -1,11 +1,13 @@
 """The learning experiment: what is read off curves, what counts as done, and that it learns."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby, product
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -459,7 +461,7 @@ def test_the_tables_of_the_documentation_are_those_of_the_kept_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(report, "plot", lambda *_: None)
-    for path in [*sorted(KEPT.glob("*.parquet")), KEPT / "earlier" / "hard.parquet"]:
+    for path in sorted(KEPT.glob("*.parquet")):
         out = ("--out", tmp_path / "none", "--save", tmp_path / "saved")
         _report(monkeypatch, "--setting", path.stem, "--kept", path.parent, *out)
     printed = _tables(capsys.readouterr().out)
@@ -469,6 +471,18 @@ def test_the_tables_of_the_documentation_are_those_of_the_kept_runs(
     assert {table.splitlines()[0] for table in shown} == headers, "of every kind, one is shown"
     for table in shown:
         assert table in printed
+
+
+def test_the_tables_under_queries_of_the_documentation_are_what_these_return(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.chdir(KEPT.parents[2])
+    text = Path("docs", "learning.md").read_text(encoding="utf-8")
+    shown = _tables(text)
+    queries = re.findall(r'duckdb\.sql\(\\"(.*?)\\"\)\.show\(\)', text)
+    assert len(queries) == text.count("duckdb.sql(") > 0
+    for query in queries:
+        assert markdown(duckdb.sql(query).pl()).rstrip() in shown, query
 
 
 def _tables(text: str) -> list[str]:

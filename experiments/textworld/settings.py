@@ -134,7 +134,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 sweep_budget=12_000,
                 batch_size=320,
                 arms=PUBLISHED,
-                seeds=4,
+                seeds=5,
                 episodes=800,
                 updates=400,
             ),

@@ -31,12 +31,9 @@ def parse_answer(text: str, form: str) -> Answer:
     if form == "plain":
         return Answer(thought=None, action=text.strip(), is_malformed=not text.strip())
     before, _, after = text.strip().removeprefix("<think>").partition("</think>")
-    after = after.lstrip()
-    thought, action = (
-        before.strip(),
-        after.removeprefix("<action>").removesuffix("</action>").strip(),
-    )
-    is_tagged = after.startswith("<action>") and after.endswith("</action>")
+    thought, tagged = before.strip(), after.lstrip()
+    action = tagged.removeprefix("<action>").removesuffix("</action>").strip()
+    is_tagged = tagged.startswith("<action>") and tagged.endswith("</action>")
     if not is_tagged or not action or _TAG.search(thought) or _TAG.search(action):
         return Answer(thought=None, action=text.strip(), is_malformed=True)
     return Answer(thought=thought, action=action, is_malformed=False)

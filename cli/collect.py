@@ -48,6 +48,12 @@ def collect(
     max_new_tokens: Annotated[
         int, typer.Option(help="Where an answer of a language model is cut off.")
     ] = 512,
+    dtype: Annotated[
+        str,
+        typer.Option(
+            help="What a language model computes in: float32, bfloat16, or auto: bfloat16 on a GPU."
+        ),
+    ] = "auto",
     run: Annotated[str, typer.Option(help="The run to record.")] = "r0",
     iteration: Annotated[int, typer.Option(help="The iteration to record.")] = 0,
     allocation: Annotated[
@@ -93,6 +99,7 @@ def collect(
             template=template,
             temperature=temperature,
             max_new_tokens=max_new_tokens,
+            dtype=dtype,
             concurrency=concurrency,
             record_oracle=oracle,
             cache_dir=games_dir,

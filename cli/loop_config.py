@@ -29,6 +29,10 @@ class CollectTable:
     temperature: Annotated[float, Between(0.0, above=True), "Of sampling."] = 1.0
     template: Annotated[str | None, "Prompt template; that of the environment if not given."] = None
     max_new_tokens: Annotated[int, AtLeastOne, "Where an answer is cut off."] = 512
+    dtype: Annotated[
+        Literal["auto", "float32", "bfloat16"],
+        "What the model computes in when it plays; auto is bfloat16 on a GPU.",
+    ] = "auto"
     concurrency: Annotated[
         int | None, AtLeastOne, "Trajectories that a process plays at a time; 64 if not given."
     ] = None

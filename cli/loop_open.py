@@ -157,6 +157,7 @@ def _check_models(loop: Loop) -> None:
         template=collect.template or collect.env,
         temperature=collect.temperature,
         max_new_tokens=collect.max_new_tokens,
+        dtype=collect.dtype,
     )
     parse_policy(f"{collect.engine}:{config.model}", options)
 

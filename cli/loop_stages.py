@@ -218,6 +218,7 @@ class _Stages:
             max_steps=chosen.max_steps,
             template=chosen.template,
             max_new_tokens=chosen.max_new_tokens,
+            dtype=chosen.dtype,
             concurrency=chosen.concurrency,
             num_workers=chosen.workers,
             environments=None if chosen.workers else self.environments,

@@ -88,6 +88,7 @@ def collect(
     template: str | None = None,
     temperature: float = 1.0,
     max_new_tokens: int = 512,
+    dtype: str = "auto",
     concurrency: int | None = None,
     environments: Environments | None = None,
     record_oracle: bool = False,
@@ -126,6 +127,8 @@ def collect(
             that is called like the environment of the tasks, if they have but one.
         temperature: Of a language model; 0 takes the most probable token.
         max_new_tokens: Where an answer of a language model is cut off.
+        dtype: What a language model computes in: float32, bfloat16, or auto, which is bfloat16 on a
+            GPU and float32 elsewhere.
         concurrency: Trajectories that a process plays at a time; by default as many as suit the
             policy. It decides nothing but the speed.
         environments: Where this process plays, with `num_workers` 0: what was seen in them is known
@@ -152,6 +155,7 @@ def collect(
         template=template or next((task.environment for task in tasks), ""),
         temperature=temperature,
         max_new_tokens=max_new_tokens,
+        dtype=dtype,
     )
     chosen = parse_policy(policy, options)
     played_with = chosen.settings

@@ -35,6 +35,8 @@ class Settings:
     """Digest of a language model; its name may come to stand for another. None for others."""
     tokenizer: str | None = None
     """Digest of what decides its tokens; None for other policies."""
+    dtype: str | None = None
+    """What a language model computes in; None where its device decides, and for others."""
 
     def to_json(self, **marks: Any) -> str:
         """Return the JSON object that is recorded: what is set, then what else there is to say."""

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
+
+Dtype = Literal["auto", "float32", "bfloat16"]
+"""What a model computes in; auto is bfloat16 on a GPU, and float32 elsewhere."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,8 +57,12 @@ class Engine(Protocol):
         """Tokens that a prompt and its answer may have together; None where nothing says so."""
         ...
 
-    def load(self, path: str) -> None:
+    def load(self, path: str, dtype: Dtype = "auto") -> None:
         """Take the weights and the tokenizer of another directory.
+
+        Args:
+            path: The directory.
+            dtype: What to compute in.
 
         Raises:
             InputError: It has no model that can be loaded.
@@ -69,6 +76,13 @@ class Engine(Protocol):
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
         """Sample an answer to each request, whose prompt leaves room for a token or more."""
         ...
+
+
+def arithmetic(dtype: Dtype, *, on_gpu: bool) -> str:
+    """Return what a model computes in: float32 or bfloat16."""
+    if dtype != "auto":
+        return dtype
+    return "bfloat16" if on_gpu else "float32"
 
 
 def max_answer(request: Request, sampling: Sampling, room: int | None) -> int:

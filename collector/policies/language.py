@@ -10,7 +10,7 @@ from typing import Any
 
 from graphcredit.collector.answers import parse_answer
 from graphcredit.collector.policies.decision import Decision, Question, Tokens, View
-from graphcredit.collector.policies.engine import Engine, Request, Response, Sampling
+from graphcredit.collector.policies.engine import Dtype, Engine, Request, Response, Sampling
 from graphcredit.collector.policies.engines import ENGINES
 from graphcredit.collector.policies.model_files import ModelFiles, digest_weights, digest_words
 from graphcredit.collector.policies.tokenise import decode_answer, encode_prompt
@@ -33,6 +33,8 @@ class LanguagePolicy:
     """How situations are put into words."""
     sampling: Sampling
     """How answers are sampled."""
+    dtype: Dtype = "auto"
+    """What the model computes in."""
 
     @property
     def name(self) -> str:
@@ -49,6 +51,7 @@ class LanguagePolicy:
             "template": self.template.fingerprint,
             "temperature": self.sampling.temperature,
             "max_new_tokens": self.sampling.max_new_tokens,
+            "dtype": None if self.dtype == "auto" else self.dtype,
         }
 
     @property
@@ -67,7 +70,7 @@ class LanguagePolicy:
         Raises:
             InputError: A prompt leaves the model no room for an answer, not even without history.
         """
-        engine = _loaded(self.kind, self.model)
+        engine = _loaded(self.kind, self.model, self.dtype)
         prompts = [self._prompt(engine, question.view) for question in questions]
         requests = [
             Request(prompt_ids=prompt, seed=question.rng.getrandbits(63))
@@ -115,7 +118,7 @@ class LanguagePolicy:
         )
 
 
-_engines: dict[str, tuple[ModelFiles, Engine]] = {}
+_engines: dict[str, tuple[tuple[ModelFiles, Dtype], Engine]] = {}
 """What this process has in memory, by kind of engine."""
 
 
@@ -128,11 +131,11 @@ def forget() -> None:
         engine.forget()
 
 
-def _loaded(kind: str, model: ModelFiles) -> Engine:
+def _loaded(kind: str, model: ModelFiles, dtype: Dtype) -> Engine:
     """Return an engine with a model in it: the one that has it, or one that takes it now."""
     found, engine = _engines.pop(kind, (None, None))
     engine = engine or ENGINES[kind].open()
-    if found != model:
-        engine.load(model.path)
-    _engines[kind] = (model, engine)
+    if found != (model, dtype):
+        engine.load(model.path, dtype)
+    _engines[kind] = ((model, dtype), engine)
     return engine

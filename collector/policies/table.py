@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from graphcredit.collector.policies.decision import Decision, Question
-from graphcredit.collector.policies.engine import Sampling
+from graphcredit.collector.policies.engine import Dtype, Sampling
 from graphcredit.collector.policies.engines import require_engine, require_temperature
 from graphcredit.collector.policies.language import LanguagePolicy
 from graphcredit.collector.policies.model_files import find_model
@@ -54,6 +54,8 @@ class LanguageOptions:
     """Of sampling; 0 takes the most probable token, for evaluation."""
     max_new_tokens: int = 512
     """Where an answer is cut off."""
+    dtype: str = "auto"
+    """What the model computes in: auto, float32 or bfloat16."""
 
     def sampling(self) -> Sampling:
         """Return how answers are sampled.
@@ -67,6 +69,17 @@ class LanguageOptions:
         if self.max_new_tokens < 1:
             raise OptionError(f"max_new_tokens must be 1 or more: got {self.max_new_tokens}")
         return Sampling(temperature=self.temperature, max_new_tokens=self.max_new_tokens)
+
+    def arithmetic(self) -> Dtype:
+        """Return what the model computes in.
+
+        Raises:
+            OptionError: There is no such type.
+        """
+        for known in get_args(Dtype):
+            if known == self.dtype:
+                return known
+        raise OptionError(f"dtype must be {', '.join(get_args(Dtype))}: got {self.dtype!r}")
 
 
 _DEFAULTS = LanguageOptions()
@@ -98,6 +111,7 @@ def _sampled_by(kind: str) -> Callable[[str, LanguageOptions], Policy]:
             model=find_model(argument),
             template=load_template(options.template),
             sampling=options.sampling(),
+            dtype=options.arithmetic(),
         )
 
     return policy

@@ -18,7 +18,14 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, DynamicCache
 from transformers.utils.logging import disable_progress_bar
 
-from graphcredit.collector.policies.engine import Request, Response, Sampling, max_answer
+from graphcredit.collector.policies.engine import (
+    Dtype,
+    Request,
+    Response,
+    Sampling,
+    arithmetic,
+    max_answer,
+)
 from graphcredit.collector.policies.prefills import (
     KEPT_BYTES,
     Prefill,
@@ -32,7 +39,7 @@ from graphcredit.store.errors import InputError
 
 
 class TransformersEngine:
-    """A causal language model: on a GPU in bfloat16, on the CPU in float32."""
+    """A causal language model, on the GPU if there is one."""
 
     def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
         """Hold no model yet.
@@ -61,12 +68,12 @@ class TransformersEngine:
         ends.append(getattr(config, "max_position_embeddings", None))
         return min((end for end in ends if end is not None), default=None)
 
-    def load(self, path: str) -> None:
+    def load(self, path: str, dtype: Dtype = "auto") -> None:
         """Load a model; the one before is dropped."""
         self._model = None  # two at once may not fit
         self.forget()
         self.tokenizer = load_tokenizer(path)
-        self._model = _load_model(path, self._device)
+        self._model = _load_model(path, self._device, dtype)
         self.end_ids = end_ids_of(self.tokenizer, self._model.generation_config.eos_token_id)
 
     def forget(self) -> None:
@@ -204,11 +211,11 @@ def draw(logits: Tensor, uniforms: Sequence[float], temperature: float) -> tuple
     return ids[:, 0], logprobs.gather(-1, ids)[:, 0]
 
 
-def _load_model(path: str, device: torch.device) -> Any:
-    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+def _load_model(path: str, device: torch.device, dtype: Dtype) -> Any:
+    kind: torch.dtype = getattr(torch, arithmetic(dtype, on_gpu=device.type == "cuda"))
     disable_progress_bar()
     try:
-        model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True)
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=kind, local_files_only=True)
     except (OSError, ValueError, SafetensorError) as error:
         raise InputError(f"a policy must be a causal language model: {path}: {error}") from None
     return cast("Any", model).to(device).eval().requires_grad_(False)

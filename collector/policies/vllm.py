@@ -18,7 +18,14 @@ os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 import torch
 from transformers import AutoConfig, GenerationConfig
 
-from graphcredit.collector.policies.engine import Request, Response, Sampling, max_answer
+from graphcredit.collector.policies.engine import (
+    Dtype,
+    Request,
+    Response,
+    Sampling,
+    arithmetic,
+    max_answer,
+)
 from graphcredit.collector.policies.tokenise import end_ids_of, load_tokenizer
 from graphcredit.store.errors import InputError
 
@@ -33,12 +40,13 @@ _NOT_SHAPE = frozenset({"_name_or_path", "dtype", "transformers_version"})
 
 
 class VllmEngine:
-    """A model in vLLM: on a GPU in bfloat16, on the CPU in float32."""
+    """A model in vLLM, on the GPU if there is one."""
 
     def __init__(self) -> None:
         """Hold no model yet."""
         self._llm: Any = None
         self._shape: dict[str, Any] = {}
+        self._dtype = ""
         self.tokenizer: Any = None
         self.end_ids: frozenset[int] = frozenset()
 
@@ -47,15 +55,22 @@ class VllmEngine:
         """What vLLM has made room for."""
         return self._llm.model_config.max_model_len
 
-    def load(self, path: str) -> None:
+    def load(self, path: str, dtype: Dtype = "auto") -> None:
         """Load a model, or only its weights where one of the same architecture is loaded."""
         # Of this directory: vLLM's own are those of the model that it opened first.
         tokenizer, config = load_tokenizer(path), _read_config(path)
         said = config.to_dict().items()
         shape = {k: v for k, v in said if k not in _NOT_SHAPE and v is not None}
+        kind = arithmetic(dtype, on_gpu=torch.cuda.is_available())
         if self._llm is None:
-            self._llm = _open(path)
-            self._shape = shape
+            self._llm = _open(path, kind)
+            self._shape, self._dtype = shape, kind
+        elif kind != self._dtype:
+            raise InputError(
+                "models that vLLM plays one after the other in one process must compute in the "
+                f"same type: {path} was asked for in {kind}, and the one before in {self._dtype}. "
+                "Use another process"
+            )
         elif shape != self._shape:
             differing = {k for k in shape | self._shape if shape.get(k) != self._shape.get(k)}
             raise InputError(
@@ -114,12 +129,12 @@ def _generation_config(path: str, config: Any) -> Any:
         return GenerationConfig.from_model_config(config)
 
 
-def _open(path: str) -> Any:
+def _open(path: str, dtype: str) -> Any:
     on_gpu = torch.cuda.is_available()
     options = {"gpu_memory_utilization": _GPU_SHARE} if on_gpu else {}
     return vllm.LLM(
         model=path,
-        dtype="bfloat16" if on_gpu else "float32",
+        dtype=dtype,
         enforce_eager=True,
         # At the temperature: the default is before it.
         logprobs_mode="processed_logprobs",

@@ -118,6 +118,7 @@ def _play(store: Store, out: Path, name: str, number: int) -> None:
         group_size=GROUP_SIZE,
         max_steps=setting.max_steps,
         max_new_tokens=14,
+        dtype="float32",
         seed=number,
         run_id=run_id,
         num_workers=0,

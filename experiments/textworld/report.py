@@ -4,10 +4,12 @@
     python -m experiments.textworld.report --out runs --save experiments/textworld/kept
 
 Runs that are not done yet are left out and counted. Those that are only in what was kept before are
-in, unless they began from other weights than the runs in OUT. Needs the extra `experiments`.
+in, unless they began from other weights than the runs in OUT, or were made on another kind of
+device. Needs the extra `experiments`.
 """
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -18,6 +20,7 @@ from experiments.textworld.run import tuned
 from experiments.textworld.runs import KEPT, Runs
 from experiments.textworld.settings import (
     SETTINGS,
+    Tuning,
     repeats,
     sweep,
     sweep_rates,
@@ -48,16 +51,12 @@ def main() -> None:
     if not best:
         parser.error("no run of the sweep is done, neither in OUT nor in KEPT")
     save = options.save or options.out
-    if strangers := runs.strangers(setting.name):
+    if reason := _incomparable(runs, setting.name, best):
         if save.resolve() == options.kept.resolve():
             parser.error(
-                f"--save must not be --kept, {options.kept}, whose runs would be lost: they began "
-                f"from other weights than warm policies {strangers} in {options.out}"
+                f"--save must not be --kept, {options.kept}, whose runs would be lost: {reason}"
             )
-        print(
-            f"the kept runs are left out: in {options.out}, warm policies {strangers} have other "
-            "weights than those from which they began\n"
-        )
+        print(f"the kept runs are left out: {reason}\n")
         runs = Runs(out=options.out)
     for arm in setting.arms:
         if arm not in best:
@@ -90,6 +89,16 @@ def main() -> None:
             table.write_parquet(path)
     if num_done:
         plot(done, setting, save / f"{setting.name}.png")
+
+
+def _incomparable(runs: Runs, name: str, best: Mapping[str, Tuning]) -> str | None:
+    """Return why kept runs cannot be compared with those that were made here, or None."""
+    if strangers := runs.strangers(name):
+        return f"warm policies {strangers} in {runs.out} have other weights than theirs"
+    devices = runs.devices([*sweep(name), *sweep_rates(name, best), *repeats(name, best)])
+    if len(devices) > 1:
+        return f"of all runs, some were made on {', and others on '.join(sorted(devices))}"
+    return None
 
 
 if __name__ == "__main__":

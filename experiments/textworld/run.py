@@ -6,8 +6,10 @@
 
 Every run is a loop of its own (`graphcredit loop`) in a folder of its own; what is done is not done
 again, so it may be interrupted. Nor is what the tables of `--kept` have, unless it is asked for by
-`--arms`, `--warm` or `--seed`: they must have begun from the same weights. `--quick` is one short
-run; it fails unless success rises.
+`--arms`, `--warm` or `--seed`: they must have begun from the same weights, on the same kind of
+device. `--device cuda` plays and trains on a GPU, in float32 as a CPU does; warm policies that are
+not kept are made on the CPU all the same. `--quick` is one short run; it fails unless success
+rises.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -36,6 +39,8 @@ from experiments.textworld.settings import (
 from experiments.textworld.warm import make_warm
 from graphcredit.cli.loop_stages import run_loop
 from graphcredit.collector.memo import Environments
+from graphcredit.store.errors import InputError
+from graphcredit.trainer.process import choose_device
 
 QUICK = Cell(
     setting="quick", arm="graphgpo", learning_rate=3e-4, kl_coefficient=0.02, warm=0, seed=0
@@ -50,13 +55,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--kept", type=Path, help="directory of tables that report.py kept")
     parser.add_argument("--workers", type=int, default=2, help="runs at a time, a core each")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="of all runs")
     parser.add_argument("--arms", help="only these, by commas")
     parser.add_argument("--warm", type=int, help="only this warm start")
     parser.add_argument("--seed", type=int, help="only this seed")
     parser.add_argument("--quick", action="store_true", help="one run, minutes")
     options = parser.parse_args()
+    try:
+        choose_device(options.device)
+    except InputError as error:
+        parser.error(str(error))
+    if options.device == "cpu":
+        _hide_gpus()
     if options.quick:
-        before, after = quick(options.out)
+        before, after = quick(options.out, options.device)
         sys.exit(0 if after >= before + RISE else 1)
     if options.kept and not any(options.kept.glob("*.parquet")):
         parser.error(f"--kept must be a directory of tables that report.py kept: {options.kept}")
@@ -64,9 +76,10 @@ def main() -> None:
     name = options.setting
     arms = set(options.arms.split(",")) if options.arms else {*SETTINGS[name].arms}
     arms |= {VARIANTS[arm][0] for arm in arms & VARIANTS.keys()}
-    _make(runs, [c for c in sweep(name) if c.arm in arms], options.workers)
+    make = partial(_make, num_workers=options.workers, device=options.device)
+    make(runs, [c for c in sweep(name) if c.arm in arms])
     rates = sweep_rates(name, tuned(runs, name))
-    _make(runs, [c for c in rates if c.arm in arms], options.workers)
+    make(runs, [c for c in rates if c.arm in arms])
     best = tuned(runs, name)
     for arm, (rate, kl) in best.items():
         print(f"{arm}: learning rate {rate:g}, KL coefficient {kl:g}", flush=True)
@@ -80,7 +93,7 @@ def main() -> None:
         cells = chosen([*repeats(name, best), *variants(name, best)], asked)
     except ValueError as error:
         parser.error(f"{name}: {error}")
-    _make(Runs(out=options.out) if asked else runs, cells, options.workers)
+    make(Runs(out=options.out) if asked else runs, cells)
     if asked:
         for cell in cells:
             print(against_kept(runs, cell), flush=True)
@@ -115,7 +128,8 @@ def against_kept(runs: Runs, cell: Cell) -> str:
     """Return what a run came to, and what it came to when it was kept."""
     found = {"now": runs.made(cell), "kept": runs.kept_of(cell)}
     parts = [
-        f"{when} {mean_success(run, cell):.3f} from weights {run['warm_model'][0]}"
+        f"{when} {mean_success(run, cell):.3f} from weights {run['warm_model'][0]} "
+        f"on {run['device'][0]}"
         for when, run in found.items()
         if run is not None
     ]
@@ -143,9 +157,15 @@ def _best(runs: Runs, cells: Sequence[Cell]) -> dict[str, Tuning]:
     return {arm: tuning for arm, (_, tuning) in best.items()}
 
 
-def _make(runs: Runs, cells: Sequence[Cell], num_workers: int) -> None:
+def _make(runs: Runs, cells: Sequence[Cell], *, num_workers: int, device: str) -> None:
     """Make the runs that are not done, after the warm starts that they need."""
     missing = [cell for cell in cells if runs.of(cell) is None]
+    if missing and (others := runs.devices(cells) - {device}):
+        sys.exit(
+            "runs that are compared must be made on the same kind of device: --device is "
+            f"{device}, and some are made on {', '.join(others)}. Leave --kept out, and name "
+            "another --out"
+        )
     warm = sorted({(cell.setting, cell.warm) for cell in missing})
     _in_processes(_warm, [(runs.out, *which) for which in warm], num_workers)
     for setting in {setting for setting, _ in warm}:
@@ -155,7 +175,7 @@ def _make(runs: Runs, cells: Sequence[Cell], num_workers: int) -> None:
                 f"{runs.kept} of warm policies {strangers} of {setting} did not begin from those "
                 f"in {runs.out}. Leave --kept out, and make all runs here"
             )
-    _in_processes(_run, [(runs.out, cell) for cell in missing], num_workers)
+    _in_processes(_run, [(runs.out, cell, device) for cell in missing], num_workers)
 
 
 def _in_processes(do: Callable[[Any], None], tasks: Sequence[Any], count: int) -> None:
@@ -175,16 +195,22 @@ def _in_processes(do: Callable[[Any], None], tasks: Sequence[Any], count: int) -
 
 
 def _warm(task: tuple[Path, str, int]) -> None:
+    _hide_gpus()
     make_warm(*task)
+
+
+def _hide_gpus() -> None:
+    """Let this process, and those that it starts, compute on the CPU."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 _environments = Environments()
 """What the runs of this process saw: all play the same games."""
 
 
-def _run(task: tuple[Path, Cell]) -> None:
-    out, cell = task
-    lines = _until(cell.budget, run_loop(cell.config(out), environments=_environments))
+def _run(task: tuple[Path, Cell, str]) -> None:
+    out, cell, device = task
+    lines = _until(cell.budget, run_loop(cell.config(out, device), environments=_environments))
     success = smoothed([line["success_rate"] for line in lines])
     # A run that is done is read, not continued; its log stays.
     shutil.rmtree(out / cell.name / "policies")
@@ -205,12 +231,12 @@ def _until(budget: int, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]
     return taken
 
 
-def quick(out: Path) -> tuple[float, float]:
+def quick(out: Path, device: str = "cpu") -> tuple[float, float]:
     """Return the success rate of a warm policy, and after a short run."""
     started = time.perf_counter()
-    make_warm(out, QUICK.setting, QUICK.warm)
+    _in_processes(_warm, [(out, QUICK.setting, QUICK.warm)], 1)
     print(f"warm start: {time.perf_counter() - started:.0f} s", flush=True)
-    lines = _until(QUICK.budget, run_loop(QUICK.config(out)))
+    lines = _until(QUICK.budget, run_loop(QUICK.config(out, device)))
     success = smoothed([line["success_rate"] for line in lines])
     print(f"success: {', '.join(f'{rate:.2f}' for rate in success)}")
     print(f"{time.perf_counter() - started:.0f} s in all")
@@ -218,6 +244,4 @@ def quick(out: Path) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    # A GPU would sample in bfloat16 what is trained in float32; so all runs are made alike.
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
     main()

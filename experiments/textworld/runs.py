@@ -16,7 +16,7 @@ import polars as pl
 from experiments.textworld.curves import area
 from experiments.textworld.health import health
 from experiments.textworld.settings import SETTINGS, Cell, warm_start
-from graphcredit.cli.loop_config import loop_config
+from graphcredit.cli.loop_config import LoopConfig, loop_config
 
 KEPT = Path(__file__).parent / "kept"
 """Tables of the runs that the documentation shows."""
@@ -92,12 +92,25 @@ class Runs:
             and weights != _fingerprint(self.out, setting, number)
         ]
 
+    def devices(self, cells: Iterable[Cell]) -> set[str]:
+        """Return what the runs of a list are made on, cpu or cuda, also those just begun."""
+        found: set[str] = set()
+        for cell in cells:
+            if _is_configured(self.out, cell):
+                found.add(_configured(self.out, cell).train["device"])
+            elif (kept := self.kept_of(cell)) is not None:
+                found.update(kept["device"])
+        return found
+
     def _table(self, setting: str) -> pl.DataFrame | None:
         path = self.kept and self.kept / f"{setting}.parquet"
         if not path or not path.exists():
             return None
         if setting not in self._kept:
-            self._kept[setting] = pl.read_parquet(path)
+            table = pl.read_parquet(path)
+            # It was not recorded while there was only one.
+            told = table if "device" in table.columns else table.with_columns(device=pl.lit("cpu"))
+            self._kept[setting] = told.with_columns(pl.col("device").fill_null("cpu"))
         return self._kept[setting]
 
 
@@ -116,6 +129,7 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     steps, seconds = 0, 0.0
     warm_model = _fingerprint(out, cell.setting, cell.warm)
+    device = _configured(out, cell).train["device"]
     seen = health(out / cell.name / "store", cell.estimator)
     for text in path.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
@@ -125,6 +139,7 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
                 **{name: value for name, value in line.items() if not isinstance(value, dict)},
                 **seen.get(line["iteration"], {}),
                 "warm_model": warm_model,
+                "device": device,
                 "env_steps": steps,
                 "seconds": seconds,
                 "num_env_steps": line["env_steps"] - steps,
@@ -137,14 +152,22 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
 
 def _is_configured(out: Path, cell: Cell) -> bool:
     """Return whether what is in the folder of a run is of that run: settings may have changed."""
-    path = out / cell.name / "config.json"
-    if not path.exists():
+    if not _config_path(out, cell).exists():
         return False
-    wanted = cell.config(out)
-    values = json.loads(path.read_text(encoding="utf-8"))
-    found = {name: value for name, value in values.items() if not name.endswith("_hash")}
+    found = _configured(out, cell)
+    wanted = cell.config(out, found.train.get("device", ""))
     same = {name: getattr(wanted, name) for name in ("out", "model", "iterations")}
-    return replace(loop_config(found), **same) == wanted
+    return replace(found, **same) == wanted
+
+
+def _configured(out: Path, cell: Cell) -> LoopConfig:
+    """Return what the loop in the folder of a run was asked to do."""
+    values = json.loads(_config_path(out, cell).read_text(encoding="utf-8"))
+    return loop_config({k: v for k, v in values.items() if not k.endswith("_hash")})
+
+
+def _config_path(out: Path, cell: Cell) -> Path:
+    return out / cell.name / "config.json"
 
 
 def mean_success(run: pl.DataFrame, cell: Cell) -> float:

@@ -189,11 +189,12 @@ class Cell:
         """What its advantages are of."""
         return VARIANTS[self.arm][0] if self.arm in VARIANTS else self.arm
 
-    def config(self, out: Path) -> LoopConfig:
+    def config(self, out: Path, device: str = "cpu") -> LoopConfig:
         """Return the loop of this run.
 
         Args:
             out: Where all runs and warm starts are.
+            device: What trains, cpu or cuda; a GPU samples wherever there is one.
         """
         setting = SETTINGS[self.setting]
         _, changed = VARIANTS.get(self.arm, ("", {}))
@@ -209,6 +210,8 @@ class Cell:
                 "max_steps": setting.max_steps,
                 "template": "tiny",
                 "max_new_tokens": 14,
+                # Of what is sampled and what is trained alike, on every device.
+                "dtype": "float32",
             },
             "update_every": setting.update_every,
             "credit": {"estimators": [self.estimator], **changed},
@@ -220,7 +223,8 @@ class Cell:
                 "max_tokens": 4096,
                 "old_logprobs": "behaviour",
                 "seed": self.seed,
-                "device": "cpu",
+                "device": device,
+                "dtype": "float32",
             },
         }
         # What arms are tuned by has seed 0, and plays no held-out games.

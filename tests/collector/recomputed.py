@@ -23,9 +23,10 @@ TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=2, seed=0)
 
 
 def play(store: Path, policy: str, **options: Any) -> CollectReport:
-    """Play three trajectories of four steps of each task."""
+    """Play three trajectories of four steps of each task, in float32 as the trainer computes."""
     settings = {"template": "tiny", "group_size": 3, "max_steps": 4, "max_new_tokens": 5}
-    return collect(store, tasks=TASKS, policy=policy, **{"num_workers": 0, **settings, **options})
+    settings |= {"num_workers": 0, "dtype": "float32"}
+    return collect(store, tasks=TASKS, policy=policy, **{**settings, **options})
 
 
 def agreement(root: Path, model: str) -> Agreement:

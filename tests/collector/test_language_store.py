@@ -1,5 +1,6 @@
 """Whole collections by a language model: what a trainer finds in the store."""
 
+import json
 import os
 import signal
 from multiprocessing import get_context
@@ -53,6 +54,17 @@ def test_the_trainer_recomputes_the_logged_logprobs(tmp_path: Path, model: str, 
     found = agreement(tmp_path / "store", model)
     assert found.num_steps == 2 * 3 * 4
     assert found.largest < 1e-4
+
+
+def test_what_the_model_computes_in_is_recorded_and_stays_the_same(tmp_path: Path, model: str):
+    _collect(tmp_path / "half", model, dtype="bfloat16")
+    rounding = agreement(tmp_path / "half", model).mean
+    assert 1e-3 < rounding < 0.1, "coarser than float32, within what the trainer tolerates"
+    (table,) = read_steps(open_store(tmp_path / "half"), columns=["step_index", "extra"])
+    firsts = [row["extra"] for row in table.to_pylist() if row["step_index"] == 0]
+    assert {json.loads(extra)["dtype"] for extra in firsts} == {"bfloat16"}
+    with pytest.raises(OptionError, match="dtype"):
+        _collect(tmp_path / "half", model)
 
 
 def test_the_number_of_trajectories_at_a_time_does_not_change_what_is_played(

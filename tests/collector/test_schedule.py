@@ -21,6 +21,7 @@ MODEL = Settings(
         ({"note": "of the caller"}, True),
         ({"weights": "30"}, False),
         ({"engine": "vllm"}, False),
+        ({"dtype": "bfloat16"}, False),
         ({"seed": 1}, False),
         ({"tree_size": 4}, False),
     ],

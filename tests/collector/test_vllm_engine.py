@@ -22,8 +22,9 @@ _SAMPLING = Sampling(temperature=1.0, max_new_tokens=8)
 class _Llm:
     """What the engine uses of `vllm.LLM`: its files are those of the model it was opened with."""
 
-    def __init__(self, *, model: str, **_: Any) -> None:
+    def __init__(self, *, model: str, **options: Any) -> None:
         self.model = model
+        self.options = options
         self.loaded = [model]
         self.asked: list[dict[str, Any]] = []
         self.num_resets = 0
@@ -121,6 +122,16 @@ def test_another_shape_is_refused_with_what_differs(engine: Any, tmp_path: Path)
         InputError, match=r"same config\.json: .*p-1 differs .* intermediate_size\."
     ):
         engine.load(save_talker(tmp_path / "p-1", intermediate_size=64))
+
+
+def test_models_of_one_process_compute_in_the_same_type(engine: Any, tmp_path: Path):
+    first, second = (save_talker(tmp_path / f"p-{seed}", seed=seed) for seed in range(2))
+    engine.load(first, "bfloat16")
+    assert engine._llm.options["dtype"] == "bfloat16"
+    with pytest.raises(InputError, match="asked for in float32, and the one before in bfloat16"):
+        engine.load(second, "float32")
+    engine.load(second, "bfloat16")
+    assert engine._llm.loaded == [first, second]
 
 
 def test_the_second_model_has_its_own_tokenizer_and_ends(engine: Any, tmp_path: Path):

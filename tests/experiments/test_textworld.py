@@ -110,12 +110,17 @@ def _write_warm(out: Path, cell: Cell, weights: bytes = b"weights") -> None:
 
 
 def _write(
-    out: Path, cell: Cell, ends: Sequence[int], success: Sequence[float], **columns: float
+    out: Path,
+    cell: Cell,
+    ends: Sequence[int],
+    success: Sequence[float],
+    device: str = "cpu",
+    **columns: float,
 ) -> None:
     _write_warm(out, cell)
     path = out / cell.name / "loop.jsonl"
     path.parent.mkdir(parents=True)
-    config = json.dumps(cell.config(out).as_json() | {"model_hash": "0"})
+    config = json.dumps(cell.config(out, device).as_json() | {"model_hash": "0"})
     (path.parent / "config.json").write_text(config)
     lines = [
         {
@@ -241,7 +246,7 @@ def test_kept_runs_from_other_weights_are_tuned_by_and_not_shown(
     _report(monkeypatch, "--out", tmp_path / "b", "--kept", kept)
     shown = capsys.readouterr().out
     assert "the kept runs are left out: " in shown
-    assert "warm policies [0] have other weights" in shown
+    assert "warm policies [0] in " in shown
     assert "0 of 30 runs of the sweep are done" in shown
     assert "1 of 12 repeats are done" in shown
     before = (kept / "easy.parquet").read_bytes()
@@ -262,17 +267,66 @@ def test_runs_are_not_made_beside_kept_ones_from_other_weights(
         _write_warm(tmp_path / "b", replace(CELL, warm=number), b"other weights")
     monkeypatch.setattr(run, "_in_processes", lambda do, tasks, count: None)
     monkeypatch.setattr("sys.argv", ["run", "--out", str(tmp_path / "b"), "--kept", str(kept)])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     with pytest.raises(SystemExit, match=r"must begin from the same weights: .* \[1\] of easy"):
         run.main()
+
+
+def test_runs_on_different_devices_are_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    kept, out = tmp_path / "kept", tmp_path / "b"
+    swept = [cell for cell in sweep("easy") if cell.arm == "grpo"]
+    for cell in swept:
+        _write(tmp_path / "a", cell, [6_000, 12_000], [0.1, 0.1])
+    _report(monkeypatch, "--out", tmp_path / "a", "--kept", tmp_path / "none", "--save", kept)
+    table = pl.read_parquet(kept / "easy.parquet")
+    assert set(table["device"]) == {"cpu"}
+    table.drop("device").write_parquet(kept / "easy.parquet")  # as it was at first
+    _write(out, CELL, [6_000, 12_000], [0.3, 0.3], device="cuda")
+    wanted = repeats("easy", {"grpo": (CELL.learning_rate, CELL.kl_coefficient)})
+    assert CELL in wanted
+    monkeypatch.setattr(run, "_in_processes", lambda do, tasks, count: None)
+    for device, done_on in (("cpu", "cuda"), ("cuda", "cpu")):
+        runs = Runs(out=out, kept=kept)
+        refusal = f"--device is {device}, and some are made on {done_on}"
+        with pytest.raises(SystemExit, match=refusal):
+            run._make(runs, [*swept, *wanted], num_workers=1, device=device)
+    capsys.readouterr()
+    _report(monkeypatch, "--out", out, "--kept", kept)
+    assert "left out: of all runs, some were made on cpu, and others on cuda" in (
+        capsys.readouterr().out
+    )
+    assert set(pl.read_parquet(out / "easy.parquet")["device"]) == {"cuda"}
+
+
+def test_a_device_that_is_not_there_is_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    options = ["--quick", "--device", "cuda", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", ["run", *options])
+    with pytest.raises(SystemExit):
+        run.main()
+    assert "device cuda needs a GPU that torch can use: found none" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_run_samples_in_what_it_trains_in(tmp_path: Path, device: str):
+    config = CELL.config(tmp_path, device)
+    assert config.train["device"] == device
+    assert config.collect.dtype == config.train["dtype"] == "float32"
 
 
 def test_only_the_arms_that_are_asked_for_are_tuned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     asked: list[Cell] = []
-    monkeypatch.setattr(run, "_make", lambda runs, cells, count: asked.extend(cells))
+    monkeypatch.setattr(run, "_make", lambda runs, cells, **_: asked.extend(cells))
     options = ["--out", str(tmp_path), "--arms", "grpo,spo3-scores", "--seed", "1"]
     monkeypatch.setattr("sys.argv", ["run", *options])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     with pytest.raises(SystemExit):
         run.main()
     assert {cell.arm for cell in asked} == {"grpo", "spo3"}

@@ -178,15 +178,17 @@ def _make(runs: Runs, cells: Sequence[Cell], *, num_workers: int, device: str) -
     _in_processes(_run, [(runs.out, cell, device) for cell in missing], num_workers)
 
 
-def _in_processes(do: Callable[[Any], None], tasks: Sequence[Any], count: int) -> None:
-    """Do all tasks, each in a process with one thread, some at a time.
+def _in_processes(
+    do: Callable[[Any], None], tasks: Sequence[Any], count: int, num_threads: int = 1
+) -> None:
+    """Do all tasks, each in a process of so many threads, some at a time.
 
     Raises:
         BaseExceptionGroup: Some failed; the others were done all the same.
     """
     if not tasks:
         return
-    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["OMP_NUM_THREADS"] = str(num_threads)
     with ProcessPoolExecutor(min(count, len(tasks)), mp_context=get_context("spawn")) as pool:
         futures = [pool.submit(do, task) for task in tasks]
         failed = [error for future in futures if (error := future.exception()) is not None]
@@ -234,7 +236,7 @@ def _until(budget: int, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]
 def quick(out: Path, device: str = "cpu") -> tuple[float, float]:
     """Return the success rate of a warm policy, and after a short run."""
     started = time.perf_counter()
-    _in_processes(_warm, [(out, QUICK.setting, QUICK.warm)], 1)
+    _in_processes(_warm, [(out, QUICK.setting, QUICK.warm)], 1, os.cpu_count() or 1)
     print(f"warm start: {time.perf_counter() - started:.0f} s", flush=True)
     lines = _until(QUICK.budget, run_loop(QUICK.config(out, device)))
     success = smoothed([line["success_rate"] for line in lines])

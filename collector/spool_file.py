@@ -186,19 +186,22 @@ def read_spool(path: Path) -> SpoolContent:
 def _add_batch(
     batch: pa.RecordBatch, rows: list[dict[str, Any]], last_rows: dict[str, dict[str, Any]]
 ) -> None:
+    """Add what a batch has, or raise an error and add nothing."""
     batch.validate(full=True)
-    for text, parts in zip(batch["values"].to_pylist(), batch["parts"].to_pylist(), strict=True):
-        values = json.loads(text)
-        if parts is None:
-            last_rows[values["trajectory_id"]].update(values)
+    values = [json.loads(text) for text in batch["values"].to_pylist()]
+    parts = batch["parts"].to_pylist()
+    for row, own in zip(values, parts, strict=True):
+        if own is not None:
+            _put_parts(row, own)
+    for row, own in zip(values, parts, strict=True):
+        if own is None:
+            last_rows[row["trajectory_id"]].update(row)
         else:
-            row = _row(values, parts)
             rows.append(row)
             last_rows[row["trajectory_id"]] = row
 
 
-def _row(values: dict[str, Any], parts: list[bytes | None]) -> dict[str, Any]:
-    row = values
+def _put_parts(row: dict[str, Any], parts: list[bytes | None]) -> None:
     for name, part in zip(_PARTS, parts, strict=True):
         if part is not None:
             dtype = _ARRAY_PARTS.get(name)
@@ -206,7 +209,6 @@ def _row(values: dict[str, Any], parts: list[bytes | None]) -> dict[str, Any]:
     missing = _NEEDED - row.keys()
     if missing:
         raise ValueError(f"a step must have {', '.join(sorted(missing))}")
-    return row
 
 
 def _batch(values: Mapping[str, Any], parts: pa.Array) -> pa.RecordBatch:

@@ -16,6 +16,7 @@ from graphcredit.collector.spool_file import (
     SpoolWriter,
     encode_end,
     encode_step,
+    encode_steps,
     read_spool,
 )
 from graphcredit.collector.step_rules import check_step
@@ -77,6 +78,16 @@ def test_a_torn_tail_at_any_byte_costs_only_the_torn_step(tmp_path: Path):
         num_whole = sum(size >= end for end in ends[1:])
         assert [row["step_index"] for row in content.rows] == list(range(num_whole))
         assert content.num_bytes_unread == size - ends[num_whole]
+
+
+def test_steps_that_belong_together_do_not_come_apart_where_one_is_damaged(tmp_path: Path):
+    damaged = _row(1, "y")
+    del damaged["next_state"]
+    together = encode_steps([_row(0, "x"), _row(0, "y"), damaged])
+    content = read_spool(_spool(tmp_path / "w7.arrows", [encode_step(_row(0, "w")), together]))
+    assert [row["trajectory_id"] for row in content.rows] == ["w"]
+    assert content.num_bytes_unread == together.size
+    assert content.problem == "a step must have next_state"
 
 
 def test_the_steps_before_a_torn_tail_are_recovered_and_the_spool_is_kept(tmp_path: Path):

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.textworld.curves import smoothed
-from experiments.textworld.runs import Runs, mean_success
+from experiments.textworld.runs import Runs, mean_success, success_of
 from experiments.textworld.settings import (
     SETTINGS,
     VARIANTS,
@@ -212,8 +212,10 @@ _environments = Environments()
 
 def _run(task: tuple[Path, Cell, str]) -> None:
     out, cell, device = task
-    lines = _until(cell.budget, run_loop(cell.config(out, device), environments=_environments))
-    success = smoothed([line["success_rate"] for line in lines])
+    config = cell.config(out, device)
+    lines = _until(cell.budget, run_loop(config, environments=_environments))
+    rates = [success_of(line, config) for line in lines]
+    success = smoothed([rate for rate in rates if rate is not None])
     # A run that is done is read, not continued; its log stays.
     shutil.rmtree(out / cell.name / "policies")
     print(

@@ -6,7 +6,7 @@ where the folders are not, so it can be shared; a run that it has need not be ma
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,8 @@ class Runs:
 
         What went on beyond the budget is left out. `env_steps` and `seconds` are those before the
         iteration, so that its success rate is that of the policy which they made; seconds are those
-        of one core at work.
+        of one core at work. Where rollouts branch, it is that of plays beside them, and null where
+        there were none.
         """
         run = self.made(cell)
         return self.kept_of(cell) if run is None else run
@@ -129,7 +130,7 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     steps, seconds = 0, 0.0
     warm_model = _fingerprint(out, cell.setting, cell.warm)
-    device = _configured(out, cell).train["device"]
+    config = _configured(out, cell)
     seen = health(out / cell.name / "store", cell.estimator)
     for text in path.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
@@ -139,7 +140,8 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
                 **{name: value for name, value in line.items() if not isinstance(value, dict)},
                 **seen.get(line["iteration"], {}),
                 "warm_model": warm_model,
-                "device": device,
+                "device": config.train["device"],
+                "success_rate": success_of(line, config),
                 "env_steps": steps,
                 "seconds": seconds,
                 "num_env_steps": line["env_steps"] - steps,
@@ -148,6 +150,19 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
         steps = line["env_steps"]
         seconds += line.get("cpu_seconds", 0.0)
     return rows
+
+
+def success_of(line: Mapping[str, Any], config: LoopConfig) -> float | None:
+    """Return how often the policy of an iteration won, or None where nothing says so.
+
+    The paths of a tree are no sample of its plays: more of them pass where it is hard.
+
+    Args:
+        line: Of `loop.jsonl`.
+        config: Of the loop.
+    """
+    branches = config.collect.allocation is not None
+    return line.get("sampled_training_success_rate" if branches else "success_rate")
 
 
 def _is_configured(out: Path, cell: Cell) -> bool:
@@ -177,8 +192,9 @@ def mean_success(run: pl.DataFrame, cell: Cell) -> float:
         run: A row for each iteration.
         cell: The run.
     """
+    played = run.drop_nulls("success_rate")
     window = SETTINGS[cell.setting].window
-    return area(run["env_steps"], run["success_rate"], cell.budget, window)
+    return area(played["env_steps"], played["success_rate"], cell.budget, window)
 
 
 def weights_path(out: Path, setting: str, number: int) -> Path:

@@ -27,17 +27,33 @@ PUBLISHED: tuple[str, ...] = (
 ARMS: tuple[str, ...] = (*PUBLISHED, "analogy")
 """Estimators that are compared."""
 
-VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
+_BRANCHING: Mapping[str, Any] = MappingProxyType(
     {
-        "spo3-tractable": ("spo3", {"set": ["spo3.xi=1000000"]}),
-        "spo3-scores": ("spo3", {"set": ["spo3.xi=1000000", "spo3.omega_k=10"]}),
-        "graphgpo-step": ("graphgpo", {"set": ["graphgpo.episode_weight=0"]}),
-        "graphgpo-window": ("graphgpo", {"graph_window": 4}),
+        "collect": {"allocation": "spo3"},
+        "update_every": "group",
+        # Of a tree, more paths pass where it is hard: success is that of plays beside.
+        "evaluate": {"every": 1, "tasks": 0, "greedy": False, "samples": 8},
     }
 )
-"""Arms that explain others: an estimator and what is changed of its credit. 3SPO without its rule
-of intractable states, and without novelty too; GraphGPO without its episode part, and on the graph
-of four earlier iterations too, in which a group without a success may still have a goal."""
+"""Rollouts that branch where `history/` says so, and a training after each game."""
+
+VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "spo3-tractable": ("spo3", {"credit": {"set": ["spo3.xi=1000000"]}}),
+        "spo3-scores": ("spo3", {"credit": {"set": ["spo3.xi=1000000", "spo3.omega_k=10"]}}),
+        "spo3-whole": ("spo3", _BRANCHING),
+        "spo3-whole-scores": (
+            "spo3",
+            {**_BRANCHING, "credit": {"set": ["spo3.xi=1000000", "spo3.omega_k=10"]}},
+        ),
+        "graphgpo-step": ("graphgpo", {"credit": {"set": ["graphgpo.episode_weight=0"]}}),
+        "graphgpo-window": ("graphgpo", {"credit": {"graph_window": 4}}),
+    }
+)
+"""Arms that explain others: an estimator, and what is changed of the loop's tables. 3SPO without
+its rule of intractable states, and without novelty too; either with its rollouts and its post-step
+updates; GraphGPO without its episode part, and on the graph of four earlier iterations too, in
+which a group without a success may still have a goal."""
 
 LEARNING_RATES: tuple[float, ...] = (3e-4, 6e-4, 1.5e-4, 1.2e-3)
 KL_COEFFICIENTS: tuple[float, ...] = (0.02, 0.05, 0.0)
@@ -135,6 +151,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 batch_size=320,
                 arms=PUBLISHED,
                 seeds=5,
+                variants=("spo3-scores", "spo3-whole", "spo3-whole-scores"),
                 episodes=800,
                 updates=400,
             ),
@@ -214,7 +231,7 @@ class Cell:
                 "dtype": "float32",
             },
             "update_every": setting.update_every,
-            "credit": {"estimators": [self.estimator], **changed},
+            "credit": {"estimators": [self.estimator]},
             "train": {
                 "learning_rate": self.learning_rate,
                 "kl_coefficient": self.kl_coefficient,
@@ -237,6 +254,9 @@ class Cell:
                 "greedy": False,
                 "samples": 8,
             }
+        for table, values in changed.items():
+            is_table = isinstance(values, Mapping)
+            config[table] = {**config.get(table, {}), **values} if is_table else values
         return loop_config(config)
 
 

@@ -221,5 +221,7 @@ def _areas(curves: _Curves, setting: Setting) -> dict[Pair, float]:
 def _curves(runs: pl.DataFrame) -> _Curves:
     return {
         (int(warm), int(seed)): (run["env_steps"], run["success_rate"])
-        for (warm, seed), run in runs.group_by("warm", "seed", maintain_order=True)
+        for (warm, seed), run in runs.drop_nulls("success_rate").group_by(
+            "warm", "seed", maintain_order=True
+        )
     }

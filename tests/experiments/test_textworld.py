@@ -20,7 +20,7 @@ from experiments.textworld.curves import area, coverage, first_at, paired_test, 
 from experiments.textworld.health import health
 from experiments.textworld.markdown import markdown
 from experiments.textworld.run import RISE, against_kept, chosen, quick
-from experiments.textworld.runs import KEPT, Runs
+from experiments.textworld.runs import KEPT, Runs, mean_success
 from experiments.textworld.settings import (
     ARMS,
     SETTINGS,
@@ -408,6 +408,31 @@ def test_a_variant_changes_the_credit_of_its_arm_and_nothing_else(tmp_path: Path
     assert other.credit.estimators == one.credit.estimators == ("spo3",)
     assert other.credit.set == ("spo3.xi=1000000", "spo3.omega_k=10")
     assert replace(other, credit=one.credit, out=one.out) == one
+
+
+def test_of_rollouts_that_branch_the_success_is_that_of_plays_beside_them(tmp_path: Path):
+    best = {"spo3": (0.0003, 0.05)}
+    cell = next(c for c in variants("hard", best) if c.arm == "spo3-whole")
+    config = cell.config(tmp_path)
+    assert (config.collect.allocation, config.update_every) == ("spo3", "group")
+    assert config.evaluate is not None
+    assert config.evaluate.samples == config.collect.group_size
+    _write(tmp_path, cell, [6_000, 12_000, 18_000, 24_000], [0.9] * 4)
+    path = tmp_path / cell.name / "loop.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line, beside in zip(lines[::2], (0.2, 0.4), strict=True):
+        line["sampled_training_success_rate"] = beside
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    run = Runs(out=tmp_path).of(cell)
+    assert run is not None
+    assert run["success_rate"].to_list() == [0.2, None, 0.4, None]
+    # A curve through (0, 0.2) and (12,000, 0.3), the mean of both, and flat from there.
+    assert mean_success(run, cell) == pytest.approx((0.25 + 0.3) / 2)
+    arm = replace(cell, arm="spo3")
+    _write(tmp_path, arm, [12_000, 24_000], [0.1, 0.1])
+    table = variants_table(Runs(out=tmp_path).done([cell, arm]), SETTINGS["hard"])
+    assert table["variant"].to_list() == ["spo3-whole"]
+    assert table["mean success"].to_list() == [pytest.approx(0.275)]
 
 
 def test_runs_that_tune_play_no_held_out_games(tmp_path: Path):

@@ -36,7 +36,7 @@ class Settings:
     tokenizer: str | None = None
     """Digest of what decides its tokens; None for other policies."""
     dtype: str | None = None
-    """What a language model computes in; None where its device decides, and for others."""
+    """What a language model computes in, float32 or bfloat16; None for other policies."""
 
     def to_json(self, **marks: Any) -> str:
         """Return the JSON object that is recorded: what is set, then what else there is to say."""
@@ -52,7 +52,7 @@ class Settings:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-_ADDED = frozenset({"engine", "weights", "tokenizer"})
+_ADDED = frozenset({"engine", "weights", "tokenizer", "dtype"})
 """Settings that were not recorded at first: where they are missing, they may be any."""
 
 

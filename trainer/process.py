@@ -97,11 +97,10 @@ def choose_device(device: str) -> torch.device:
     Raises:
         InputError: A GPU is asked for and there is none.
     """
-    is_available = torch.cuda.is_available()
-    if device == "cuda" and not is_available:
-        raise InputError("device cuda needs a GPU that torch can use: found none. Take device cpu")
-    if device == "cpu" or not is_available:
+    if device == "cpu" or (device == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise InputError("device cuda needs a GPU that torch can use: found none. Take device cpu")
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
 
 

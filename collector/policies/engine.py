@@ -78,11 +78,13 @@ class Engine(Protocol):
         ...
 
 
-def arithmetic(dtype: Dtype, *, on_gpu: bool) -> str:
-    """Return what a model computes in: float32 or bfloat16."""
+def arithmetic(dtype: Dtype) -> str:
+    """Return what a model computes in on this machine: float32 or bfloat16."""
     if dtype != "auto":
         return dtype
-    return "bfloat16" if on_gpu else "float32"
+    import torch
+
+    return "bfloat16" if torch.cuda.is_available() else "float32"
 
 
 def max_answer(request: Request, sampling: Sampling, room: int | None) -> int:

@@ -10,7 +10,14 @@ from typing import Any
 
 from graphcredit.collector.answers import parse_answer
 from graphcredit.collector.policies.decision import Decision, Question, Tokens, View
-from graphcredit.collector.policies.engine import Dtype, Engine, Request, Response, Sampling
+from graphcredit.collector.policies.engine import (
+    Dtype,
+    Engine,
+    Request,
+    Response,
+    Sampling,
+    arithmetic,
+)
 from graphcredit.collector.policies.engines import ENGINES
 from graphcredit.collector.policies.model_files import ModelFiles, digest_weights, digest_words
 from graphcredit.collector.policies.tokenise import decode_answer, encode_prompt
@@ -51,7 +58,7 @@ class LanguagePolicy:
             "template": self.template.fingerprint,
             "temperature": self.sampling.temperature,
             "max_new_tokens": self.sampling.max_new_tokens,
-            "dtype": None if self.dtype == "auto" else self.dtype,
+            "dtype": arithmetic(self.dtype),
         }
 
     @property

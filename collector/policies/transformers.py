@@ -212,7 +212,7 @@ def draw(logits: Tensor, uniforms: Sequence[float], temperature: float) -> tuple
 
 
 def _load_model(path: str, device: torch.device, dtype: Dtype) -> Any:
-    kind: torch.dtype = getattr(torch, arithmetic(dtype, on_gpu=device.type == "cuda"))
+    kind: torch.dtype = getattr(torch, arithmetic(dtype))
     disable_progress_bar()
     try:
         model = AutoModelForCausalLM.from_pretrained(path, dtype=kind, local_files_only=True)

@@ -61,7 +61,7 @@ class VllmEngine:
         tokenizer, config = load_tokenizer(path), _read_config(path)
         said = config.to_dict().items()
         shape = {k: v for k, v in said if k not in _NOT_SHAPE and v is not None}
-        kind = arithmetic(dtype, on_gpu=torch.cuda.is_available())
+        kind = arithmetic(dtype)
         if self._llm is None:
             self._llm = _open(path, kind)
             self._shape, self._dtype = shape, kind

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import polars as pl
 
+from experiments.textworld.device import use_device
 from experiments.textworld.markdown import markdown
 from experiments.textworld.settings import SETTINGS, warm_start
 from experiments.textworld.warm import make_warm
@@ -39,6 +40,7 @@ def main() -> None:
     parser.add_argument("--setting", choices=list(SETTINGS), default="easy")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
+    use_device("cpu")
     store = create_store(options.out / options.setting / "mechanisms")
     for number in range(SETTINGS[options.setting].warm_starts):
         _play(store, options.out, options.setting, number)

@@ -4,12 +4,12 @@
     python -m experiments.textworld.report --out runs --save experiments/textworld/kept
 
 Runs that are not done yet are left out and counted. Those that are only in what was kept before are
-in, unless they began from other weights than the runs in OUT, or were made on another kind of
-device. Needs the extra `experiments`.
+in, unless they began from other weights than the runs in OUT. Shown are the runs of one device; the
+table has those of all. Needs the extra `experiments`.
 """
 
 import argparse
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -19,8 +19,8 @@ from experiments.textworld.plot import plot
 from experiments.textworld.run import tuned
 from experiments.textworld.runs import KEPT, Runs
 from experiments.textworld.settings import (
+    DEVICES,
     SETTINGS,
-    Tuning,
     repeats,
     sweep,
     sweep_rates,
@@ -43,28 +43,35 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="where runs were made")
     parser.add_argument("--kept", type=Path, default=KEPT, help="tables of runs made before")
     parser.add_argument("--baseline", default=BASELINE, help="the arm to compare others with")
+    parser.add_argument("--device", choices=DEVICES, default="cpu", help="whose runs are shown")
     parser.add_argument("--save", type=Path, help="where table and plot go; OUT if not given")
     options = parser.parse_args()
     setting = SETTINGS[options.setting]
     runs = Runs(out=options.out, kept=options.kept)
-    best = tuned(runs, setting.name)
+    device = options.device
+    best = tuned(runs, setting.name, device)
     if not best:
         parser.error("no run of the sweep is done, neither in OUT nor in KEPT")
     save = options.save or options.out
-    if reason := _incomparable(runs, setting.name, best):
+    if strangers := runs.strangers(setting.name):
         if save.resolve() == options.kept.resolve():
             parser.error(
-                f"--save must not be --kept, {options.kept}, whose runs would be lost: {reason}"
+                f"--save must not be --kept, {options.kept}, whose runs would be lost: they began "
+                f"from other weights than warm policies {strangers} in {options.out}"
             )
-        print(f"the kept runs are left out: {reason}\n")
+        print(
+            f"the kept runs are left out: in {options.out}, warm policies {strangers} have other "
+            "weights than those from which they began\n"
+        )
         runs = Runs(out=options.out)
     for arm in setting.arms:
         if arm not in best:
             print(f"{arm}: no run of the sweep is done\n")
-    swept = [*sweep(setting.name), *sweep_rates(setting.name, best)]
-    wanted = repeats(setting.name, best)
-    explaining = variants(setting.name, best)
-    table = runs.table(setting.name, [*swept, *wanted, *explaining])
+    swept = [*sweep(setting.name, device), *sweep_rates(setting.name, best, device)]
+    wanted = repeats(setting.name, best, device)
+    explaining = variants(setting.name, best, device)
+    cells = [replace(c, device=on) for on in DEVICES for c in (*swept, *wanted, *explaining)]
+    table = runs.table(setting.name, cells)
     done, explained = runs.done(wanted), runs.done(explaining)
     arms_done = done["arm"].unique().to_list() if len(done) else []
     if options.baseline not in {BASELINE, *arms_done}:
@@ -88,17 +95,8 @@ def main() -> None:
         with atomic_path(save / f"{setting.name}.parquet") as path:
             table.write_parquet(path)
     if num_done:
-        plot(done, setting, save / f"{setting.name}.png")
-
-
-def _incomparable(runs: Runs, name: str, best: Mapping[str, Tuning]) -> str | None:
-    """Return why kept runs cannot be compared with those that were made here, or None."""
-    if strangers := runs.strangers(name):
-        return f"warm policies {strangers} in {runs.out} have other weights than theirs"
-    devices = runs.devices([*sweep(name), *sweep_rates(name, best), *repeats(name, best)])
-    if len(devices) > 1:
-        return f"of all runs, some were made on {', and others on '.join(sorted(devices))}"
-    return None
+        suffix = "" if device == "cpu" else f"-{device}"
+        plot(done, setting, save / f"{setting.name}{suffix}.png")
 
 
 if __name__ == "__main__":

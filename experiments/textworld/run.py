@@ -6,10 +6,10 @@
 
 Every run is a loop of its own (`graphcredit loop`) in a folder of its own; what is done is not done
 again, so it may be interrupted. Nor is what the tables of `--kept` have, unless it is asked for by
-`--arms`, `--warm` or `--seed`: they must have begun from the same weights, on the same kind of
-device. `--device cuda` plays and trains on a GPU, in float32 as a CPU does; warm policies that are
-not kept are made on the CPU all the same. `--quick` is one short run; it fails unless success
-rises.
+`--arms`, `--warm` or `--seed`: they must have begun from the same weights. `--device cuda` plays
+and trains on a GPU, in float32 as on a CPU; its runs are beside those of the CPU, with the tuning
+of either sweep, and begin from warm policies that are made on the CPU. `--quick` is one short run;
+it fails unless success rises.
 """
 
 import argparse
@@ -19,14 +19,16 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from experiments.textworld.curves import smoothed
+from experiments.textworld.device import use_device
 from experiments.textworld.runs import Runs, mean_success, success_of
 from experiments.textworld.settings import (
+    DEVICES,
     SETTINGS,
     VARIANTS,
     Cell,
@@ -40,7 +42,6 @@ from experiments.textworld.warm import make_warm
 from graphcredit.cli.loop_stages import run_loop
 from graphcredit.collector.memo import Environments
 from graphcredit.store.errors import InputError
-from graphcredit.trainer.process import choose_device
 
 QUICK = Cell(
     setting="quick", arm="graphgpo", learning_rate=3e-4, kl_coefficient=0.02, warm=0, seed=0
@@ -55,18 +56,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--kept", type=Path, help="directory of tables that report.py kept")
     parser.add_argument("--workers", type=int, default=2, help="runs at a time, a core each")
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="of all runs")
+    parser.add_argument("--device", choices=DEVICES, default="cpu", help="of all runs")
     parser.add_argument("--arms", help="only these, by commas")
     parser.add_argument("--warm", type=int, help="only this warm start")
     parser.add_argument("--seed", type=int, help="only this seed")
     parser.add_argument("--quick", action="store_true", help="one run, minutes")
     options = parser.parse_args()
     try:
-        choose_device(options.device)
+        use_device(options.device)
     except InputError as error:
         parser.error(str(error))
-    if options.device == "cpu":
-        _hide_gpus()
     if options.quick:
         before, after = quick(options.out, options.device)
         sys.exit(0 if after >= before + RISE else 1)
@@ -76,11 +75,15 @@ def main() -> None:
     name = options.setting
     arms = set(options.arms.split(",")) if options.arms else {*SETTINGS[name].arms}
     arms |= {VARIANTS[arm][0] for arm in arms & VARIANTS.keys()}
-    make = partial(_make, num_workers=options.workers, device=options.device)
-    make(runs, [c for c in sweep(name) if c.arm in arms])
-    rates = sweep_rates(name, tuned(runs, name))
-    make(runs, [c for c in rates if c.arm in arms])
-    best = tuned(runs, name)
+    device = options.device
+
+    def tune(cells: Sequence[Cell]) -> None:
+        undone = [cell for cell in cells if runs.on_any_device(cell) is None]
+        _make(runs, [cell for cell in undone if cell.arm in arms], options.workers)
+
+    tune(sweep(name, device))
+    tune(sweep_rates(name, tuned(runs, name, device), device))
+    best = tuned(runs, name, device)
     for arm, (rate, kl) in best.items():
         print(f"{arm}: learning rate {rate:g}, KL coefficient {kl:g}", flush=True)
     wanted = {
@@ -90,10 +93,10 @@ def main() -> None:
     }
     asked = {field: values for field, values in wanted.items() if values is not None}
     try:
-        cells = chosen([*repeats(name, best), *variants(name, best)], asked)
+        cells = chosen([*repeats(name, best, device), *variants(name, best, device)], asked)
     except ValueError as error:
         parser.error(f"{name}: {error}")
-    make(Runs(out=options.out) if asked else runs, cells)
+    _make(Runs(out=options.out) if asked else runs, cells, options.workers)
     if asked:
         for cell in cells:
             print(against_kept(runs, cell), flush=True)
@@ -126,29 +129,32 @@ def chosen(cells: Sequence[Cell], asked: Mapping[str, Sequence[Any]]) -> list[Ce
 
 def against_kept(runs: Runs, cell: Cell) -> str:
     """Return what a run came to, and what it came to when it was kept."""
-    found = {"now": runs.made(cell), "kept": runs.kept_of(cell)}
+    on_cpu = replace(cell, device="cpu")
+    found = {"now": runs.made(cell), "kept": runs.kept_of(cell), "kept of the CPU": None}
+    if cell != on_cpu:
+        found["kept of the CPU"] = runs.kept_of(on_cpu)
     parts = [
-        f"{when} {mean_success(run, cell):.3f} from weights {run['warm_model'][0]} "
-        f"on {run['device'][0]}"
+        f"{when} {mean_success(run, cell):.3f} from weights {run['warm_model'][0]}"
         for when, run in found.items()
         if run is not None
     ]
     return f"{cell.name}: mean success {', '.join(parts)}"
 
 
-def tuned(runs: Runs, setting: str) -> dict[str, Tuning]:
+def tuned(runs: Runs, setting: str, device: str = "cpu") -> dict[str, Tuning]:
     """Return the learning rate and KL coefficient at which each arm learnt most in the sweep.
 
-    Most is the mean success over the sweep's budget of environment steps.
+    Most is the mean success over the sweep's budget of environment steps. A run of the sweep that
+    was not made on the device may be of another one.
     """
-    swept = sweep(setting)
-    return _best(runs, [*swept, *sweep_rates(setting, _best(runs, swept))])
+    swept = sweep(setting, device)
+    return _best(runs, [*swept, *sweep_rates(setting, _best(runs, swept), device)])
 
 
 def _best(runs: Runs, cells: Sequence[Cell]) -> dict[str, Tuning]:
     best: dict[str, tuple[float, Tuning]] = {}
     for cell in cells:
-        run = runs.of(cell)
+        run = runs.on_any_device(cell)
         if run is not None:
             learnt = mean_success(run, cell)
             tuning = (cell.learning_rate, cell.kl_coefficient)
@@ -157,15 +163,9 @@ def _best(runs: Runs, cells: Sequence[Cell]) -> dict[str, Tuning]:
     return {arm: tuning for arm, (_, tuning) in best.items()}
 
 
-def _make(runs: Runs, cells: Sequence[Cell], *, num_workers: int, device: str) -> None:
+def _make(runs: Runs, cells: Sequence[Cell], num_workers: int) -> None:
     """Make the runs that are not done, after the warm starts that they need."""
     missing = [cell for cell in cells if runs.of(cell) is None]
-    if missing and (others := runs.devices(cells) - {device}):
-        sys.exit(
-            "runs that are compared must be made on the same kind of device: --device is "
-            f"{device}, and some are made on {', '.join(others)}. Leave --kept out, and name "
-            "another --out"
-        )
     warm = sorted({(cell.setting, cell.warm) for cell in missing})
     _in_processes(_warm, [(runs.out, *which) for which in warm], num_workers)
     for setting in {setting for setting, _ in warm}:
@@ -175,7 +175,7 @@ def _make(runs: Runs, cells: Sequence[Cell], *, num_workers: int, device: str) -
                 f"{runs.kept} of warm policies {strangers} of {setting} did not begin from those "
                 f"in {runs.out}. Leave --kept out, and make all runs here"
             )
-    _in_processes(_run, [(runs.out, cell, device) for cell in missing], num_workers)
+    _in_processes(_run, [(runs.out, cell) for cell in missing], num_workers)
 
 
 def _in_processes(
@@ -197,24 +197,18 @@ def _in_processes(
 
 
 def _warm(task: tuple[Path, str, int]) -> None:
-    _hide_gpus()
+    use_device("cpu")
     make_warm(*task)
-
-
-def _hide_gpus() -> None:
-    """Let this process, and those that it starts, compute on the CPU."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 _environments = Environments()
 """What the runs of this process saw: all play the same games."""
 
 
-def _run(task: tuple[Path, Cell, str]) -> None:
-    out, cell, device = task
-    config = cell.config(out, device)
-    lines = _until(cell.budget, run_loop(config, environments=_environments))
-    rates = [success_of(line, config) for line in lines]
+def _run(task: tuple[Path, Cell]) -> None:
+    out, cell = task
+    lines = _until(cell.budget, run_loop(cell.config(out), environments=_environments))
+    rates = [success_of(line, cell) for line in lines]
     success = smoothed([rate for rate in rates if rate is not None])
     # A run that is done is read, not continued; its log stays.
     shutil.rmtree(out / cell.name / "policies")
@@ -238,9 +232,10 @@ def _until(budget: int, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]
 def quick(out: Path, device: str = "cpu") -> tuple[float, float]:
     """Return the success rate of a warm policy, and after a short run."""
     started = time.perf_counter()
-    _in_processes(_warm, [(out, QUICK.setting, QUICK.warm)], 1, os.cpu_count() or 1)
+    num_cores = len(os.sched_getaffinity(0))
+    _in_processes(_warm, [(out, QUICK.setting, QUICK.warm)], 1, num_cores)
     print(f"warm start: {time.perf_counter() - started:.0f} s", flush=True)
-    lines = _until(QUICK.budget, run_loop(QUICK.config(out, device)))
+    lines = _until(QUICK.budget, run_loop(replace(QUICK, device=device).config(out)))
     success = smoothed([line["success_rate"] for line in lines])
     print(f"success: {', '.join(f'{rate:.2f}' for rate in success)}")
     print(f"{time.perf_counter() - started:.0f} s in all")

@@ -15,13 +15,13 @@ import polars as pl
 
 from experiments.textworld.curves import area
 from experiments.textworld.health import health
-from experiments.textworld.settings import SETTINGS, Cell, warm_start
-from graphcredit.cli.loop_config import LoopConfig, loop_config
+from experiments.textworld.settings import DEVICES, SETTINGS, Cell, is_played_beside, warm_start
+from graphcredit.cli.loop_config import loop_config
 
 KEPT = Path(__file__).parent / "kept"
 """Tables of the runs that the documentation shows."""
 
-_KEY = ("setting", "arm", "learning_rate", "kl_coefficient", "warm", "seed")
+_KEY = ("setting", "arm", "learning_rate", "kl_coefficient", "warm", "seed", "device")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +39,15 @@ class Runs:
 
         What went on beyond the budget is left out. `env_steps` and `seconds` are those before the
         iteration, so that its success rate is that of the policy which they made; seconds are those
-        of one core at work. Where rollouts branch, it is that of plays beside them, and null where
-        there were none.
+        of one core at work. Where it is that of plays beside, it is null where there were none.
         """
         run = self.made(cell)
         return self.kept_of(cell) if run is None else run
+
+    def on_any_device(self, cell: Cell) -> pl.DataFrame | None:
+        """Return what `of` does, or where it is not done, the same made on another device."""
+        cells = [cell, *(replace(cell, device=device) for device in DEVICES)]
+        return next((run for each in cells if (run := self.of(each)) is not None), None)
 
     def made(self, cell: Cell) -> pl.DataFrame | None:
         """Return what `of` does, of a run that was made here, as it would be made today."""
@@ -93,25 +97,15 @@ class Runs:
             and weights != _fingerprint(self.out, setting, number)
         ]
 
-    def devices(self, cells: Iterable[Cell]) -> set[str]:
-        """Return what the runs of a list are made on, cpu or cuda, also those just begun."""
-        found: set[str] = set()
-        for cell in cells:
-            if _is_configured(self.out, cell):
-                found.add(_configured(self.out, cell).train["device"])
-            elif (kept := self.kept_of(cell)) is not None:
-                found.update(kept["device"])
-        return found
-
     def _table(self, setting: str) -> pl.DataFrame | None:
         path = self.kept and self.kept / f"{setting}.parquet"
         if not path or not path.exists():
             return None
         if setting not in self._kept:
             table = pl.read_parquet(path)
-            # It was not recorded while there was only one.
-            told = table if "device" in table.columns else table.with_columns(device=pl.lit("cpu"))
-            self._kept[setting] = told.with_columns(pl.col("device").fill_null("cpu"))
+            if "device" not in table.columns:  # there was only one at first
+                table = table.with_columns(device=pl.lit("cpu"))
+            self._kept[setting] = table
         return self._kept[setting]
 
 
@@ -130,7 +124,6 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     steps, seconds = 0, 0.0
     warm_model = _fingerprint(out, cell.setting, cell.warm)
-    config = _configured(out, cell)
     seen = health(out / cell.name / "store", cell.estimator)
     for text in path.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
@@ -140,8 +133,7 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
                 **{name: value for name, value in line.items() if not isinstance(value, dict)},
                 **seen.get(line["iteration"], {}),
                 "warm_model": warm_model,
-                "device": config.train["device"],
-                "success_rate": success_of(line, config),
+                "success_rate": success_of(line, cell),
                 "env_steps": steps,
                 "seconds": seconds,
                 "num_env_steps": line["env_steps"] - steps,
@@ -152,37 +144,27 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
     return rows
 
 
-def success_of(line: Mapping[str, Any], config: LoopConfig) -> float | None:
+def success_of(line: Mapping[str, Any], cell: Cell) -> float | None:
     """Return how often the policy of an iteration won, or None where nothing says so.
-
-    The paths of a tree are no sample of its plays: more of them pass where it is hard.
 
     Args:
         line: Of `loop.jsonl`.
-        config: Of the loop.
+        cell: Its run.
     """
-    branches = config.collect.allocation is not None
-    return line.get("sampled_training_success_rate" if branches else "success_rate")
+    is_beside = is_played_beside(cell.arm)
+    return line.get("sampled_training_success_rate" if is_beside else "success_rate")
 
 
 def _is_configured(out: Path, cell: Cell) -> bool:
     """Return whether what is in the folder of a run is of that run: settings may have changed."""
-    if not _config_path(out, cell).exists():
+    path = out / cell.name / "config.json"
+    if not path.exists():
         return False
-    found = _configured(out, cell)
-    wanted = cell.config(out, found.train.get("device", ""))
+    wanted = cell.config(out)
+    values = json.loads(path.read_text(encoding="utf-8"))
+    found = {name: value for name, value in values.items() if not name.endswith("_hash")}
     same = {name: getattr(wanted, name) for name in ("out", "model", "iterations")}
-    return replace(found, **same) == wanted
-
-
-def _configured(out: Path, cell: Cell) -> LoopConfig:
-    """Return what the loop in the folder of a run was asked to do."""
-    values = json.loads(_config_path(out, cell).read_text(encoding="utf-8"))
-    return loop_config({k: v for k, v in values.items() if not k.endswith("_hash")})
-
-
-def _config_path(out: Path, cell: Cell) -> Path:
-    return out / cell.name / "config.json"
+    return replace(loop_config(found), **same) == wanted
 
 
 def mean_success(run: pl.DataFrame, cell: Cell) -> float:

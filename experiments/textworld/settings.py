@@ -27,38 +27,50 @@ PUBLISHED: tuple[str, ...] = (
 ARMS: tuple[str, ...] = (*PUBLISHED, "analogy")
 """Estimators that are compared."""
 
-_BRANCHING: Mapping[str, Any] = MappingProxyType(
+_SCORES: Mapping[str, Any] = MappingProxyType({"set": ["spo3.xi=1000000", "spo3.omega_k=10"]})
+"""3SPO's drop in score and success alone."""
+
+_POST_STEP: Mapping[str, Any] = MappingProxyType(
     {
-        "collect": {"allocation": "spo3"},
         "update_every": "group",
-        # Of a tree, more paths pass where it is hard: success is that of plays beside.
+        # An iteration is one game, and of a tree more paths pass where it is hard.
         "evaluate": {"every": 1, "tasks": 0, "greedy": False, "samples": 8},
     }
 )
-"""Rollouts that branch where `history/` says so, and a training after each game."""
+"""A training after each game; success is that of plays of all games beside."""
 
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
     {
         "spo3-tractable": ("spo3", {"credit": {"set": ["spo3.xi=1000000"]}}),
-        "spo3-scores": ("spo3", {"credit": {"set": ["spo3.xi=1000000", "spo3.omega_k=10"]}}),
-        "spo3-whole": ("spo3", _BRANCHING),
-        "spo3-whole-scores": (
+        "spo3-scores": ("spo3", {"credit": _SCORES}),
+        "spo3-post-step": ("spo3", {**_POST_STEP, "credit": _SCORES}),
+        "spo3-branching": (
             "spo3",
-            {**_BRANCHING, "credit": {"set": ["spo3.xi=1000000", "spo3.omega_k=10"]}},
+            {**_POST_STEP, "collect": {"allocation": "spo3"}, "credit": _SCORES},
         ),
         "graphgpo-step": ("graphgpo", {"credit": {"set": ["graphgpo.episode_weight=0"]}}),
         "graphgpo-window": ("graphgpo", {"credit": {"graph_window": 4}}),
     }
 )
 """Arms that explain others: an estimator, and what is changed of the loop's tables. 3SPO without
-its rule of intractable states, and without novelty too; either with its rollouts and its post-step
-updates; GraphGPO without its episode part, and on the graph of four earlier iterations too, in
-which a group without a success may still have a goal."""
+its rule of intractable states, without novelty too, then trained after each game, then with
+rollouts that branch as well (with the rule, more and more of them end where they begin); GraphGPO
+without its episode part, and on the graph of four earlier iterations too, in which a group without
+a success may still have a goal."""
+
+
+def is_played_beside(arm: str) -> bool:
+    """Return whether the success of an arm is that of plays beside those that it learns from."""
+    return "evaluate" in VARIANTS[arm][1] if arm in VARIANTS else False
+
 
 LEARNING_RATES: tuple[float, ...] = (3e-4, 6e-4, 1.5e-4, 1.2e-3)
 KL_COEFFICIENTS: tuple[float, ...] = (0.02, 0.05, 0.0)
 """Every arm is tried with each coefficient at the first rate, then with the other rates at the
 coefficient that was best for it."""
+
+DEVICES: tuple[str, ...] = ("cpu", "cuda")
+"""What a run may be made on."""
 
 Tuning = tuple[float, float]
 """Learning rate and KL coefficient."""
@@ -151,7 +163,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 batch_size=320,
                 arms=PUBLISHED,
                 seeds=5,
-                variants=("spo3-scores", "spo3-whole", "spo3-whole-scores"),
+                variants=("spo3-scores", "spo3-post-step", "spo3-branching"),
                 episodes=800,
                 updates=400,
             ),
@@ -188,6 +200,9 @@ class Cell:
     warm: int
     seed: int
     """0 in the sweep alone."""
+    device: str = "cpu"
+    """What trains it; a GPU samples wherever there is one. Runs of two devices are not compared:
+    rounding differs, and so do the seconds."""
 
     @property
     def budget(self) -> int:
@@ -199,19 +214,19 @@ class Cell:
     def name(self) -> str:
         """A folder of its own: what is tuned, then what is repeated."""
         tuned = f"lr{self.learning_rate:g}-kl{self.kl_coefficient:g}"
-        return f"{self.setting}/{self.arm}/{tuned}/warm{self.warm}-seed{self.seed}"
+        device = "" if self.device == "cpu" else f"-{self.device}"
+        return f"{self.setting}/{self.arm}/{tuned}/warm{self.warm}-seed{self.seed}{device}"
 
     @property
     def estimator(self) -> str:
         """What its advantages are of."""
         return VARIANTS[self.arm][0] if self.arm in VARIANTS else self.arm
 
-    def config(self, out: Path, device: str = "cpu") -> LoopConfig:
+    def config(self, out: Path) -> LoopConfig:
         """Return the loop of this run.
 
         Args:
             out: Where all runs and warm starts are.
-            device: What trains, cpu or cuda; a GPU samples wherever there is one.
         """
         setting = SETTINGS[self.setting]
         _, changed = VARIANTS.get(self.arm, ("", {}))
@@ -240,7 +255,7 @@ class Cell:
                 "max_tokens": 4096,
                 "old_logprobs": "behaviour",
                 "seed": self.seed,
-                "device": device,
+                "device": self.device,
                 "dtype": "float32",
             },
         }
@@ -265,56 +280,74 @@ def warm_start(out: Path, setting: str, number: int) -> Path:
     return out / setting / f"warm-{number}"
 
 
-def sweep(setting: str) -> list[Cell]:
+def sweep(setting: str, device: str = "cpu") -> list[Cell]:
     """Return the runs that show each arm's KL coefficient: one seed on one warm start."""
     return [
-        Cell(setting=setting, arm=arm, learning_rate=rate, kl_coefficient=kl, warm=0, seed=0)
+        _swept(setting, arm, (rate, kl), device)
         for rate in LEARNING_RATES[:1]
         for kl in KL_COEFFICIENTS
         for arm in SETTINGS[setting].arms
     ]
 
 
-def sweep_rates(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
+def sweep_rates(setting: str, best: Mapping[str, Tuning], device: str = "cpu") -> list[Cell]:
     """Return the runs that show each arm's learning rate.
 
     Args:
         setting: The setting.
         best: What was best for each arm so far.
+        device: What they are made on.
     """
     return [
-        Cell(setting=setting, arm=arm, learning_rate=rate, kl_coefficient=kl, warm=0, seed=0)
+        _swept(setting, arm, (rate, kl), device)
         for rate in LEARNING_RATES[1:]
         for arm, (_, kl) in best.items()
     ]
 
 
-def repeats(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
+def _swept(setting: str, arm: str, tuning: Tuning, device: str) -> Cell:
+    rate, kl = tuning
+    return Cell(
+        setting=setting,
+        arm=arm,
+        learning_rate=rate,
+        kl_coefficient=kl,
+        warm=0,
+        seed=0,
+        device=device,
+    )
+
+
+def repeats(setting: str, best: Mapping[str, Tuning], device: str = "cpu") -> list[Cell]:
     """Return the runs of the tuned arms: every seed, on the warm starts in turn.
 
     Args:
         setting: The setting.
         best: What was best for each arm; one that is not there is left out.
+        device: What they are made on.
     """
     chosen = SETTINGS[setting]
     tunings = {arm: best[arm] for arm in chosen.arms if arm in best}
-    return _repeats(chosen, tunings, chosen.seeds)
+    return _repeats(chosen, tunings, chosen.seeds, device)
 
 
-def variants(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
+def variants(setting: str, best: Mapping[str, Tuning], device: str = "cpu") -> list[Cell]:
     """Return the runs of the arms that explain others, with the tuning of those.
 
     Args:
         setting: The setting.
         best: What was best for each arm; the variants of one that is not there are left out.
+        device: What they are made on.
     """
     chosen = SETTINGS[setting]
     changes = {variant: VARIANTS[variant][0] for variant in chosen.variants}
     tunings = {variant: best[arm] for variant, arm in changes.items() if arm in best}
-    return _repeats(chosen, tunings, chosen.variant_seeds)
+    return _repeats(chosen, tunings, chosen.variant_seeds, device)
 
 
-def _repeats(setting: Setting, tunings: Mapping[str, Tuning], seeds: int) -> list[Cell]:
+def _repeats(
+    setting: Setting, tunings: Mapping[str, Tuning], seeds: int, device: str
+) -> list[Cell]:
     return [
         Cell(
             setting=setting.name,
@@ -323,6 +356,7 @@ def _repeats(setting: Setting, tunings: Mapping[str, Tuning], seeds: int) -> lis
             kl_coefficient=kl,
             warm=seed % setting.warm_starts,
             seed=seed,
+            device=device,
         )
         for seed in range(1, seeds + 1)
         for arm, (rate, kl) in tunings.items()

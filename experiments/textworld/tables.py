@@ -8,7 +8,14 @@ import polars as pl
 
 from experiments.textworld.curves import area, first_at, paired_test, smoothed
 from experiments.textworld.runs import mean_success
-from experiments.textworld.settings import LEARNING_RATES, VARIANTS, Cell, Setting, Tuning
+from experiments.textworld.settings import (
+    LEARNING_RATES,
+    VARIANTS,
+    Cell,
+    Setting,
+    Tuning,
+    is_played_beside,
+)
 
 BASELINE = "grpo"
 LEVEL = 0.5
@@ -185,7 +192,8 @@ def health_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
     """Return what may explain the order: how the policies of each arm behave on the way.
 
     Averages are over all iterations; where the name says so, over the last ones, as many as a
-    curve is averaged over.
+    curve is averaged over. Variants that are trained after each game are left out: an iteration of
+    theirs is one game, and where their rollouts branch, no sample of what the policy does.
 
     Args:
         runs: Rows of the repeats that are done, of arms and variants.
@@ -194,7 +202,8 @@ def health_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
     key = ["arm", "warm", "seed"]
     last = pl.col("iteration") > pl.col("iteration").max().over(key) - setting.window
     return (
-        runs.group_by("arm", maintain_order=True)
+        runs.filter(~pl.col("arm").is_in([arm for arm in VARIANTS if is_played_beside(arm)]))
+        .group_by("arm", maintain_order=True)
         .agg(
             pl.col("valid_share").mean().alias("valid"),
             pl.col("valid_share").filter(last).mean().alias("valid, last"),

@@ -11,6 +11,7 @@ import argparse
 import shutil
 from pathlib import Path
 
+from experiments.textworld.device import use_device
 from experiments.textworld.settings import SETTINGS, warm_start
 from graphcredit.cli.warmup_stages import Warmup, run_warmup
 from graphcredit.store.atomic import atomic_directory
@@ -28,6 +29,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="where they are made")
     parser.add_argument("--keep", type=Path, default=KEPT_WARM, help="where they are kept")
     options = parser.parse_args()
+    use_device("cpu")
     made = options.out / "imitated"  # runs in OUT begin from what is kept
     for number in range(SETTINGS[options.setting].warm_starts):
         if not (options.keep / f"{options.setting}-{number}").exists():

@@ -12,6 +12,7 @@ import torch
 
 from graphcredit.collector.environment import Task
 from graphcredit.collector.memo import Environments
+from graphcredit.collector.policies.table import LanguageOptions, parse_policy
 from graphcredit.collector.rollout import CollectReport, collect
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.checks import check_store
@@ -64,7 +65,16 @@ def test_what_the_model_computes_in_is_recorded_and_stays_the_same(tmp_path: Pat
     firsts = [row["extra"] for row in table.to_pylist() if row["step_index"] == 0]
     assert {json.loads(extra)["dtype"] for extra in firsts} == {"bfloat16"}
     with pytest.raises(OptionError, match="dtype"):
-        _collect(tmp_path / "half", model)
+        _collect(tmp_path / "half", model, dtype="float32")
+    assert _collect(tmp_path / "half", model, dtype="bfloat16").num_already_complete == 6
+
+
+@pytest.mark.parametrize(("has_gpu", "computed_in"), [(False, "float32"), (True, "bfloat16")])
+def test_what_auto_comes_to_is_what_is_recorded(
+    model: str, has_gpu: bool, computed_in: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: has_gpu)
+    assert parse_policy(f"hf:{model}", LanguageOptions()).settings["dtype"] == computed_in
 
 
 def test_the_number_of_trajectories_at_a_time_does_not_change_what_is_played(

@@ -114,13 +114,12 @@ def _write(
     cell: Cell,
     ends: Sequence[int],
     success: Sequence[float],
-    device: str = "cpu",
     **columns: float,
 ) -> None:
     _write_warm(out, cell)
     path = out / cell.name / "loop.jsonl"
     path.parent.mkdir(parents=True)
-    config = json.dumps(cell.config(out, device).as_json() | {"model_hash": "0"})
+    config = json.dumps(cell.config(out).as_json() | {"model_hash": "0"})
     (path.parent / "config.json").write_text(config)
     lines = [
         {
@@ -246,7 +245,7 @@ def test_kept_runs_from_other_weights_are_tuned_by_and_not_shown(
     _report(monkeypatch, "--out", tmp_path / "b", "--kept", kept)
     shown = capsys.readouterr().out
     assert "the kept runs are left out: " in shown
-    assert "warm policies [0] in " in shown
+    assert "warm policies [0] have other weights" in shown
     assert "0 of 30 runs of the sweep are done" in shown
     assert "1 of 12 repeats are done" in shown
     before = (kept / "easy.parquet").read_bytes()
@@ -272,32 +271,37 @@ def test_runs_are_not_made_beside_kept_ones_from_other_weights(
         run.main()
 
 
-def test_runs_on_different_devices_are_not_compared(
+def test_runs_of_a_gpu_are_beside_those_of_the_cpu_with_their_tuning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    kept, out = tmp_path / "kept", tmp_path / "b"
+    kept, out = tmp_path / "kept", tmp_path / "out"
     swept = [cell for cell in sweep("easy") if cell.arm == "grpo"]
-    for cell in swept:
-        _write(tmp_path / "a", cell, [6_000, 12_000], [0.1, 0.1])
-    _report(monkeypatch, "--out", tmp_path / "a", "--kept", tmp_path / "none", "--save", kept)
+    for cell in [*swept, CELL]:
+        rate = 0.2 if cell.kl_coefficient == CELL.kl_coefficient else 0.1
+        _write(tmp_path / "cpu", cell, [6_000, 12_000], [rate, rate])
+    _report(monkeypatch, "--out", tmp_path / "cpu", "--kept", tmp_path / "none", "--save", kept)
     table = pl.read_parquet(kept / "easy.parquet")
     assert set(table["device"]) == {"cpu"}
     table.drop("device").write_parquet(kept / "easy.parquet")  # as it was at first
-    _write(out, CELL, [6_000, 12_000], [0.3, 0.3], device="cuda")
-    wanted = repeats("easy", {"grpo": (CELL.learning_rate, CELL.kl_coefficient)})
-    assert CELL in wanted
-    monkeypatch.setattr(run, "_in_processes", lambda do, tasks, count: None)
-    for device, done_on in (("cpu", "cuda"), ("cuda", "cpu")):
-        runs = Runs(out=out, kept=kept)
-        refusal = f"--device is {device}, and some are made on {done_on}"
-        with pytest.raises(SystemExit, match=refusal):
-            run._make(runs, [*swept, *wanted], num_workers=1, device=device)
-    capsys.readouterr()
-    _report(monkeypatch, "--out", out, "--kept", kept)
-    assert "left out: of all runs, some were made on cpu, and others on cuda" in (
-        capsys.readouterr().out
-    )
-    assert set(pl.read_parquet(out / "easy.parquet")["device"]) == {"cuda"}
+    on_gpu = replace(CELL, device="cuda")
+    asked: list[Cell] = []
+    monkeypatch.setattr(run, "_make", lambda runs, cells, count: asked.extend(cells))
+    monkeypatch.setattr(run, "use_device", lambda device: None)
+    options = ["--out", str(out), "--kept", str(kept), "--device", "cuda", "--arms", "grpo"]
+    monkeypatch.setattr("sys.argv", ["run", *options, "--seed", str(CELL.seed)])
+    run.main()
+    rates = sweep_rates("easy", {"grpo": (3e-4, CELL.kl_coefficient)}, "cuda")
+    assert asked == [*rates, on_gpu], "the KL coefficient is that of the CPU's sweep"
+    assert "kept of the CPU 0.200" in capsys.readouterr().out
+    _write(out, on_gpu, [6_000, 12_000], [0.3, 0.3])
+    shown: dict[str, str] = {}
+    for device in ("cpu", "cuda"):
+        _report(monkeypatch, "--out", out, "--kept", kept, "--device", device)
+        shown[device] = capsys.readouterr().out
+    assert "| grpo | 0.0003 / 0.02 | 1 | 0.200 | 0.200 |" in shown["cpu"]
+    assert "| grpo | 0.0003 / 0.02 | 1 | 0.300 | 0.300 |" in shown["cuda"]
+    assert set(pl.read_parquet(out / "easy.parquet")["device"]) == {"cpu", "cuda"}
+    assert (out / "easy-cuda.png").exists()
 
 
 def test_a_device_that_is_not_there_is_refused_before_anything_is_made(
@@ -314,7 +318,7 @@ def test_a_device_that_is_not_there_is_refused_before_anything_is_made(
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_a_run_samples_in_what_it_trains_in(tmp_path: Path, device: str):
-    config = CELL.config(tmp_path, device)
+    config = replace(CELL, device=device).config(tmp_path)
     assert config.train["device"] == device
     assert config.collect.dtype == config.train["dtype"] == "float32"
 
@@ -323,7 +327,7 @@ def test_only_the_arms_that_are_asked_for_are_tuned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     asked: list[Cell] = []
-    monkeypatch.setattr(run, "_make", lambda runs, cells, **_: asked.extend(cells))
+    monkeypatch.setattr(run, "_make", lambda runs, cells, count: asked.extend(cells))
     options = ["--out", str(tmp_path), "--arms", "grpo,spo3-scores", "--seed", "1"]
     monkeypatch.setattr("sys.argv", ["run", *options])
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -412,7 +416,7 @@ def test_a_variant_changes_the_credit_of_its_arm_and_nothing_else(tmp_path: Path
 
 def test_of_rollouts_that_branch_the_success_is_that_of_plays_beside_them(tmp_path: Path):
     best = {"spo3": (0.0003, 0.05)}
-    cell = next(c for c in variants("hard", best) if c.arm == "spo3-whole")
+    cell = next(c for c in variants("hard", best) if c.arm == "spo3-branching")
     config = cell.config(tmp_path)
     assert (config.collect.allocation, config.update_every) == ("spo3", "group")
     assert config.evaluate is not None
@@ -431,8 +435,10 @@ def test_of_rollouts_that_branch_the_success_is_that_of_plays_beside_them(tmp_pa
     arm = replace(cell, arm="spo3")
     _write(tmp_path, arm, [12_000, 24_000], [0.1, 0.1])
     table = variants_table(Runs(out=tmp_path).done([cell, arm]), SETTINGS["hard"])
-    assert table["variant"].to_list() == ["spo3-whole"]
+    assert table["variant"].to_list() == ["spo3-branching"]
     assert table["mean success"].to_list() == [pytest.approx(0.275)]
+    both = Runs(out=tmp_path).done([cell, arm])
+    assert health_table(both, SETTINGS["hard"])["arm"].to_list() == ["spo3"]
 
 
 def test_runs_that_tune_play_no_held_out_games(tmp_path: Path):
@@ -479,6 +485,7 @@ def test_a_warm_policy_that_is_kept_is_not_made_again(
     (tmp_path / "kept" / "hard-1").mkdir(parents=True)
     options = ["--setting", "hard", "--out", str(tmp_path), "--keep", str(tmp_path / "kept")]
     monkeypatch.setattr("sys.argv", ["warm", *options])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     warm.main()
     assert made == [0, 2]
     assert {path.name for path in (tmp_path / "kept").iterdir()} == {"hard-0", "hard-1", "hard-2"}

@@ -25,7 +25,7 @@ class Summary:
     num_trajectories: int
     """Complete ones."""
     num_env_steps: int
-    """Steps that were decided on: what branches of a tree share counts once, however it was played."""
+    """Steps that were decided on; what branches of a tree share counts once."""
     success_rate: float
     """Share of trajectories that accomplished their task."""
     mean_return: float

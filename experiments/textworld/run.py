@@ -24,6 +24,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from experiments.textworld.curves import smoothed
 from experiments.textworld.device import use_device
 from experiments.textworld.runs import Runs, mean_success, success_of
@@ -232,8 +234,7 @@ def _until(budget: int, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]
 def quick(out: Path, device: str = "cpu") -> tuple[float, float]:
     """Return the success rate of a warm policy, and after a short run."""
     started = time.perf_counter()
-    num_cores = len(os.sched_getaffinity(0))
-    _in_processes(_warm, [(out, QUICK.setting, QUICK.warm)], 1, num_cores)
+    _in_processes(_warm, [(out, QUICK.setting, QUICK.warm)], 1, torch.get_num_threads())
     print(f"warm start: {time.perf_counter() - started:.0f} s", flush=True)
     lines = _until(QUICK.budget, run_loop(replace(QUICK, device=device).config(out)))
     success = smoothed([line["success_rate"] for line in lines])

@@ -2,7 +2,7 @@
 
 With entities, each task knows 20 of them, each state names one, and each step has a thought of its
 own of 200 characters that names another. With admissible actions, each state lists all actions and
-is described by words.
+one of its own, and is described by words.
 """
 
 from pathlib import Path
@@ -88,7 +88,8 @@ def _shard(
     admissible = pa.nulls(num_rows, ADMISSIBLE)
     if has_admissible:
         states[:, ::WORD_LENGTH] = ord(" ")
-        admissible = pa.repeat(pa.scalar(actions, ADMISSIBLE), num_rows)
+        lists = pa.array([[*actions, f"look at {n}"] for n in range(NUM_STATES)], ADMISSIBLE)
+        admissible = lists.take(pa.array(walk[:, :, :-1].ravel()))
     thoughts = pa.nulls(num_rows, pa.string())
     if entities is not None:
         thought = _texts(rng, num_rows, THOUGHT_LENGTH)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar
+from graphcredit.cli.console import PLAIN, interruptible, out, progress
 from graphcredit.cli.plain import plain_text
 
 if TYPE_CHECKING:
@@ -71,14 +71,13 @@ def audit(
         max_equal_chance=max_equal_chance,
         max_mean_advantage=max_mean_advantage,
     )
-    with interruptible("an audit changes nothing"), progress_bar() as bar:
-        task = bar.add_task("audit", total=None)
+    with interruptible("an audit changes nothing"), progress("audit") as show:
         report = audit_store(
             open_store(store),
             run_id=run,
             iteration=iteration,
             thresholds=thresholds,
-            on_progress=lambda done, total: bar.update(task, completed=done, total=total),
+            on_progress=lambda done, total: show("audit", done, total),
         )
     if as_json:
         content = json.dumps(report.as_json(), indent=2, ensure_ascii=False)

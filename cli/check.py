@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from graphcredit.store.layout import Store
     from graphcredit.store.quarantine import Quarantined
     from graphcredit.store.violations import CheckReport, Violation
+
+
+_SHOWN_LOST = 20
 
 
 def check(
@@ -26,11 +30,12 @@ def check(
         bool,
         typer.Option(
             "--quarantine",
-            help="Move what is broken to quarantine/, keep the sound trajectories, delete nothing.",
+            help="Move what is broken to quarantine/, keep the sound trajectories and one of equal "
+            "copies, delete nothing.",
         ),
     ] = False,
 ) -> None:
-    """Check every rule of the store's format.
+    """Check every rule of the store's format, and the digest of every file.
 
     Errors name the file and the rows, and the exit code is 1 if there is one. Notices are oddities
     that may stay. Trajectories that never ended are counted, and are no error.
@@ -40,18 +45,31 @@ def check(
     from graphcredit.store.layout import open_store
 
     opened = open_store(store)
-    recovered = _recover(opened) if recover else []
-    report, moved = _check(opened, quarantine=quarantine)
+    held: dict[str, str] = {}
+    recovered = _recover(opened, held) if recover else []
+    moved: list[Quarantined] = []
+    try:
+        report = _check(opened, moved, quarantine=quarantine)
+    except BaseException:
+        # What moved is said, whatever stopped the rest.
+        _print_moved(opened, moved)
+        raise
     if as_json:
-        content = _as_json(report, moved) | ({"recovered": recovered} if recover else {})
-        sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        found = {"recovered": recovered, "not_recovered": held} if recover else {}
+        content = _as_json(opened, report, moved) | found
+        text = json.dumps(content, indent=2, ensure_ascii=False)
+        # The name of a file need not be text.
+        sys.stdout.write(text.encode(errors="backslashreplace").decode() + "\n")
     else:
-        _print_report(report, moved, recovered)
+        _print_recovered(recovered, held)
+        _print_moved(opened, moved)
+        _print_report(report)
     if report.errors:
         raise typer.Exit(1)
 
 
-def _recover(store: "Store") -> list[dict[str, Any]]:
+def _recover(store: "Store", held: dict[str, str]) -> list[dict[str, Any]]:
+    """Recover spools; `held` gets the workers whose lock a process holds, and says which."""
     from graphcredit.collector.spool import recover_spools
 
     return [
@@ -66,7 +84,7 @@ def _recover(store: "Store") -> list[dict[str, Any]]:
                 None if spool.quarantined is None else _relative(spool.quarantined, store)
             ),
         }
-        for spool in recover_spools(store)
+        for spool in recover_spools(store, on_held=held.__setitem__)
     ]
 
 
@@ -74,33 +92,36 @@ def _relative(path: Path, store: "Store") -> str:
     return path.relative_to(store.root).as_posix()
 
 
-def _check(store: "Store", *, quarantine: bool) -> "tuple[CheckReport, list[Quarantined]]":
-    from graphcredit.cli.console import progress_bar
+def _check(store: "Store", moved: "list[Quarantined]", *, quarantine: bool) -> "CheckReport":
+    """Check, and with `quarantine` move; every move is in `moved`, also if an error ends this."""
+    from graphcredit.cli.console import progress
     from graphcredit.store.checks import check_store
     from graphcredit.store.quarantine import quarantine_store
 
-    with progress_bar() as bar:
-        task = bar.add_task("checking iterations", total=None)
+    with progress("check") as show:
 
-        def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+        def tell(done: int, total: int) -> None:
+            show("check", done, total)
 
         if quarantine:
-            return quarantine_store(store, progress)
-        return check_store(store, progress), []
+            return quarantine_store(store, tell, moved.append)[0]
+        return check_store(store, tell)
 
 
-def _as_json(report: "CheckReport", moved: "list[Quarantined]") -> dict[str, Any]:
+def _as_json(store: "Store", report: "CheckReport", moved: "list[Quarantined]") -> dict[str, Any]:
+    from graphcredit.store.lost import lost_trajectories
+
     return {
         "num_step_shards": report.num_step_shards,
         "num_steps": report.num_steps,
         "num_trajectories": report.num_trajectories,
         "num_incomplete": report.num_incomplete,
+        "num_files": report.num_files,
+        "num_unverified": report.num_unverified,
         "errors": [_violation_as_json(violation) for violation in report.errors],
         "notices": [_violation_as_json(violation) for violation in report.notices],
-        "quarantined": [
-            {"source": item.source, "target": item.target, "kept": item.kept} for item in moved
-        ],
+        "quarantined": [asdict(item) for item in moved],
+        "no_copy_left": [asdict(lost) for lost in lost_trajectories(store, moved)],
     }
 
 
@@ -116,20 +137,49 @@ def _violation_as_json(violation: "Violation") -> dict[str, Any]:
     }
 
 
-def _print_report(
-    report: "CheckReport", moved: "list[Quarantined]", recovered: list[dict[str, Any]]
-) -> None:
+def _print_recovered(recovered: list[dict[str, Any]], held: dict[str, str]) -> None:
+    for worker, reason in held.items():
+        _print(f"not recovered: the steps of worker {worker}: {reason}")
     for spool in recovered:
         where = spool["shard"] or spool["quarantined"] or "nothing: it held no step"
-        _print(f"recovered {spool['num_steps']:,} steps of {spool['worker_id']}: {where}")
+        left = (
+            f"; {spool['num_bytes_unread']:,} bytes, of steps that were never acknowledged or that "
+            f"are damaged, could not be read: {spool['quarantined']} has them"
+            if spool["num_bytes_unread"]
+            else ""
+        )
+        _print(f"recovered {spool['num_steps']:,} steps of {spool['worker_id']}: {where}{left}")
+
+
+def _print_moved(store: "Store", moved: "list[Quarantined]") -> None:
+    from graphcredit.store.lost import lost_trajectories
+
     for item in moved:
         kept = f"; its sound trajectories are in {item.kept}" if item.kept else ""
-        _print(f"moved {item.source} to {item.target}{kept}")
+        copied = f"; of {len(item.copied):,} trajectories an equal copy stays" * bool(item.copied)
+        nothing = "" if kept or copied else "; nothing of it stays"
+        _print(f"moved {item.source} to {item.target}{kept}{copied}{nothing}")
+    lost = lost_trajectories(store, moved)
+    for one in lost[:_SHOWN_LOST]:
+        _print(one.message)
+    if lost[_SHOWN_LOST:]:
+        _print(f"and {len(lost) - _SHOWN_LOST:,} trajectories more: --json or the notes name them")
+    if lost:
+        _print(lost[0].remedy(store))
+
+
+def _print_report(report: "CheckReport") -> None:
     for violation in report.errors:
         _print(f"error: {violation.rule.name}: {violation.message}")
     for violation, others in _alike(report.notices):
         more = f" (and the same in {others:,} more files)" if others else ""
         _print(f"notice: {violation.rule.name}: {violation.message}{more}")
+    if report.num_unverified:
+        _print(
+            f"unverified: {report.num_unverified:,} of {report.num_files:,} files have no digest, "
+            "having been written by another program or an older graphcredit: where a bit flips in "
+            "one, it may read as another value"
+        )
     _print(
         f"{report.num_step_shards:,} step shards, {report.num_steps:,} steps, "
         f"{report.num_trajectories:,} trajectories ({report.num_incomplete:,} incomplete): "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphcredit.cli.console import interruptible, out, progress_bar, talk
+from graphcredit.cli.console import interruptible, out, progress, talk
 
 if TYPE_CHECKING:
     from graphcredit.collector.rollout import CollectReport
@@ -82,8 +82,7 @@ def collect(
     from graphcredit.collector.environments.table import environment_kind
 
     chosen = environment_kind(env).list_tasks(games, num_tasks=tasks, seed=seed)
-    with interruptible("the same command again goes on"), progress_bar() as bar:
-        progress = bar.add_task("collect", total=len(chosen) * group_size)
+    with interruptible("the same command again goes on"), progress("collect") as show:
         report = rollout.collect(
             store,
             tasks=chosen,
@@ -103,7 +102,7 @@ def collect(
             concurrency=concurrency,
             record_oracle=oracle,
             cache_dir=games_dir,
-            on_progress=lambda done, total: bar.update(progress, completed=done, total=total),
+            on_progress=lambda done, total: show("collect", done, total),
         )
     if as_json:
         sys.stdout.write(json.dumps(report.as_json(), indent=2) + "\n")

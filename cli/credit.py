@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar, talk
+from graphcredit.cli.console import PLAIN, interruptible, out, progress, talk
 
 if TYPE_CHECKING:
     from graphcredit.credit.report import CreditReport
@@ -103,16 +103,15 @@ def credit(
     with (
         interruptible(remedy),
         open_engine(engine, ray_address) as opened_engine,
-        progress_bar() as bar,
+        progress("credit") as show,
     ):
-        task = bar.add_task("credit", total=None)
         reports = assign_credit(
             opened,
             settings,
             run_id=run,
             iteration=iteration,
             engine=opened_engine,
-            on_progress=lambda done, total: bar.update(task, completed=done, total=total),
+            on_progress=lambda done, total: show("credit", done, total),
         )
     _finish(opened)
     if as_json:
@@ -185,8 +184,14 @@ def _show_audit(store: "Store", run: str | None, iteration: int | None) -> None:
     from graphcredit.credit.audit import audit
     from graphcredit.credit.audits.check import Severity
 
-    with interruptible("the credit is written"):
-        report = audit(store, run_id=run, iteration=iteration, least=Severity.WARNING)
+    with interruptible("the credit is written"), progress("audit") as show:
+        report = audit(
+            store,
+            run_id=run,
+            iteration=iteration,
+            least=Severity.WARNING,
+            on_progress=lambda done, total: show("audit", done, total),
+        )
     if report.findings:
         out.print(f"`graphcredit audit {store.root}` says more of these:", **PLAIN)
         show_findings(report)
@@ -198,16 +203,21 @@ def _counted(number: int, noun: str) -> str:
 
 def _finish(store: "Store") -> None:
     """Bring the catalog up to date, and name what is still waiting to become steps."""
-    from graphcredit.store.catalog import rebuild_catalog
-    from graphcredit.store.errors import SchemaError
-
-    try:
-        rebuild_catalog(store)
-    except SchemaError as error:
-        talk.print(f"notice: the credit is written, the catalog is not rebuilt: {error}", **PLAIN)
+    rebuild(store)
     for spool in sorted(store.spool_dir.glob("*.arrows")):
         talk.print(
             f"notice: {spool} holds steps that are in no shard yet and got no credit; if its "
             "worker is dead, `graphcredit check STORE --recover` brings them in",
             **PLAIN,
         )
+
+
+def rebuild(store: "Store") -> None:
+    """Bring the catalog up to date, or say why it cannot be."""
+    from graphcredit.store.catalog import rebuild_catalog
+    from graphcredit.store.errors import InputError
+
+    try:
+        rebuild_catalog(store)
+    except InputError as error:
+        talk.print(f"notice: the credit is written, the catalog is not rebuilt: {error}", **PLAIN)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar
+from graphcredit.cli.console import PLAIN, interruptible, out, progress
 
 if TYPE_CHECKING:
     from graphcredit.store import Store
@@ -31,6 +31,7 @@ def demo(
         graphcredit demo --store my-store --games 8
     """
     from graphcredit.cli import showcase
+    from graphcredit.cli.credit import rebuild
     from graphcredit.credit.settings import CreditSettings
     from graphcredit.credit.stage import assign_credit
     from graphcredit.credit.table import configure
@@ -43,8 +44,12 @@ def demo(
 
     _title("2. Assign credit", ", ".join(ESTIMATORS))
     settings = CreditSettings(estimators=configure(ESTIMATORS))
-    showcase.show_credit(assign_credit(opened, settings))
-    catalog.rebuild_catalog(opened)
+    with interruptible("the demo goes on when it is run again"), progress("credit") as show:
+        reports = assign_credit(
+            opened, settings, on_progress=lambda done, total: show("credit", done, total)
+        )
+    showcase.show_credit(reports)
+    rebuild(opened)
 
     with catalog.connect(opened) as connection:
         _title("3. Judge it", "these games know how many actions the goal was away, at every step")
@@ -73,8 +78,7 @@ def _play(path: Path, games: int, workers: int) -> "Store":
     from graphcredit.store import open_store
 
     tasks = environment_kind("textworld").list_tasks(None, num_tasks=games, seed=0)
-    with interruptible("the demo goes on when it is run again"), progress_bar() as bar:
-        progress = bar.add_task("play", total=len(tasks) * GROUP_SIZE)
+    with interruptible("the demo goes on when it is run again"), progress("play") as show:
         report = collect(
             path,
             tasks=tasks,
@@ -84,7 +88,7 @@ def _play(path: Path, games: int, workers: int) -> "Store":
             num_workers=workers,
             run_id="demo",
             record_oracle=True,
-            on_progress=lambda done, _: bar.update(progress, completed=done),
+            on_progress=lambda done, total: show("play", done, total),
         )
     show_report(report)
     if report.casualties:

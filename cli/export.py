@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar
+from graphcredit.cli.console import PLAIN, interruptible, out, progress, talk
 
 
 def export(
     store: Annotated[Path, typer.Argument(help="The store.", show_default=False)],
-    target: Annotated[Path, typer.Argument(help="A new directory.", show_default=False)],
+    target: Annotated[Path, typer.Argument(help="A new or empty directory.", show_default=False)],
     estimator: Annotated[
         str | None, typer.Option(help="Only this estimator's columns; all if not given.")
     ] = None,
@@ -19,26 +19,32 @@ def export(
 ) -> None:
     """Write each step shard and its credit as one Parquet file, for other trainers.
 
-    Every file has the same columns; run and iteration are among them. Example:
+    Every file has the same columns; run and iteration are among them. The directory appears when
+    all of it is written; what a killed export left is removed by the next one. Example:
 
         graphcredit export STORE OUT --estimator graphgpo
     """
+    from graphcredit.cli.plain import plain_text
+    from graphcredit.store.credit_state import credit_states, doubts
     from graphcredit.store.export import export_store
     from graphcredit.store.layout import open_store
 
     opened = open_store(store)
-    with interruptible("the files that were written are whole"), progress_bar() as bar:
-        task = bar.add_task("export", total=None)
+    with interruptible("nothing was exported"), progress("export") as show:
         report = export_store(
             opened,
             target,
             run_id=run,
             iteration=iteration,
             estimator=estimator,
-            on_progress=lambda done, total: bar.update(task, completed=done, total=total),
+            on_progress=lambda done, total: show("export", done, total),
         )
+    for path in report.removed:
+        talk.print(f"removed {path}, which a killed export had left", **PLAIN)
     out.print(
         f"{report.num_steps:,} steps in {report.num_files:,} files, "
         f"{report.num_without_credit:,} of them without credit",
         **PLAIN,
     )
+    for doubt in doubts(credit_states(opened, run_id=run, iteration=iteration)):
+        talk.print(f"notice: {plain_text(doubt)}", **PLAIN)

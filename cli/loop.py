@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar, talk
+from graphcredit.cli.console import PLAIN, interruptible, out, progress, talk
 from graphcredit.cli.plain import plain_text
 
 
@@ -31,12 +31,7 @@ def loop(
     from graphcredit.cli.loop_stages import run_loop
 
     effective = read_loop_config(config, setting or ())
-    with interruptible("the same command goes on"), progress_bar() as bar:
-        task = bar.add_task("loop", total=None)
-
-        def show(what: str, done: float, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total)
-
+    with interruptible("the same command goes on"), progress("loop") as show:
         lines = run_loop(effective, on_progress=show, on_notice=_tell)
         if as_json:
             for line in lines:
@@ -54,7 +49,8 @@ def _show(lines: Iterator[Mapping[str, Any]]) -> None:
     out.print(" ".join(f"{column.title:>{column.width}}" for column in _COLUMNS), **PLAIN)
     for line in lines:
         cells = [f"{column.show(line):>{column.width}}" for column in _COLUMNS]
-        out.print(" ".join([*cells, *_left_out(line), *_evaluations(line)]), **PLAIN)
+        more = [*_left_out(line), *_nothing_learnt(line), *_evaluations(line)]
+        out.print(" ".join([*cells, *more]), **PLAIN)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,6 +93,14 @@ def _left_out(line: Mapping[str, Any]) -> list[str]:
     """Return how many steps were not trained on, and why, if there were any."""
     counts = ", ".join(f"{count:,} {why}" for why, count in line.get("dropped", {}).items())
     return [f" left out {counts}"] if counts else []
+
+
+def _nothing_learnt(line: Mapping[str, Any]) -> list[str]:
+    """Return why nothing was learnt, and how many groups could have taught nothing, if so."""
+    if "nothing_learnt" not in line:
+        return []
+    groups = f"{line['num_degenerate_groups']:,} of {line['num_groups']:,} groups"
+    return [f" nothing learnt: {line['nothing_learnt']} (all returns are equal in {groups})"]
 
 
 def _evaluations(line: Mapping[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import Between, Count, check_options, read_toml
+from graphcredit.trainer.words import VERSION, VERSION_KEY, in_words_of_today
 
 AtLeastOne = Between(1)
 
@@ -120,7 +121,8 @@ class LoopConfig:
 
     def as_json(self) -> dict[str, Any]:
         """Return every option as JSON has it; `loop_config` reads it."""
-        return {**asdict(self), "out": str(self.out), "model": str(self.model)}
+        paths = {"out": str(self.out), "model": str(self.model)}
+        return {VERSION_KEY: VERSION, **asdict(self), **paths}
 
 
 def read_loop_config(path: Path, settings: Iterable[str] = ()) -> LoopConfig:
@@ -140,21 +142,29 @@ def read_loop_config(path: Path, settings: Iterable[str] = ()) -> LoopConfig:
     return loop_config(values)
 
 
-def loop_config(values: Mapping[str, Any]) -> LoopConfig:
+def loop_config(values: Mapping[str, Any], *, version: int = VERSION) -> LoopConfig:
     """Return the configuration of nested tables of values, its paths made whole.
+
+    Args:
+        values: Options and tables by name.
+        version: Of the words of `[train]`, where the values do not say.
 
     Raises:
         OptionError: An option is unknown, missing or out of range.
     """
+    version = values.get(VERSION_KEY, version)
+    values = {name: value for name, value in values.items() if name != VERSION_KEY}
     tables: dict[str, Any] = {
         "collect": _table(CollectTable, values.get("collect", {}), "collect"),
         "credit": _table(CreditTable, values.get("credit", {}), "credit"),
     }
     if values.get("evaluate") is not None:
         tables["evaluate"] = _table(EvaluateTable, values["evaluate"], "evaluate")
-    train = values.get("train")
-    if isinstance(train, Mapping) and isinstance(train.get("reference"), str):
-        tables["train"] = {**train, "reference": _whole(train["reference"])}
+    train = values.get("train", {})
+    if isinstance(train, Mapping):
+        tables["train"] = in_words_of_today(train, version)
+        if isinstance(train.get("reference"), str):
+            tables["train"]["reference"] = _whole(train["reference"])
     paths = {name: _path(name, values[name]) for name in ("out", "model") if name in values}
     config: LoopConfig = _table(LoopConfig, {**values, **tables, **paths}, "loop")
     config.check()

@@ -1,6 +1,7 @@
 """Open a loop: all that can be checked is, and its directory is this loop's and no other's."""
 
 import json
+import shlex
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,6 +15,7 @@ from graphcredit.store.atomic import atomic_path
 from graphcredit.store.errors import OptionError
 from graphcredit.store.layout import check_name
 from graphcredit.store.lock import alone_in
+from graphcredit.trainer.words import FIRST_VERSION
 
 if TYPE_CHECKING:
     from graphcredit.collector.environment import Task
@@ -107,7 +109,7 @@ def _check_credit(loop: Loop) -> None:
 
     settings, training = loop.credit_settings(), loop.train_config(0)
     env = loop.config.collect.env
-    if settings.reads("thought") and environment_kind(env).er_graph is None:
+    if settings.needs_entities and environment_kind(env).er_graph is None:
         raise OptionError(f"the estimator sapo needs tasks about entities: {env} has none")
     columns = [c for name in settings.estimators for c in estimator_named(name).columns]
     if training.column not in columns:
@@ -147,7 +149,8 @@ def _check_models(loop: Loop) -> None:
         for needed in ("config.json", "*.safetensors"):
             if not any(directory.glob(needed)):
                 raise OptionError(
-                    f"{name} must be the directory of a model: {directory} has no {needed}"
+                    f"{name} must be the directory of a model: {directory} has no {needed}. "
+                    f"{_how_to_make_one(config) if name == 'model' else 'Name another one'}"
                 )
         # An adapter is trained on the model; a reference is scored as it is.
         rank = training.lora_rank if name == "model" else 0
@@ -160,6 +163,22 @@ def _check_models(loop: Loop) -> None:
         dtype=collect.dtype,
     )
     parse_policy(f"{collect.engine}:{config.model}", options)
+
+
+def _how_to_make_one(config: LoopConfig) -> str:
+    """Return the command that makes a model for a loop, and where it makes it."""
+    collect, is_in_place = config.collect, config.model.name == "model"
+    out = config.model.parent if is_in_place else config.model
+    options = {
+        "--env": collect.env,
+        "--games": collect.games,
+        "--tasks": str(collect.tasks),
+        "--template": collect.template or collect.env,
+    }
+    words = [word for name, value in options.items() if value for word in (name, value)]
+    command = shlex.join(["graphcredit", "warmup", str(out), *words])
+    made = "it" if is_in_place else f"{out / 'model'}, to be named as `model`"
+    return f"`{command}` makes {made}, as a tiny one; any other causal language model will do"
 
 
 def _models(config: LoopConfig) -> dict[str, Path]:
@@ -212,7 +231,8 @@ def _read(path: Path) -> tuple[LoopConfig, dict[str, str]]:
     try:
         values = dict(json.loads(path.read_text(encoding="utf-8")))
         hashes = {name: str(values.pop(name)) for name in _HASHES if name in values}
-        return loop_config({**values, "out": path.parent}), hashes
+        options = {**values, "out": path.parent}
+        return loop_config(options, version=FIRST_VERSION), hashes
     except (OSError, ValueError, TypeError) as error:
         raise OptionError(
             f"`out` must be a new directory, or a loop's to go on with it: {path} is not a loop's "

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphcredit.cli.loop_advice import what_to_do
 from graphcredit.cli.loop_config import LoopConfig
 from graphcredit.cli.loop_open import open_loop
 from graphcredit.cli.loop_plan import Loop, link
@@ -24,18 +25,19 @@ from graphcredit.store.errors import InputError, NothingToTrainError, RecorderEr
 
 if TYPE_CHECKING:
     from graphcredit.collector.memo import Environments
+    from graphcredit.credit.report import CreditReport
 
 Line = dict[str, Any]
 """What an iteration came to. Names that end in `_seconds` are how long its stages took; only
 `cpu_seconds` is how long this process was at work, on all its threads, without the evaluation."""
 
 OnProgress = Callable[[str, float, int], None]
-"""Told what is being done, how much of it is done, and of how much."""
+"""Told what is being done, how much of it is done, and of how much; 0 where that is not known."""
 
 OnNotice = Callable[[str], None]
 """Told what is odd but no reason to stop, and of which iteration and stage it is."""
 
-_RESULT = ("num_updates", "num_kept", "dropped", "not_trained")
+_RESULT = ("num_updates", "num_kept", "dropped", "not_trained", "nothing_learnt")
 """What a line has of a training's result, by the same names. No key is there where no step was
 dropped: lines are read as tables, whose columns must have fields."""
 
@@ -123,10 +125,12 @@ def _iterate(stages: "_Stages", number: int, num_before: int) -> Line:
     with _timed(line, "collect"):
         summary = stages.collect(number)
     with _timed(line, "credit"):
-        stages.assign_credit(number)
+        credit = stages.assign_credit(number)
     with _timed(line, "train"):
         result = stages.train(number)
         stages.let_go(number)
+    if "nothing_learnt" in result:
+        stages.advise(number, summary, credit)
     line["env_steps"] += summary.num_env_steps
     return {
         **line,
@@ -134,6 +138,8 @@ def _iterate(stages: "_Stages", number: int, num_before: int) -> Line:
         "mean_return": summary.mean_return,
         "mean_length": summary.mean_length,
         "valid_share": summary.valid_share,
+        "num_groups": credit.num_groups,
+        "num_degenerate_groups": credit.num_degenerate_groups,
         **{name: result[name] for name in _RESULT if result.get(name, {}) != {}},
         **{name: result.get("last", {}).get(name) for name in _SHOWN},
         "cpu_seconds": round(time.process_time() - started, 3),
@@ -210,6 +216,7 @@ class _Stages:
     def _play(self, what: str, iteration: int, **options: Any) -> None:
         from graphcredit.collector.rollout import collect
 
+        self.on_progress(what, 0, 0)
         chosen = self.loop.config.collect
         report = collect(
             self.loop.store,
@@ -233,10 +240,12 @@ class _Stages:
                 "plays what is missing and goes on"
             )
 
-    def assign_credit(self, iteration: int) -> None:
+    def assign_credit(self, iteration: int) -> "CreditReport":
         """Assign credit, again if need be: that takes little time, and gives the same bytes."""
+        from graphcredit.credit.report import merge_reports
         from graphcredit.credit.stage import assign_credit
 
+        self.on_progress("credit", 0, 0)
         reports = assign_credit(
             self.loop.store,
             self.loop.credit_settings(),
@@ -246,6 +255,7 @@ class _Stages:
         )
         for report in reports.values():
             self._tell("credit", iteration, report.notices)
+        return merge_reports(reports.values())
 
     def train(self, iteration: int) -> Mapping[str, Any]:
         """Make the next policy and return what came of it; without any signal it is this one."""
@@ -262,8 +272,18 @@ class _Stages:
             made = self.loop.policy_dir(iteration).resolve().name
             link(self.loop.policy_dir(iteration + 1), made)
             self._tell("train", iteration, [f"the policy stays as it is: {error}"])
-            return {"num_updates": 0, "num_kept": 0, "not_trained": str(error)}
+            return {
+                "num_updates": 0,
+                "num_kept": 0,
+                "not_trained": str(error),
+                "nothing_learnt": "no step is left that has anything to teach",
+            }
         return result or {}
+
+    def advise(self, iteration: int, summary: Summary, credit: "CreditReport") -> None:
+        """Say what to do where nothing was learnt."""
+        advice = what_to_do(self.loop.config, summary, credit)
+        self._tell("nothing was learnt", iteration, [advice])
 
     def let_go(self, iteration: int) -> None:
         """Remove what only the training of the next policy needed."""

@@ -1,6 +1,10 @@
 """The `graphcredit` command: one function per command, each in its own file."""
 
+import errno
+import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import typer
 
@@ -17,10 +21,14 @@ from graphcredit.cli.train import train
 from graphcredit.cli.view import view
 from graphcredit.cli.warmup import warmup
 from graphcredit.store.errors import (
+    DamagedFileError,
     GraphcreditError,
     InputError,
     MissingDependencyError,
+    OptionError,
     interrupts,
+    missing_extras,
+    system_errors,
 )
 
 app = typer.Typer(
@@ -54,10 +62,11 @@ app.command("warmup")(warmup)
 def main() -> None:
     """Run the command line; an error raised on purpose becomes one message.
 
-    The exit code is 2 for wrong use, and 1 where the same command may go on.
+    The exit code is 2 for wrong use, and 1 where a file is damaged or the same command may go on.
     """
     try:
-        with interrupts():
+        with interrupts(), system_errors(), missing_extras(), _flushed():
+            _refuse_undecodable(sys.argv)
             app()
     except KeyboardInterrupt:
         sys.stderr.write("graphcredit: interrupted\n")
@@ -65,8 +74,39 @@ def main() -> None:
     except GraphcreditError as error:
         message = plain_text(str(error), keep="\n")
         sys.stderr.write(f"graphcredit: {message}\n")
-        is_wrong_use = isinstance(error, InputError | MissingDependencyError)
+        is_wrong_use = isinstance(error, InputError | MissingDependencyError) and not isinstance(
+            error, DamagedFileError
+        )
         raise SystemExit(2 if is_wrong_use else 1) from error
+
+
+def _refuse_undecodable(arguments: list[str]) -> None:
+    """Raise OptionError for an argument that is not text, for example a path in another code."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise OptionError(
+                f"arguments must be UTF-8: found {os.fsencode(argument)!r}. Rename the file, or "
+                "reach it by another path"
+            ) from None
+
+
+@contextmanager
+def _flushed() -> Generator[None]:
+    """Write what is left of the results here, where an error can still be told."""
+    try:
+        yield
+    finally:
+        try:
+            sys.stdout.flush()
+        except OSError as error:
+            # Nothing is left for Python, which would try again when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if error.errno == errno.EPIPE:
+                raise SystemExit(1) from None
+            error.filename = "standard output"
+            raise
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 import csv
 import json
 import math
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time
 from decimal import Decimal
+from itertools import chain
 from typing import Any, TextIO
 
 import pyarrow as pa
@@ -13,8 +15,7 @@ from rich.text import Text
 
 from graphcredit.cli.plain import Plain, plain_text
 from graphcredit.store.errors import OptionError
-
-_BATCH_ROWS = 4096
+from graphcredit.store.values import python_rows
 
 
 def print_table(console: Console, table: pa.Table) -> None:
@@ -23,20 +24,25 @@ def print_table(console: Console, table: pa.Table) -> None:
     Off a terminal there is no width to fit, and each row is one line.
     """
     names = [Text(plain_text(name), style="bold") for name in table.column_names]
-    rows = [[_cell(column[i].as_py()) for column in table.columns] for i in range(table.num_rows)]
-    widths = [max(cell.cell_len for cell in cells) for cells in zip(names, *rows, strict=True)]
+    widths = [name.cell_len for name in names]
+    for row in _cells(table):
+        widths = [max(w, cell.cell_len) for w, cell in zip(widths, row, strict=True)]
     if console.is_terminal and sum(widths) + 2 * len(widths) > console.width:
-        _print_blocks(console, names, rows)
+        _print_blocks(console, names, _cells(table))
         return
     numeric = [_is_number(field.type) for field in table.schema]
-    for row in (names, *rows):
+    for row in chain([names], _cells(table)):
         for cell, width, is_number in zip(row, widths, numeric, strict=True):
             padding = width - cell.cell_len
             (cell.pad_left if is_number else cell.pad_right)(padding)
         _print_line(console, Text("  ").join(row))
 
 
-def _print_blocks(console: Console, names: list[Text], rows: list[list[Text]]) -> None:
+def _cells(table: pa.Table) -> Iterator[list[Text]]:
+    return ([_cell(value) for value in row] for row in python_rows(table))
+
+
+def _print_blocks(console: Console, names: list[Text], rows: Iterable[list[Text]]) -> None:
     label_width = max(name.cell_len for name in names)
     for number, row in enumerate(rows, start=1):
         _print_line(console, Text(f"row {number}", style="bold"))
@@ -67,10 +73,8 @@ def write_csv(table: pa.Table, stream: TextIO | Plain) -> None:
     """Write CSV: a header, null as nothing, lists and structs as JSON."""
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(table.column_names)
-    for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
-        columns = [column.to_pylist() for column in batch.columns]
-        for row in zip(*columns, strict=True):
-            writer.writerow(["" if value is None else _as_text(value) for value in row])
+    for row in python_rows(table):
+        writer.writerow(["" if value is None else _as_text(value) for value in row])
 
 
 def write_json(table: pa.Table, stream: TextIO | Plain) -> None:
@@ -86,10 +90,10 @@ def write_json(table: pa.Table, stream: TextIO | Plain) -> None:
             "Name one of them with AS"
         )
     separator = "["
-    for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
-        for row in batch.to_pylist():
-            stream.write(separator + json.dumps(_jsonable(row), ensure_ascii=False))
-            separator = ",\n "
+    for row in python_rows(table):
+        content = _jsonable(dict(zip(names, row, strict=True)))
+        stream.write(separator + json.dumps(content, ensure_ascii=False))
+        separator = ",\n "
     stream.write("[]\n" if separator == "[" else "]\n")
 
 

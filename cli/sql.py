@@ -1,6 +1,7 @@
 """`graphcredit sql`: one query over the views of a store."""
 
 import sys
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +32,7 @@ def sql(
         ResultFormat, typer.Option("--format", help="How to write the rows.")
     ] = ResultFormat.TABLE,
     output: Annotated[
-        Path | None, typer.Option(help="Write to this file instead of stdout.")
+        Path | None, typer.Option(help="Write to this file, link or pipe instead of stdout.")
     ] = None,
     limit_rows: Annotated[
         int | None,
@@ -41,7 +42,9 @@ def sql(
         ),
     ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds the query may take.")] = 60.0,
-    memory: Annotated[int, typer.Option(help="MiB the query and its result may use.")] = 1024,
+    memory: Annotated[
+        int, typer.Option(help="MiB the query and its result may use; its process has 256 more.")
+    ] = 1024,
     unlocked: Annotated[
         bool,
         typer.Option("--unlocked", help="No locks, no limits: any SQL on any file, as you."),
@@ -50,28 +53,33 @@ def sql(
     """Query a store's views with SQL.
 
     The views are steps, credit, enriched (both joined), trajectories, groups, nodes, edges,
-    state_scores and training. The query sees these and no other file, writes none, and ends within
-    its limits.
+    state_scores, training and credit_state (is the credit made of what is there now?). The query
+    sees these and no other file, writes none, and ends within its limits.
 
     Example: graphcredit sql STORE "SELECT task_id, success_rate FROM groups ORDER BY 2"
     """
-    from graphcredit.cli.console import talk
+    from graphcredit.cli.console import PLAIN, talk
+    from graphcredit.cli.plain import plain_text
     from graphcredit.store.catalog import run_trusted_query
     from graphcredit.store.layout import open_store
+    from graphcredit.store.output import output_path
     from graphcredit.store.sandbox import MIB, run_query
 
     if format_ is ResultFormat.PARQUET and output is None:
         raise OptionError("--format parquet is not text: name a file with --output FILE")
-    if output is not None and output.is_dir():
-        raise OptionError(f"--output must be a file: {output} is a directory. Name a file in it")
     default = _TABLE_ROWS if format_ is ResultFormat.TABLE else 0
     max_rows = (default if limit_rows is None else limit_rows) or None
     opened = open_store(store)
-    if unlocked:
-        result = run_trusted_query(opened, query, max_rows=max_rows)
-    else:
-        result = run_query(opened, query, max_rows=max_rows, seconds=timeout, memory=memory * MIB)
-    _write(result.table, format_, output)
+    with nullcontext() if output is None else output_path(output) as path:
+        if unlocked:
+            result = run_trusted_query(opened, query, max_rows=max_rows)
+        else:
+            result = run_query(
+                opened, query, max_rows=max_rows, seconds=timeout, memory=memory * MIB
+            )
+        _write(result.table, format_, path)
+    for doubt in result.doubts:
+        talk.print(f"notice: {plain_text(doubt)}", **PLAIN)
     if result.is_cut:
         more = "more" if result.num_left_out is None else f"{result.num_left_out:,} more"
         talk.print(
@@ -82,19 +90,23 @@ def sql(
         )
 
 
-def _write(table: "pa.Table", format_: ResultFormat, output: Path | None) -> None:
+def _write(table: "pa.Table", format_: ResultFormat, path: Path | None) -> None:
     from rich.console import Console
 
-    from graphcredit.cli.console import out
-    from graphcredit.cli.plain import Plain
+    from graphcredit.cli.console import PLAIN, out, talk
+    from graphcredit.cli.plain import Plain, plain_text
     from graphcredit.cli.rows import print_table, write_csv, write_json
-    from graphcredit.store.atomic import atomic_path, write_table
+    from graphcredit.store.atomic import write_table_unsynced
+    from graphcredit.store.values import for_parquet
 
     writers = {ResultFormat.CSV: write_csv, ResultFormat.JSON: write_json}
-    if output is not None and format_ is ResultFormat.PARQUET:
-        write_table(table, output)
-    elif output is not None:
-        with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as stream:
+    if path is not None and format_ is ResultFormat.PARQUET:
+        table, as_text = for_parquet(table)
+        write_table_unsynced(table, path)
+        for name in as_text:
+            talk.print(f"notice: Parquet has no type for {plain_text(name)!r}: it is text", **PLAIN)
+    elif path is not None:
+        with path.open("w", encoding="utf-8") as stream:
             if format_ is ResultFormat.TABLE:
                 print_table(Console(file=stream), table)
             else:

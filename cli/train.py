@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar, talk
+from graphcredit.cli.console import PLAIN, interruptible, out, progress, talk
 from graphcredit.cli.plain import plain_text
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import help_of
@@ -27,6 +27,12 @@ def train(
         list[str] | None,
         typer.Option("--set", help="NAME=VALUE, an option of the objective; may be repeated."),
     ] = None,
+    restart: Annotated[
+        bool,
+        typer.Option(
+            "--restart", help="Begin anew where no checkpoint of an interrupted training is whole."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     **flags: Any,
 ) -> None:
@@ -41,21 +47,23 @@ def train(
 
         torchrun --nproc-per-node 4 -m graphcredit.cli.main train STORE --config train.toml
     """
-    from graphcredit.trainer.train import train as run_training
-
     given = {name: value for name, value in flags.items() if value is not None}
     if store is not None:
         given["store"] = store
     if setting:
         given["objective_options"] = dict(map(_pair, setting))
     effective = read_config(config, given)
-    with interruptible("the same command goes on from the last checkpoint"), progress_bar() as bar:
-        task = bar.add_task("train", total=None)
+    # Only now: it takes torch's seconds to import.
+    from graphcredit.trainer.train import train as run_training
 
-        def show(what: str, done: float, total: int, metrics: Mapping[str, Any]) -> None:
-            bar.update(task, completed=done, total=total, description=_caption(what, metrics))
-
-        result = run_training(effective, on_progress=show, on_notice=_tell)
+    remedy = "the same command goes on from the last checkpoint"
+    with interruptible(remedy), progress("train") as show:
+        result = run_training(
+            effective,
+            restart=restart,
+            on_progress=lambda what, done, total, metrics: show(what, done, total, _note(metrics)),
+            on_notice=_tell,
+        )
     if result is None:
         return
     if as_json:
@@ -71,7 +79,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _caption(what: str, metrics: Mapping[str, Any]) -> str:
+def _note(metrics: Mapping[str, Any]) -> str:
     shown = [
         f"{label} {metrics[name]:.3g}"
         for name, label in (
@@ -82,7 +90,7 @@ def _caption(what: str, metrics: Mapping[str, Any]) -> str:
         )
         if metrics.get(name) is not None
     ]
-    return " ".join([what, *shown])
+    return " ".join(shown)
 
 
 def _tell(notice: str) -> None:

@@ -1,6 +1,7 @@
 """`graphcredit view`: a store in the browser."""
 
 import os
+import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from graphcredit.store.errors import MissingDependencyError
+from graphcredit.store.errors import MissingDependencyError, OptionError
 
 
 def view(
@@ -26,21 +27,40 @@ def view(
     """
     from graphcredit.cli.console import PLAIN, talk
     from graphcredit.store.layout import open_store
-    from graphcredit.viewer.config import LOOPBACK, STORE_VARIABLE, script, server_flags
+    from graphcredit.viewer.config import LOOPBACK, STORE_VARIABLE, server, server_flags
 
     opened = open_store(store)
-    if find_spec("streamlit") is None:
-        raise MissingDependencyError(
-            "the viewer needs the package 'streamlit', which is not installed: "
-            "pip install 'graphcredit[view]'"
-        )
+    for package in ("streamlit", "altair"):
+        if find_spec(package) is None:
+            raise MissingDependencyError(
+                f"the viewer needs the package {package!r}, which is not installed: "
+                "pip install 'graphcredit[view]'"
+            )
+    _check_address(address, port)
     if address not in LOOPBACK:
         talk.print(
             f"Warning: whoever reaches {address}:{port} can read this store, without a password.",
             **PLAIN,
         )
     # -P: the folder that the user stands in is no place to import from.
-    command = [sys.executable, "-P", "-m", "streamlit", "run", str(script())]
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(server())]
     flags = server_flags(address=address, port=port)
     environment = os.environ | {STORE_VARIABLE: str(opened.root.resolve())}
     os.execve(sys.executable, [*command, *flags], environment)
+
+
+def _check_address(address: str, port: int) -> None:
+    """Raise OptionError where nothing can listen: Streamlit would say so in a traceback."""
+    try:
+        ((family, kind, protocol, _, where), *_) = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM
+        )
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OptionError(
+            f"the viewer cannot listen on {address}:{port}: {reason}. "
+            "Name another place with --port or --address"
+        ) from error

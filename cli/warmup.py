@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress_bar
+from graphcredit.cli.console import PLAIN, interruptible, out, progress
 
 
 def warmup(
@@ -63,14 +63,8 @@ def warmup(
         num_workers=workers,
         games_dir=games_dir,
     )
-    with interruptible("the same command goes on"), progress_bar() as bar:
-        task = bar.add_task("warmup", total=None)
-        figures = run_warmup(
-            plan,
-            on_progress=lambda what, done, total: bar.update(
-                task, description=what, completed=done, total=total
-            ),
-        )
+    with interruptible("the same command goes on"), progress("warmup") as show:
+        figures = run_warmup(plan, on_progress=show)
     if as_json:
         sys.stdout.write(json.dumps(figures, indent=2) + "\n")
     else:

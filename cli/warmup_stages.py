@@ -26,8 +26,9 @@ from graphcredit.store.lock import alone_in
 if TYPE_CHECKING:
     from graphcredit.collector.environment import Task
 
-OnProgress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and of how much."""
+OnProgress = Callable[[str, int, int, str], None]
+"""Told what is being done, how much of it is done, of how much (0 where that is not known), and
+what else there is to say of it."""
 
 _TEXT_EPISODES = 10
 """Plays of each task that words are learnt from, at most: they see most of what can be said."""
@@ -127,6 +128,7 @@ def run_warmup(plan: Warmup, *, on_progress: OnProgress) -> dict[str, dict[str, 
         for name, stage in _STAGES.items():
             if name not in done:
                 started = time.perf_counter()
+                on_progress(name, 0, 0, "")
                 figures = stage(plan, on_progress)
                 done[name] = {**figures, "seconds": time.perf_counter() - started}
                 _write(path, options, done)
@@ -173,7 +175,7 @@ def _model(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
     )
     return clone(
         config,
-        on_progress=lambda done, total, loss: on_progress(f"clone, loss {loss:.3f}", done, total),
+        on_progress=lambda done, total, loss: on_progress("learn", done, total, f"loss {loss:.3f}"),
     )
 
 
@@ -231,7 +233,7 @@ def _play(
         num_workers=plan.num_workers,
         run_id=run_id,
         cache_dir=plan.games_dir,
-        on_progress=lambda done, total: on_progress(f"play: {run_id}", done, total),
+        on_progress=lambda done, total: on_progress(f"play: {run_id}", done, total, ""),
         **options,
     )
     if report.casualties:

@@ -5,7 +5,6 @@ itself, nothing of it is played. A state is matched by its task and its exact te
 united several texts, only the first is known here, and the others are as new.
 """
 
-import json
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -17,8 +16,9 @@ import pyarrow.compute as pc
 
 from graphcredit.collector.environment import Transition
 from graphcredit.store import Store
-from graphcredit.store.errors import OptionError
-from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS
+from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.formulas import history_configuration
+from graphcredit.store.schema import STATE_SCORE_COLUMNS
 from graphcredit.store.shards import conform, open_parquet
 
 
@@ -27,7 +27,7 @@ class StateScore:
     """What a run knows of a state."""
 
     num_total: int
-    """Trajectories that passed it, the paper's n."""
+    """Trajectories that acted in it, the paper's n."""
     score: float
     """S: 1 where nothing is known, small where it is mastered, 0 where it is intractable."""
     num_rollouts: int
@@ -39,13 +39,13 @@ class Allocation:
     """The scores of some tasks' states, and what follows from them.
 
     S comes from `history/`, where credit has written it (3SPO paper, Eq. 1). A state that is not
-    there was never passed: n = 0, S = 1, so G_max decisions (Eq. 3).
+    there, and the goal, is one where nobody acted: n = 0, S = 1, so G_max decisions (Eq. 3).
     """
 
     tree_size: int
     """Trajectories that a tree has at most."""
-    scores: Mapping[tuple[str, str | None], StateScore]
-    """By task and state; the state None is the task's goal."""
+    scores: Mapping[tuple[str, str], StateScore]
+    """By task and state."""
     g_max: int = 8
     """G_max: decisions to ask for at a state of score 1."""
     omega_k: float = 0.1
@@ -65,13 +65,20 @@ class Allocation:
 
         Raises:
             SchemaError: The file is damaged, or not of this schema.
+            InputError: It was counted by another version of the formula.
         """
         path = store.history_path(run_id)
         if not path.exists():
             return cls(tree_size=tree_size, scores={})
         with open_parquet(path) as file:
+            made_by = history_configuration(file.schema_arrow)
+            if made_by is None:
+                raise InputError(
+                    "an allocation must be by counts of the formula of spo3 that this program has: "
+                    f"{path} was made by another version of it, or does not say by which. Run "
+                    f"`graphcredit credit STORE --run {run_id} --estimator spo3`, which counts anew"
+                )
             table = conform(file.read(), STATE_SCORE_COLUMNS, where=str(path))
-            made_by = json.loads(file.schema_arrow.metadata[CONFIGURATION_KEY])
         known = table.filter(pc.field("task_id").isin(pa.array(task_ids, pa.string())))
         return cls(
             tree_size=tree_size,
@@ -122,15 +129,16 @@ class Allocation:
             before: The state s that the step leaves.
             done: What the step did.
         """
-        after = None if done.success else done.observation.state
-        here, there = self._score(task_id, before), self._score(task_id, after)
+        after = done.observation.state
+        here = self._score(task_id, before)
+        score_after = 1.0 if done.success else self._score(task_id, after).score
         novelty = 0.5 * math.exp(-self.omega_k * here.num_total)
         return (
-            novelty * (after != before)
-            + (0.5 - novelty) * (here.score - there.score)
+            novelty * (done.success or after != before)
+            + (0.5 - novelty) * (here.score - score_after)
             + 0.5 * done.success
         )
 
-    def _score(self, task_id: str, state: str | None) -> StateScore:
+    def _score(self, task_id: str, state: str) -> StateScore:
         unknown = StateScore(num_total=0, score=1.0, num_rollouts=self.g_max)
         return self.scores.get((task_id, state), unknown)

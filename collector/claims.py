@@ -2,9 +2,10 @@
 
 A claim locks one byte of `spool/.lock` for each task of an iteration, at a place that is a hash of
 its name. So thousands of tasks take one open file, and the places of different tasks do not meet.
-The locks belong to the open file (they are "open file description locks"), which workers inherit:
+The locks belong to the open file (they are "open file description locks"), which workers are given:
 the kernel lets go of them when the last process that has the file open has ended, however it ends.
-A worker that outlives its parent for a while still keeps others from its tasks.
+So nobody unlocks what workers hold; closing the file is enough. A worker that outlives its parent
+for a while still keeps others from its tasks.
 """
 
 import fcntl
@@ -20,22 +21,23 @@ from pathlib import Path
 from typing import Any
 
 from graphcredit.store.layout import Store
+from graphcredit.store.lock import LockFile
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """Tasks that nobody else plays until every process that this was given to has ended."""
 
-    descriptor: int
-    """Of the file that is locked."""
+    file: LockFile
+    """The file that is locked."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be inherited by a process that is started with this."""
-        return _inherited, (DupFd(self.descriptor),)
+        return _inherited, (DupFd(self.file.descriptor),)
 
 
 def _inherited(descriptor: Any) -> Claim:
-    return Claim(descriptor.detach())
+    return Claim(LockFile(descriptor.detach()))
 
 
 @contextmanager
@@ -50,11 +52,11 @@ def claimed(
     claims = sorted((_place(f"{run_id}/{iteration}/{task}"), task) for task in task_ids)
     path = _path(store)
     path.parent.mkdir(exist_ok=True)
-    with _opened(path) as descriptor:
+    with LockFile(path) as file:
         is_told = False
         for place, task_id in claims:
             try:
-                _lock(descriptor, place, fcntl.F_OFD_SETLK)
+                _lock(file, place, fcntl.F_OFD_SETLK)
             except BlockingIOError:
                 if not is_told:
                     sys.stderr.write(
@@ -64,31 +66,21 @@ def claimed(
                     )
                     sys.stderr.flush()
                 is_told = True
-                _lock(descriptor, place, fcntl.F_OFD_SETLKW)
-        yield Claim(descriptor)
+                _lock(file, place, fcntl.F_OFD_SETLKW)
+        yield Claim(file)
 
 
 @contextmanager
 def recovering(store: Store) -> Generator[None]:
     """Be the only one who recovers spools: what another has at hand is in shards after the wait."""
-    with _opened(_path(store)) as descriptor:
-        _lock(descriptor, _place("recovery"), fcntl.F_OFD_SETLKW)
+    with LockFile(_path(store)) as file:
+        _lock(file, _place("recovery"), fcntl.F_OFD_SETLKW)
         yield
 
 
 def _path(store: Store) -> Path:
-    """Return the file to lock; no worker's files have this name."""
+    """Return the file to lock; no worker's files have this name, and it is never removed."""
     return store.spool_dir / ".lock"
-
-
-@contextmanager
-def _opened(path: Path) -> Generator[int]:
-    """Open a file that is never removed, so that all who lock it lock the same one."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)  # an unlock would let go of what workers hold, too
 
 
 def _place(name: str) -> int:
@@ -96,8 +88,8 @@ def _place(name: str) -> int:
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 2
 
 
-def _lock(descriptor: int, place: int, command: int) -> None:
+def _lock(file: LockFile, place: int, command: int) -> None:
     """Lock one byte for writing: `struct flock` of Linux, 64 bits."""
     fcntl.fcntl(
-        descriptor, command, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
+        file.descriptor, command, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
     )

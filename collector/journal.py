@@ -24,9 +24,10 @@ from graphcredit.collector.spool_file import (
     encode_steps,
 )
 from graphcredit.collector.worker_shards import write_shard
-from graphcredit.store.atomic import sync_directory
+from graphcredit.store.atomic import naming, sync_directory
 from graphcredit.store.errors import RecorderError
 from graphcredit.store.layout import Store
+from graphcredit.store.lock import LockFile, held
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,14 +121,17 @@ class Journal:
         """Expect no more steps of a trajectory."""
         self._tails.pop(trajectory_id, None)
 
-    def close(self) -> None:
+    def close(self) -> bool:
         """Bring every step into a shard and let go of the worker's files.
+
+        Returns:
+            Whether this was the first call; others do nothing.
 
         Raises:
             RecorderError: A shard could not be written; its steps stay in the spool.
         """
         if self._is_closed:
-            return
+            return False
         self._is_closed = True
         self._shard_thread.shutdown()
         self._spool.close()
@@ -138,6 +142,7 @@ class Journal:
             raise self._failed(error) from error
         finally:
             release_lock(self._paths.lock, self._lock)
+        return True
 
     def _write(self, message: pa.Buffer) -> None:
         if self._is_closed:
@@ -193,7 +198,8 @@ class Journal:
             worker_id=self._worker_id,
         )
         messages = [encode_step(row) for row in carried]
-        spool = SpoolWriter(self._paths.temporary, header, messages, fsync=self._fsync)
+        with naming(self._paths.live):
+            spool = SpoolWriter(self._paths.temporary, header, messages, fsync=self._fsync)
         if self._paths.live.exists():
             os.replace(self._paths.live, self._paths.closing)
         os.replace(self._paths.temporary, self._paths.live)
@@ -203,13 +209,14 @@ class Journal:
         self._num_bytes_carried = spool.size
         self._started_at: float | None = None
 
-    def _acquire_lock(self) -> int:
+    def _acquire_lock(self) -> LockFile:
         self._paths.lock.parent.mkdir(parents=True, exist_ok=True)
         lock = acquire_lock(self._paths.lock)
         if lock is None:
             raise RecorderError(
                 f"a worker has one recorder at a time: {self._worker_id!r} has a live one in "
-                f"{self._store.root}. Close it first, or use another worker_id"
+                f"{self._store.root}. Close it first, or use another worker_id. "
+                f"{held(self._paths.lock)}"
             )
         return lock
 

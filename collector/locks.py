@@ -1,28 +1,26 @@
 """Who may touch a worker's files: one process, and in it one thread at a time."""
 
-import fcntl
 import os
 import threading
 from pathlib import Path
 
 from graphcredit.store.errors import RecorderError
+from graphcredit.store.lock import LockFile
 
 
-def acquire_lock(path: Path) -> int | None:
-    """Return the descriptor of a worker's lock, or None where another process holds it.
+def acquire_lock(path: Path) -> LockFile | None:
+    """Return a worker's lock, or None where another process holds it.
 
     The kernel drops the lock when its holder dies, however it dies.
     """
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
+        file = LockFile(path)
+        if not file.lock():
+            file.close()
             return None
-        if _is_at(path, descriptor):
-            return descriptor
-        os.close(descriptor)
+        if _is_at(path, file.descriptor):
+            return file
+        file.close()
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
@@ -33,10 +31,10 @@ def _is_at(path: Path, descriptor: int) -> bool:
         return False
 
 
-def release_lock(path: Path, descriptor: int) -> None:
+def release_lock(path: Path, lock: LockFile) -> None:
     """Remove a lock that this process holds."""
     path.unlink(missing_ok=True)
-    os.close(descriptor)
+    lock.close()
 
 
 class ProcessLock:

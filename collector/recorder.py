@@ -2,6 +2,7 @@
 
 import math
 import secrets
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import Literal, Self
 
 import numpy as np
 
+from graphcredit.collector.again import Again
 from graphcredit.collector.journal import Journal, ShardLimits
+from graphcredit.collector.known import KnownTrajectories
 from graphcredit.collector.locks import ProcessLock
 from graphcredit.collector.spool import Recovered
 from graphcredit.collector.step_rules import check_value
 from graphcredit.collector.together import Drafts, Together
 from graphcredit.collector.trajectory import Sink, Trajectory
-from graphcredit.store.errors import OptionError, StepRefusedError
+from graphcredit.store.errors import OptionError, StepRefusedError, system_errors
 from graphcredit.store.layout import Store, check_name, create_store
 
 _LARGEST_SHARD_BYTES = 1 << 30
@@ -39,7 +42,10 @@ class StepRecorder:
 
     recovered: tuple[Recovered, ...]
     """What an earlier recorder of this worker had left in its spools; it is in shards now."""
+    num_already_there: int
+    """Trajectories that were logged again, step by step as the store has them: none was written."""
 
+    @system_errors()
     def __init__(
         self,
         store: Store | str | Path,
@@ -67,12 +73,15 @@ class StepRecorder:
         Raises:
             InputError: A name or an option breaks its rule, or `store` is not a store.
             RecorderError: The worker has a live recorder already.
+            PathError: The store cannot be written.
+            DiskError: The disk is full, or fails.
         """
         check_name("run_id", run_id)
         self._worker_id = check_name("worker_id", worker_id)
         _check_options(iteration, durability, max_rows, max_bytes, max_age)
+        opened = store if isinstance(store, Store) else create_store(store)
         self._journal = Journal(
-            store if isinstance(store, Store) else create_store(store),
+            opened,
             run_id=run_id,
             iteration=int(iteration),
             worker_id=worker_id,
@@ -81,6 +90,10 @@ class StepRecorder:
         )
         self.recovered = tuple(self._journal.recovered)
         self._given_ids: set[str] = set()
+        self._known = KnownTrajectories(
+            opened, run_id=run_id, iteration=int(iteration), worker_id=worker_id
+        )
+        self.num_already_there = 0
         self._lock = ProcessLock()
 
     def trajectory(self, *, task_id: str, trajectory_id: str | None = None) -> Trajectory:
@@ -89,10 +102,15 @@ class StepRecorder:
         Args:
             task_id: Rollouts with one task id started from the same task and initial state.
             trajectory_id: Unique within the run and iteration; by default a new one, unique over
-                workers and restarts.
+                workers and restarts. One that the store has, complete, from an earlier process or
+                another worker may be logged again with the same steps: nothing is written then, and
+                `num_already_there` counts it. Two live recorders do not see what the other logs
+                from now on; `graphcredit check` finds ids that both used.
 
         Raises:
-            StepRefusedError: An id is not text, is empty, or was used before.
+            StepRefusedError: An id is not text, is empty, was used before, or is that of an
+                incomplete trajectory of the store.
+            SchemaError: A shard of the iteration cannot be read, so that its ids are not known.
         """
         return self._begin(self._journal, task_id, trajectory_id)
 
@@ -116,7 +134,8 @@ class StepRecorder:
 
     def _begin(self, sink: Sink, task_id: str, trajectory_id: str | None) -> Trajectory:
         task_id = check_value("task_id", task_id)
-        if trajectory_id is None:
+        is_new = trajectory_id is None
+        if is_new:
             trajectory_id = f"{self._worker_id}-{secrets.token_hex(8)}"
         trajectory_id = str(check_value("trajectory_id", trajectory_id))
         with self._lock:
@@ -125,8 +144,14 @@ class StepRecorder:
                     "trajectory_id must be unique within a run and iteration: "
                     f"{trajectory_id!r} was used before. Leave it out to get a new one"
                 )
+            known = None if is_new else self._known.find(trajectory_id)
+            if known is not None:
+                sink = Again(known, self._count_already_there)
             self._given_ids.add(trajectory_id)
         return Trajectory(sink, self._lock, task_id, trajectory_id)
+
+    def _count_already_there(self) -> None:
+        self.num_already_there += 1
 
     def close(self) -> None:
         """Bring every step into a shard; trajectories that have not ended are incomplete.
@@ -135,7 +160,13 @@ class StepRecorder:
             RecorderError: A shard could not be written; its steps stay in the spool.
         """
         with self._lock:
-            self._journal.close()
+            is_first = self._journal.close()
+        if is_first and self.num_already_there:
+            warnings.warn(
+                f"{self.num_already_there} trajectories were in the store already, with the same "
+                "steps: they were not written again",
+                stacklevel=2,
+            )
 
     def __enter__(self) -> Self:
         return self

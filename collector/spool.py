@@ -30,7 +30,7 @@ deleted only when every byte of it was read; otherwise it moves to `quarantine/`
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from graphcredit.collector.worker_shards import find_shard, remove_unfinished, w
 from graphcredit.store.atomic import atomic_path, sync_directory
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Store, check_name
+from graphcredit.store.lock import held
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +84,12 @@ def spool_paths(store: Store, worker_id: str) -> SpoolPaths:
     )
 
 
-def recover_spools(store: Store, worker_id: str | None = None) -> list[Recovered]:
+def recover_spools(
+    store: Store,
+    worker_id: str | None = None,
+    *,
+    on_held: Callable[[str, str], None] = lambda worker_id, held: None,
+) -> list[Recovered]:
     """Turn the spools of dead workers into shards; those of live recorders are left alone.
 
     Afterwards every step that a dead worker has acknowledged is in a shard, even if another process
@@ -92,6 +98,8 @@ def recover_spools(store: Store, worker_id: str | None = None) -> list[Recovered
     Args:
         store: The store.
         worker_id: Only this worker; all of them by default.
+        on_held: Called with each worker whose lock a process holds, and a sentence that says which;
+            its spool is left alone.
 
     Returns:
         One record for each spool that was left over.
@@ -103,13 +111,15 @@ def recover_spools(store: Store, worker_id: str | None = None) -> list[Recovered
         return recovered
     with recovering(store):
         for worker in workers:
-            lock = spool_paths(store, worker).lock
-            descriptor = acquire_lock(lock)
-            if descriptor is not None:
-                try:
-                    recovered += recover_worker(store, worker)
-                finally:
-                    release_lock(lock, descriptor)
+            path = spool_paths(store, worker).lock
+            lock = acquire_lock(path)
+            if lock is None:
+                on_held(worker, held(path))
+                continue
+            try:
+                recovered += recover_worker(store, worker)
+            finally:
+                release_lock(path, lock)
     return recovered
 
 

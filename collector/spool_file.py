@@ -8,12 +8,18 @@ for each of `steps`, because a batch costs a microsecond or two for each column.
 
 The stream's metadata says whose steps these are. There is no end-of-stream mark: the file is whole
 up to its last whole batch.
+
+`crc32` comes first in each JSON object: the checksum of the rest of its text, and of the parts. So
+a bit that flipped is not taken for what was logged. Spools from before there was one are read too.
 """
 
 import json
 import os
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from struct import Struct
 from typing import Any
@@ -36,6 +42,7 @@ _SPOOL_SCHEMA = pa.schema([pa.field("values", pa.string(), nullable=False), ("pa
 
 _pack_range = Struct("<2i").pack
 _pack_offsets = Struct(f"<{len(_PARTS) + 1}i").pack
+_CHECKSUM_LENGTH = len('{"crc32":"01234567",')
 _to_json = json.JSONEncoder(check_circular=False).encode
 _NO_PARTS = pa.nulls(1, _LIST)
 _ALL_PARTS = pa.py_buffer(_pack_range(0, len(_PARTS)))
@@ -71,7 +78,7 @@ class SpoolWriter:
     def __init__(
         self, path: Path, header: SpoolHeader, messages: Iterable[pa.Buffer], *, fsync: bool
     ):
-        metadata = {HEADER_KEY: json.dumps(asdict(header)).encode()}
+        metadata = {HEADER_KEY: _with_checksum(_to_json(asdict(header)).encode(), b"")}
         head = _SPOOL_SCHEMA.with_metadata(metadata).serialize()
         self.header = header
         self.size = 0
@@ -135,17 +142,15 @@ def _step(row: Mapping[str, Any]) -> pa.RecordBatch:
             offsets.append(offsets[-1] + len(part))
         else:
             offsets.append(offsets[-1])
-    binaries = _array(
-        pa.binary(),
-        len(_PARTS),
-        [bytes((present,)), _pack_offsets(*offsets), b"".join(parts)],
-    )
-    return _batch(values, pa.Array.from_buffers(_LIST, 1, [None, _ALL_PARTS], children=[binaries]))
+    buffers = [bytes((present,)), _pack_offsets(*offsets), b"".join(parts)]
+    binaries = _array(pa.binary(), len(_PARTS), buffers)
+    column = pa.Array.from_buffers(_LIST, 1, [None, _ALL_PARTS], children=[binaries])
+    return _batch(values, column, b"".join(buffers))
 
 
 def encode_end(trajectory_id: str, end: Mapping[str, bool]) -> pa.Buffer:
     """Return the batch that ends a trajectory: `terminated`, `truncated` and `success`."""
-    return _batch({"trajectory_id": trajectory_id, **end}, _NO_PARTS).serialize()
+    return _batch({"trajectory_id": trajectory_id, **end}, _NO_PARTS, b"").serialize()
 
 
 def read_spool(path: Path) -> SpoolContent:
@@ -156,22 +161,13 @@ def read_spool(path: Path) -> SpoolContent:
     """
     data = pa.py_buffer(path.read_bytes())
     file = pa.BufferReader(data)
-    try:
-        reader = pa.ipc.open_stream(file)
-        header = SpoolHeader(**json.loads((reader.schema.metadata or {})[HEADER_KEY]))
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise SchemaError(f"{path} must start with the head of a spool: {error}") from error
-    if not reader.schema.equals(_SPOOL_SCHEMA):
-        raise SchemaError(
-            f"{path} must have the columns {', '.join(_SPOOL_SCHEMA.names)} of a spool: "
-            f"it has {', '.join(reader.schema.names)}"
-        )
+    reader, header, has_checksums = _open(path, file)
     rows: list[dict[str, Any]] = []
     last_rows: dict[str, dict[str, Any]] = {}
     whole, problem = file.tell(), ""
     try:
         for batch in reader:
-            _add_batch(batch, rows, last_rows)
+            _add_batch(batch, rows, last_rows, has_checksums=has_checksums)
             whole = file.tell()
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         problem = str(error)
@@ -183,13 +179,56 @@ def read_spool(path: Path) -> SpoolContent:
     )
 
 
+def read_ids(path: Path) -> tuple[SpoolHeader, set[str]]:
+    """Return whose steps a spool has, and the trajectories up to its last whole batch.
+
+    Raises:
+        FileNotFoundError: It has become a shard.
+        SchemaError: Its head is damaged, or it is not a spool of this version.
+    """
+    ids: set[str] = set()
+    with pa.memory_map(str(path)) as file:
+        reader, header, _ = _open(path, file)
+        with suppress(pa.ArrowException, OSError, ValueError, KeyError):
+            for batch in reader:
+                ids.update(
+                    json.loads(text)["trajectory_id"] for text in batch["values"].to_pylist()
+                )
+    return header, ids
+
+
+def _open(path: Path, file: pa.NativeFile) -> tuple[pa.RecordBatchReader, SpoolHeader, bool]:
+    """Return a reader of the batches, the header, and whether rows have checksums."""
+    try:
+        reader = pa.ipc.open_stream(file)
+        head = (reader.schema.metadata or {})[HEADER_KEY].decode()
+        has_checksums = "crc32" in json.loads(head)
+        header = SpoolHeader(**_values(head, b"", has_checksums=has_checksums))
+        names = ", ".join(reader.schema.names)
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise SchemaError(f"{path} must start with the head of a spool: {error}") from error
+    if not reader.schema.equals(_SPOOL_SCHEMA):
+        raise SchemaError(
+            f"{path} must have the columns {', '.join(_SPOOL_SCHEMA.names)} of a spool: "
+            f"it has {names}"
+        )
+    return reader, header, has_checksums
+
+
 def _add_batch(
-    batch: pa.RecordBatch, rows: list[dict[str, Any]], last_rows: dict[str, dict[str, Any]]
+    batch: pa.RecordBatch,
+    rows: list[dict[str, Any]],
+    last_rows: dict[str, dict[str, Any]],
+    *,
+    has_checksums: bool,
 ) -> None:
     """Add what a batch has, or raise an error and add nothing."""
     batch.validate(full=True)
-    values = [json.loads(text) for text in batch["values"].to_pylist()]
     parts = batch["parts"].to_pylist()
+    values = [
+        _values(text or "", _content(own), has_checksums=has_checksums)
+        for text, own in zip(batch["values"].to_pylist(), parts, strict=True)
+    ]
     for row, own in zip(values, parts, strict=True):
         if own is not None:
             _put_parts(row, own)
@@ -211,12 +250,48 @@ def _put_parts(row: dict[str, Any], parts: list[bytes | None]) -> None:
         raise ValueError(f"a step must have {', '.join(sorted(missing))}")
 
 
-def _batch(values: Mapping[str, Any], parts: pa.Array) -> pa.RecordBatch:
-    text = _to_json(values).encode()
+def _content(parts: Sequence[bytes | None] | None) -> bytes:
+    """Return what the checksum of a row covers of its parts: which there are, how long, and all."""
+    if parts is None:
+        return b""
+    if len(parts) != len(_PARTS):
+        raise ValueError(f"a step must have {len(_PARTS)} parts")
+    present = sum(1 << bit for bit, part in enumerate(parts) if part is not None)
+    own = [part or b"" for part in parts]
+    offsets = _pack_offsets(*accumulate(map(len, own), initial=0))
+    return b"".join([bytes((present,)), offsets, *own])
+
+
+def _with_checksum(text: bytes, content: bytes) -> bytes:
+    """Return the text of a JSON object with the checksum of it, and of some content, at its start.
+
+    Args:
+        text: Of an object that is not empty.
+        content: What else the checksum covers.
+    """
+    return b'{"crc32":"%08x",%s' % (zlib.crc32(content, zlib.crc32(text)), text[1:])
+
+
+def _values(text: str, content: bytes, *, has_checksums: bool) -> dict[str, Any]:
+    """Return the object of a text.
+
+    Raises:
+        ValueError: The text or the content is not what its checksum is of.
+    """
+    if has_checksums:
+        rest = b"{" + text.encode()[_CHECKSUM_LENGTH:]
+        if text.encode() != _with_checksum(rest, content):
+            raise ValueError("it has another checksum than it was written with")
+        text = rest.decode()
+    return json.loads(text)
+
+
+def _batch(values: Mapping[str, Any], parts: pa.Array, content: bytes) -> pa.RecordBatch:
+    text = _with_checksum(_to_json(values).encode(), content)
     column = _array(pa.string(), 1, [None, _pack_range(0, len(text)), text])
     return pa.RecordBatch.from_arrays([column, parts], schema=_SPOOL_SCHEMA)
 
 
-def _array(type_: pa.DataType, length: int, buffers: list[bytes | None]) -> pa.Array:
+def _array(type_: pa.DataType, length: int, buffers: Sequence[bytes | None]) -> pa.Array:
     wrapped = [None if buffer is None else pa.py_buffer(buffer) for buffer in buffers]
     return pa.Array.from_buffers(type_, length, wrapped)

@@ -1,12 +1,14 @@
 """What a logged step must obey, and the form in which it is kept.
 
-A column's rule follows from its type in the schema, so a new column needs no line here. Values come
-back as plain Python scalars, text, and arrays that nobody else can change.
+A column's type in the schema says what may be given for it, so a new column needs no line here.
+What the value must be then is in `store/value_rules.py`, for this and for `graphcredit check`.
+Values come back as plain Python scalars, text, and arrays that nobody else can change.
 """
 
 import json
 import math
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
@@ -15,6 +17,7 @@ import pyarrow as pa
 
 from graphcredit.store.errors import StepRefusedError
 from graphcredit.store.schema import STEP_COLUMNS
+from graphcredit.store.value_rules import VALUE_RULES, ValueRule
 
 FILLED = frozenset({"task_id", "trajectory_id", "step_index", "worker_id", "logged_at"})
 """Columns the recorder fills; they cannot be logged."""
@@ -28,7 +31,6 @@ DEFAULTS: Mapping[str, bool | float] = {
 """Values of the non-nullable columns that need not be logged."""
 
 _INT32 = np.iinfo(np.int32)
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
 _INTEGERS = (int, np.integer)
 _NUMBERS = (int, float, np.integer, np.floating)
 
@@ -48,14 +50,16 @@ def check_step(columns: Mapping[str, Any]) -> dict[str, Any]:
     """
     kept: dict[str, Any] = {}
     for name, value in columns.items():
-        rule = _LOGGED.get(name) or _refuse_column(name)
+        if name not in _LOGGED:
+            _refuse_column(name)
         if value is not None or name not in _NULLABLE:
-            try:
-                kept[name] = rule(value)
-            except _RuleBrokenError as broken:
-                raise _refused(name, broken, value) from None
+            kept[name] = check_value(name, value)
     _check_end(kept)
-    _check_lengths(kept)
+    for rule in _RULES_OF_SEVERAL:
+        if kept.get(rule.columns[0]) is not None:
+            values = [kept.get(name) for name in rule.columns]
+            if not rule.keeps(*values):
+                raise StepRefusedError(f"{rule.holds}: got {' and '.join(map(_short, values))}")
     return kept
 
 
@@ -66,13 +70,13 @@ def check_value(name: str, value: object) -> Any:
         StepRefusedError: It breaks the rule of its column.
     """
     try:
-        return _RULES[name](value)
+        kept = _AS_KEPT[name](value)
     except _RuleBrokenError as broken:
-        raise _refused(name, broken, value) from None
-
-
-def _refused(name: str, broken: _RuleBrokenError, value: object) -> StepRefusedError:
-    return StepRefusedError(f"{name} must be {broken}: got {_short(value)}")
+        raise StepRefusedError(f"{name} must be {broken}: got {_short(value)}") from None
+    for rule in _RULES_OF_ONE[name]:
+        if not rule.keeps(kept):
+            raise StepRefusedError(f"{rule.holds}: got {_short(value)}")
+    return kept
 
 
 def _check_end(kept: Mapping[str, Any]) -> None:
@@ -88,19 +92,6 @@ def _check_end(kept: Mapping[str, Any]) -> None:
         )
 
 
-def _check_lengths(kept: Mapping[str, Any]) -> None:
-    logprobs = kept.get("response_logprobs")
-    if logprobs is None:
-        return
-    ids = kept.get("response_ids")
-    if ids is None or len(ids) != len(logprobs):
-        found = "no response_ids" if ids is None else f"{len(ids)} response_ids"
-        raise StepRefusedError(
-            "response_logprobs must be one number for each of response_ids: "
-            f"got {len(logprobs)} response_logprobs and {found}"
-        )
-
-
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise _RuleBrokenError("a string")
@@ -112,41 +103,19 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _id(value: object) -> str:
-    text = _text(value)
-    if not text:
-        raise _RuleBrokenError("a string that is not empty")
-    return text
-
-
 def _flag(value: object) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise _RuleBrokenError("True or False")
     return bool(value)
 
 
-def _number(value: object, largest: float = math.inf) -> float:
+def _number(value: object) -> float:
     if not isinstance(value, _NUMBERS) or isinstance(value, bool):
         raise _RuleBrokenError("a number")
     try:
-        number = float(value)
+        return float(value)
     except OverflowError:
-        number = math.inf
-    if not math.isfinite(number) or abs(number) > largest:
-        size = "" if largest == math.inf else f" of at most {largest:.3g} in size"
-        raise _RuleBrokenError(f"a finite number{size}")
-    return number
-
-
-def _single(value: object) -> float:
-    return _number(value, _FLOAT32_MAX)
-
-
-def _positive(value: object) -> float:
-    number = _number(value)
-    if number <= 0:
-        raise _RuleBrokenError("greater than 0")
-    return number
+        return math.inf
 
 
 def _integer(value: object) -> int:
@@ -178,12 +147,8 @@ def _singles(value: object) -> np.ndarray:
     if isinstance(value, np.ndarray):
         if value.ndim != 1 or value.dtype.kind not in "fiu":
             raise _RuleBrokenError("a list of numbers, or a 1-dimensional array of them")
-        numbers = _as_float32(value)
-    else:
-        numbers = np.frombuffer(_array("f", value, "numbers"), dtype=np.float32)
-    if not np.isfinite(numbers).all():
-        raise _RuleBrokenError(f"finite numbers of at most {_FLOAT32_MAX:.3g} in size")
-    return numbers
+        return _as_float32(value)
+    return np.frombuffer(_array("f", value, "numbers"), dtype=np.float32)
 
 
 def _as_float32(value: np.ndarray) -> np.ndarray:
@@ -204,19 +169,15 @@ def _array(code: str, value: object, what: str) -> "array[Any]":
         raise _RuleBrokenError(f"{what} of 32 bits") from None
 
 
-def _json_object(value: object) -> str:
-    text = value if isinstance(value, str) else None
+def _json(value: object) -> str:
+    if isinstance(value, str):
+        return _text(value)
     try:
-        parsed = value if text is None else json.loads(_text(text), parse_constant=_refuse_nan)
-        if isinstance(parsed, dict):
-            return text or json.dumps(parsed, allow_nan=False, ensure_ascii=True)
+        if isinstance(value, dict):
+            return json.dumps(value, allow_nan=False)
     except (ValueError, TypeError, RecursionError):
         pass
     raise _RuleBrokenError("a JSON object: a dict of JSON values, or its text")
-
-
-def _refuse_nan(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def _refuse_column(name: str) -> NoReturn:
@@ -232,20 +193,23 @@ def _short(value: object) -> str:
     return text if len(text) <= 120 else f"{text[:120]}…"
 
 
-_RULE_OF_TYPE: dict[pa.DataType, Callable[[Any], object]] = {
+_OF_TYPE: dict[pa.DataType, Callable[[Any], object]] = {
     pa.string(): _text,
     pa.bool_(): _flag,
     pa.float64(): _number,
-    pa.float32(): _single,
+    pa.float32(): _number,
     pa.int32(): _integer,
     pa.list_(pa.string()): _texts,
     pa.list_(pa.int32()): _integers,
     pa.list_(pa.float32()): _singles,
 }
-_RULES: dict[str, Callable[[Any], object]] = {
-    column.name: _RULE_OF_TYPE[column.type]
-    for column in STEP_COLUMNS
-    if column.type in _RULE_OF_TYPE
-} | {"task_id": _id, "trajectory_id": _id, "cost": _positive, "extra": _json_object}
-_LOGGED = {name: rule for name, rule in _RULES.items() if name not in FILLED}
+_AS_KEPT: dict[str, Callable[[Any], object]] = {
+    column.name: _OF_TYPE[column.type] for column in STEP_COLUMNS if column.type in _OF_TYPE
+} | {"extra": _json}
+_RULES_OF_ONE: defaultdict[str, list[ValueRule]] = defaultdict(list)
+for _rule in VALUE_RULES:
+    if len(_rule.columns) == 1:
+        _RULES_OF_ONE[_rule.columns[0]].append(_rule)
+_RULES_OF_SEVERAL = [rule for rule in VALUE_RULES if len(rule.columns) > 1]
+_LOGGED = {name: rule for name, rule in _AS_KEPT.items() if name not in FILLED}
 _NULLABLE = frozenset(column.name for column in STEP_COLUMNS if column.nullable)

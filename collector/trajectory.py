@@ -51,6 +51,8 @@ class Trajectory:
     ) -> None:
         """Record one step; once this returns, the step is safe.
 
+        A trajectory that the store has already is compared with it, and nothing is written.
+
         `step_index`, `logged_at` and the ids are filled in. `cost` is 1.0, `is_action_valid` True,
         `terminated` and `truncated` False unless given; other columns are null.
 
@@ -85,7 +87,10 @@ class Trajectory:
                 "step_index": self._num_steps,
                 "logged_at": logged_at,
             }
-            self._sink.append(row, is_last=is_last)
+            try:
+                self._sink.append(row, is_last=is_last)
+            except StepRefusedError as error:
+                raise self._refused(str(error)) from None
             self._num_steps += 1
             self._next_state = kept["next_state"]
             self._logged_at = logged_at
@@ -115,7 +120,10 @@ class Trajectory:
             self._refuse_if_over("an end")
             if not self._num_steps:
                 raise self._refused("a trajectory ends with a step: log one before `end`")
-            self._sink.end(self.trajectory_id, end)
+            try:
+                self._sink.end(self.trajectory_id, end)
+            except StepRefusedError as error:
+                raise self._refused(str(error)) from None
             self._over = "it has ended"
 
     def __enter__(self) -> Self:

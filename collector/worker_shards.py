@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from graphcredit.collector.spool_file import SpoolHeader
 from graphcredit.collector.step_rules import DEFAULTS
 from graphcredit.store.atomic import write_table
+from graphcredit.store.errors import DamagedFileError
 from graphcredit.store.layout import Store
 from graphcredit.store.schema import STEP_SCHEMA
+from graphcredit.store.shards import open_parquet
 
 SPOOL_ID_KEY = b"graphcredit.spool_id"
 """Metadata key of a step shard: the spool it was made from."""
@@ -33,7 +34,7 @@ def write_shard(store: Store, header: SpoolHeader, rows: Sequence[Mapping[str, A
     number = max(_numbered(directory, header.worker_id), default=-1) + 1
     path = directory / f"{header.worker_id}-{number:06d}.parquet"
     metadata = {**(STEP_SCHEMA.metadata or {}), SPOOL_ID_KEY: header.spool_id.encode()}
-    write_table(_step_table(rows, header.worker_id).replace_schema_metadata(metadata), path)
+    write_table(step_table(rows, header.worker_id).replace_schema_metadata(metadata), path)
     return path
 
 
@@ -61,14 +62,17 @@ def _numbered(directory: Path, worker_id: str, *, suffix: str = "") -> dict[int,
 
 
 def _spool_id(shard: Path) -> str | None:
+    """Return the id in a shard's metadata, or None where it is damaged: its steps are lost."""
     try:
-        metadata = pq.read_schema(shard).metadata or {}
-    except (pa.ArrowException, OSError):
+        with open_parquet(shard) as file:
+            metadata = file.schema_arrow.metadata or {}
+    except DamagedFileError:
         return None
     return metadata.get(SPOOL_ID_KEY, b"").decode()
 
 
-def _step_table(rows: Sequence[Mapping[str, Any]], worker_id: str) -> pa.Table:
+def step_table(rows: Sequence[Mapping[str, Any]], worker_id: str) -> pa.Table:
+    """Return the steps of a worker's spool as its shard has them."""
     filled = {**DEFAULTS, "worker_id": worker_id}
     slices = [
         pa.RecordBatch.from_pylist(
@@ -76,4 +80,4 @@ def _step_table(rows: Sequence[Mapping[str, Any]], worker_id: str) -> pa.Table:
         )
         for start in range(0, len(rows), _SLICE_ROWS)
     ]
-    return pa.Table.from_batches(slices).combine_chunks()
+    return pa.Table.from_batches(slices, schema=STEP_SCHEMA).combine_chunks()

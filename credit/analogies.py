@@ -7,6 +7,9 @@ states are alike as far as the same actions are possible in them and the same wo
     alike(s, t) = J(actions of s, actions of t) · J(words of s, words of t)
     J(X, Y)     = |X ∩ Y| / |X ∪ Y|
 
+That holds only where a list is that of its state. In a group whose lists are missing, or say
+nothing of its states (`action_lists.py`), nothing is imagined.
+
 Texts end here: an estimator sees nodes and numbers only.
 """
 
@@ -20,8 +23,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphcredit.credit.action_lists import ActionLists, judge_lists
 from graphcredit.credit.arrays import Bools, Floats, Ints, factorise, ranges, starts_of_runs
 from graphcredit.credit.encoding import encode
+from graphcredit.credit.guard import signatures
 from graphcredit.credit.likeness import Block, Sets, compare
 from graphcredit.credit.states import Nodes
 from graphcredit.credit.trajectories import Steps
@@ -44,6 +49,8 @@ class Analogies:
     novelty: Floats
     """[num_nodes] Σ (1 - alike) over the node's untried actions, alike being that of the most alike
     node where the action was taken: 0 if no step of the group ever took it."""
+    lists: ActionLists
+    """What the lists of each group are worth: nothing is untried where they say nothing."""
 
 
 def find_analogies(
@@ -52,7 +59,8 @@ def find_analogies(
     """Find for each untried action of each node what it did in the most alike nodes of the group.
 
     Nodes that are equally alike all count. A node at which nothing was logged as admissible has no
-    untried actions. The time grows with the square of a group's nodes.
+    untried actions, nor has any node of a group whose lists say nothing of its states. The time
+    grows with the square of a group's nodes.
 
     Args:
         steps: Complete trajectories.
@@ -60,7 +68,14 @@ def find_analogies(
         is_valid: [num_steps] whether the action did something; one that did not tried nothing.
         admissible_actions: [rows of the table] the column that the steps came with.
     """
+    lists = judge_lists(
+        signatures(admissible_actions)[steps.row],
+        nodes.state_of_step,
+        nodes.group_of_step,
+        len(nodes.goal_of_group),
+    )
     possible, action = _actions(steps, nodes, admissible_actions)
+    possible = possible.at(lists.is_useful[nodes.group_of_node])
     taken = _Taken.of(steps, nodes, action, is_valid)
     untried = taken.not_in(possible)
     group = nodes.group_of_node[untried.node]
@@ -82,6 +97,7 @@ def find_analogies(
         target=taken.target[outcome],
         cost=cost,
         novelty=np.bincount(untried.node, unlike, len(nodes.text_of_node)).astype(np.float64),
+        lists=lists,
     )
 
 

@@ -11,6 +11,7 @@ from tempfile import gettempdir
 from typing import Any
 
 from graphcredit.credit.audits import (
+    actions,
     advantages,
     copies,
     grouping,
@@ -23,10 +24,11 @@ from graphcredit.credit.audits.check import Check, Finding, Need, Place, Severit
 from graphcredit.credit.audits.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audits.scope import Scope, prepare
 from graphcredit.credit.audits.thresholds import AuditThresholds
-from graphcredit.store.catalog import connect
+from graphcredit.store.catalog import connect, readable_files
 from graphcredit.store.errors import InputError, interrupts
 from graphcredit.store.layout import Store
 from graphcredit.store.options import check_options
+from graphcredit.store.snapshot import unchanged
 
 CHECKS: tuple[Check, ...] = (
     *grouping.CHECKS,
@@ -34,6 +36,7 @@ CHECKS: tuple[Check, ...] = (
     *outcomes.CHECKS,
     *advantages.CHECKS,
     *states.CHECKS,
+    *actions.CHECKS,
     *progress.CHECKS,
 )
 """All checks, in the order in which findings of one severity are reported."""
@@ -69,6 +72,7 @@ class AuditReport:
         }
 
 
+@readable_files()
 def audit(
     store: Store,
     *,
@@ -103,7 +107,25 @@ def audit(
         raise InputError(
             f"{store.root} must have step shards to audit: found none for {wanted} (runs: {found})"
         )
-    with connect(store, run_id=run_id, iteration=iteration) as connection, interrupts():
+    with interrupts():
+        return unchanged(
+            store,
+            lambda: _audit(store, run_id, iteration, limits, least, on_progress),
+            run_id=run_id,
+            iteration=iteration,
+        )
+
+
+def _audit(
+    store: Store,
+    run_id: str | None,
+    iteration: int | None,
+    limits: AuditThresholds,
+    least: Severity,
+    on_progress: Callable[[int, int], None],
+) -> AuditReport:
+    views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
+    with views as connection:
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         # DuckDB makes the directory when it needs it, and removes it.
         spill = Path(gettempdir()) / f"graphcredit-audit-{token_hex(4)}"

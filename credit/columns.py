@@ -10,6 +10,7 @@ from graphcredit.credit.assembly import Assembly
 from graphcredit.credit.batch import StepBatch
 from graphcredit.credit.relative import has_spread
 from graphcredit.credit.table import Assigner
+from graphcredit.store.errors import InputError
 from graphcredit.store.schema import CREDIT_COLUMNS
 
 NULL_INT = -1
@@ -41,12 +42,30 @@ def common_columns(batch: StepBatch) -> dict[str, NDArray[np.generic]]:
 def estimator_columns(
     batch: StepBatch, estimators: Mapping[str, Assigner]
 ) -> dict[str, NDArray[np.generic]]:
-    """Return `<estimator>_<part>` columns of some estimators. Each [num_steps] float32."""
-    return {
-        f"{name}_{part}": values.astype(np.float32)
-        for name, estimator in estimators.items()
-        for part, values in estimator.assign(batch).items()
-    }
+    """Return `<estimator>_<part>` columns of some estimators. Each [num_steps] float32.
+
+    Raises:
+        InputError: A number of an estimator is too large for its column.
+    """
+    columns: dict[str, NDArray[np.generic]] = {}
+    for name, estimator in estimators.items():
+        try:
+            with np.errstate(over="raise"):
+                parts = estimator.assign(batch)
+                columns |= {f"{name}_{k}": v.astype(np.float32) for k, v in parts.items()}
+        except FloatingPointError:
+            raise _too_large(name, estimator, "its numbers overflow") from None
+        for part, values in parts.items():
+            if not np.isfinite(values).all():
+                raise _too_large(name, estimator, f"a value of {name}_{part} is not finite")
+    return columns
+
+
+def _too_large(name: str, estimator: Assigner, found: str) -> InputError:
+    return InputError(
+        f"the credit of {name} must be finite 32-bit numbers, but {found}. Its options are "
+        f"{estimator}: choose smaller ones, or a smaller penalty for invalid actions"
+    )
 
 
 def scatter(assembly: Assembly, values: NDArray[np.generic]) -> NDArray[np.generic]:

@@ -13,11 +13,10 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from graphcredit.credit.embedding import Embedder
 from graphcredit.credit.greedy import Vectors
-from graphcredit.store.atomic import write_table
+from graphcredit.store.atomic import remove_left_overs, write_table
 from graphcredit.store.layout import Store
 from graphcredit.store.shards import open_parquet
 
@@ -65,6 +64,7 @@ class CachedEmbedder:
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
         table = pa.table({"text_hash": pa.array(keys, _HASH), "vector": column})
         path = self._directory / f"{secrets.token_hex(8)}.parquet"
+        remove_left_overs(self._directory)
         write_table(table, path)
         self._index().update({key: (path, row) for row, key in enumerate(keys)})
 
@@ -85,7 +85,8 @@ class CachedEmbedder:
 
 
 def _vectors(path: Path) -> Vectors:
-    column = pq.ParquetFile(path).read(columns=["vector"])["vector"].combine_chunks()
+    with open_parquet(path) as file:
+        column = file.read(columns=["vector"])["vector"].combine_chunks()
     flat: Vectors = column.flatten().to_numpy().astype(np.float32)
     return flat.reshape(len(column), -1)
 

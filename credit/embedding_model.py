@@ -10,7 +10,7 @@ import numpy as np
 
 from graphcredit.credit.embedding import NGRAM
 from graphcredit.credit.greedy import Vectors
-from graphcredit.store.errors import InputError, MissingDependencyError
+from graphcredit.store.errors import MissingDependencyError, library_errors
 
 _E5 = re.compile(r"(?:^|[/_-])e5(?:[_-]|$)", re.IGNORECASE)
 
@@ -72,13 +72,18 @@ def _load(name: str) -> Any:
             f"the embedder {name!r} needs sentence-transformers: "
             f"pip install 'graphcredit[embed]', or use --embedder {NGRAM}"
         ) from error
-    try:
-        return SentenceTransformer(name, device="cpu", local_files_only=True)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"the model {name!r} must be on this machine, as a directory or fetched earlier: "
-            f"nothing is fetched here. Give the path of its directory, or use --embedder {NGRAM}."
-        ) from error
+    rule = (
+        f"the embedder must be {NGRAM}, or a sentence-transformers model in safetensors that is on "
+        f"this machine, because nothing is fetched: {name!r}"
+    )
+    with library_errors(rule):
+        return SentenceTransformer(
+            name,
+            device="cpu",
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+        )
 
 
 def _files(directory: Path) -> Iterable[str]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphcredit.credit.arrays import Floats, Ints, factorise
 from graphcredit.credit.assembly import Assembly
-from graphcredit.credit.past import count_passes
+from graphcredit.credit.past import count_trajectories
 from graphcredit.store.schema import (
     EDGE_COLUMNS,
     EDGE_PARTS,
@@ -50,10 +50,9 @@ def node_table(assembly: Assembly, rewardflow_value: Floats | None) -> pa.Table:
     batch, steps = assembly.batch, assembly.steps
     last = batch.trajectory_start[1:] - 1
     node_of_visit = np.concatenate([batch.state_of_step, batch.target_of_step[last]])
-    num_trajectories, num_successes = count_passes(
-        trajectory_of_step=batch.trajectory_of_step,
-        state_of_step=batch.state_of_step,
-        target_of_step=batch.target_of_step,
+    num_trajectories, num_successes = count_trajectories(
+        trajectory_of_visit=np.append(batch.trajectory_of_step, np.arange(len(last))),
+        node_of_visit=node_of_visit,
         is_success=batch.is_success,
         num_nodes=batch.num_nodes,
     )

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
+from graphcredit.store.shards import open_parquet
+from graphcredit.store.snapshot import unchanged
 
 
 def to_networkx(
@@ -59,17 +61,21 @@ def _read(
     store: Store, run_id: str, iteration: int, task_id: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     folder = store.graph_dir(run_id, iteration)
-    nodes = _rows(folder / "nodes.parquet", task_id)
+    nodes, edges = unchanged(
+        store,
+        lambda: [_rows(folder / name, task_id) for name in ("nodes.parquet", "edges.parquet")],
+        run_id=run_id,
+        iteration=iteration,
+    )
     if not nodes:
         raise InputError(f"{folder / 'nodes.parquet'} has no task {task_id!r}")
-    return sorted(nodes, key=lambda node: node["state_id"]), _rows(
-        folder / "edges.parquet", task_id
-    )
+    return sorted(nodes, key=lambda node: node["state_id"]), edges
 
 
 def _rows(path: Path, task_id: str) -> list[dict[str, Any]]:
     if not path.exists():
         raise InputError(f"{path} does not exist: run `graphcredit credit STORE -e graphgpo`")
+    open_parquet(path).close()
     rows = pq.read_table(path, filters=[("task_id", "=", task_id)]).to_pylist()
     for row in rows:
         for name in ("task_id", "run_id", "iteration"):

@@ -1,7 +1,8 @@
 """Counts per (task, state) over the trajectories of a run: `history/` on disk.
 
 The counts are kept in DuckDB, which joins them with a batch's nodes and spills to disk where they
-outgrow memory. The goal of a task is counted like a state; its `state` is null.
+outgrow memory. Only states in which a trajectory acted are there: no goal, and no end of a failure
+that is nothing else.
 """
 
 import json
@@ -17,6 +18,7 @@ from graphcredit.credit.arrays import Ints
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.identity import NAME_SCHEMA
 from graphcredit.store.atomic import write_table
+from graphcredit.store.formulas import FORMULA_KEY, formula_of, history_configuration
 from graphcredit.store.options import options_as_json
 from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS, arrow_schema
 from graphcredit.store.shards import conform, open_parquet
@@ -25,7 +27,7 @@ _SCHEMA = arrow_schema(STATE_SCORE_COLUMNS)
 
 
 class RunHistory:
-    """How often the states of a run's tasks were passed, over the iterations added so far."""
+    """How many trajectories acted in each state of a run, over the iterations added so far."""
 
     def __init__(self, merge: Mapping[str, Any] | None = None) -> None:
         """Start with nothing counted.
@@ -56,16 +58,18 @@ class RunHistory:
 
     @classmethod
     def load(cls, path: Path) -> "RunHistory":
-        """Read what `save` wrote; an empty history where there is no file."""
+        """Read what `save` wrote; an empty history where no file is, or one by another formula."""
         history = cls()
-        if path.exists():
-            with open_parquet(path) as file:
+        if not path.exists():
+            return history
+        with open_parquet(path) as file:
+            made_by = history_configuration(file.schema_arrow)
+            if made_by is not None:
                 table = conform(file.read(), STATE_SCORE_COLUMNS, where=str(path))
-                made_by = json.loads(file.schema_arrow.metadata[CONFIGURATION_KEY])
-            history._insert(table)
-            history.merge = made_by["merge"]
-            history.iterations = {int(key): value for key, value in made_by["steps"].items()}
-            history.num_trajectories = made_by["num_trajectories"]
+                history._insert(table)
+                history.merge = made_by["merge"]
+                history.iterations = {int(key): value for key, value in made_by["steps"].items()}
+                history.num_trajectories = made_by["num_trajectories"]
         return history
 
     def starts(self, iterations: Mapping[int, str]) -> bool:
@@ -111,10 +115,10 @@ class RunHistory:
         """Return n and k of states.
 
         Args:
-            names: [n] their `task_id` and `state`; a null state is the task's goal.
+            names: [n] their `task_id` and `state`; a goal, whose state is null, has neither.
 
         Returns:
-            [n] trajectories that passed each, and [n] the successful ones.
+            [n] trajectories that acted in each, and [n] the successful ones.
         """
         row = pa.array(np.arange(names.num_rows))
         wanted = names.select(["task_id", "state"]).append_column("row", row)
@@ -122,9 +126,7 @@ class RunHistory:
         found = self._counts.execute(
             """
             SELECT wanted.row, sum(num_total)::BIGINT, sum(num_success)::BIGINT
-            FROM wanted JOIN counts ON wanted.task_id = counts.task_id
-                AND wanted.state IS NOT DISTINCT FROM counts.state
-            GROUP BY wanted.row
+            FROM wanted JOIN counts USING (task_id, state) GROUP BY wanted.row
             """
         ).fetchnumpy()
         self._counts.unregister("wanted")
@@ -155,6 +157,7 @@ class RunHistory:
 
     def _made_by(self, options: Spo3) -> dict[str, Any]:
         return {
+            FORMULA_KEY: formula_of("spo3"),
             "options": options_as_json(options),
             "merge": self.merge,
             "steps": self.iterations,

@@ -20,10 +20,11 @@ import pyarrow.compute as pc
 from graphcredit.credit.arrays import Ints
 from graphcredit.credit.encoding import encode
 from graphcredit.credit.guard import UNKNOWN
-from graphcredit.store.schema import STATE_SCORE_COLUMNS, arrow_schema
+from graphcredit.store.schema import STATE_SCORE_COLUMNS
 
-NAME_SCHEMA = arrow_schema(STATE_SCORE_COLUMNS[:4]).remove_metadata()
-"""The columns of `history/` that name a state, and say what it is recognised by."""
+NAME_SCHEMA = pa.schema([(column.name, column.type) for column in STATE_SCORE_COLUMNS[:4]])
+"""The columns of `history/` that name a state, and say what it is recognised by. A node that is a
+goal has no name, and is not in `history/`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

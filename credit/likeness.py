@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcredit.credit.arrays import Floats, Ints, factorise
+from graphcredit.credit.arrays import Bools, Floats, Ints, factorise
 
 Bits: TypeAlias = NDArray[np.uint64]
 """[num_nodes, num_words] a set as the bits of some words."""
@@ -25,6 +25,11 @@ class Sets:
     """[num_pairs] ascending."""
     code: Ints
     """[num_pairs] a member of the node's set; each pair stands here once."""
+
+    def at(self, is_kept: Bools) -> "Sets":
+        """Return the sets of the nodes that are kept, [num_nodes]; others have the empty set."""
+        own = is_kept[self.node]
+        return Sets(node=self.node[own], code=self.code[own])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,9 +1,10 @@
 """Credit for a table in memory, without a store: for training loops with their steps at hand."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -15,15 +16,18 @@ from graphcredit.credit.columns import common_columns, estimator_columns, scatte
 from graphcredit.credit.encoding import encode
 from graphcredit.credit.entities import find_mentions
 from graphcredit.credit.history import RunHistory
-from graphcredit.credit.merging import MergeSettings, open_merger
+from graphcredit.credit.merging import GUARD_COLUMN, MergeSettings, open_merger
+from graphcredit.credit.report import CreditReport, incomplete_notice, notices_of, report_of
+from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.table import Assigner, configure, estimator_named
 from graphcredit.credit.timeline import past_of_table
 from graphcredit.credit.trajectories import COLUMNS
 from graphcredit.store.er_graph import ErGraph
-from graphcredit.store.errors import InputError
-from graphcredit.store.options import check_options
+from graphcredit.store.errors import CreditWarning, InputError, OptionError
 from graphcredit.store.schema import CREDIT_COLUMNS, PARTITION_COLUMNS
 from graphcredit.store.shards import conform, step_columns
+
+OnIncomplete: TypeAlias = Literal["warn", "raise", "ignore"]
 
 _WHOLE: Mapping[str, Any] = {"run_id": "", "iteration": 0}
 """Where steps belong that do not say it."""
@@ -36,6 +40,7 @@ def compute(
     merge: MergeSettings | None = None,
     invalid_action_penalty: float = 0.0,
     er_graph: ErGraph | None = None,
+    on_incomplete: OnIncomplete = "warn",
 ) -> pa.Table:
     """Return the credit of every row of a table of steps.
 
@@ -51,54 +56,81 @@ def compute(
         merge: Which texts are one state; each distinct text is one by default.
         invalid_action_penalty: Taken off the reward of every invalid step first.
         er_graph: What SAPO needs to know of entities.
+        on_incomplete: Where trajectories are not complete: "warn" says how many rows have no credit
+            and why, "raise" makes that an error, "ignore" says nothing.
 
     Returns:
         A row for each row of `table`, in its order: the columns of `credit` and of the estimators;
         null where a trajectory is not complete.
 
+    Warns:
+        CreditWarning: Rows have no credit, or an estimator lacks what it needs in some groups.
+
     Raises:
         SchemaError: A column is missing, or has values that do not fit its type.
         OptionError: An estimator or an option is not right.
-        InputError: SAPO is asked for without an `er_graph`.
+        InputError: SAPO is asked for without an `er_graph`; or trajectories are not complete, with
+            `on_incomplete="raise"`.
     """
-    chosen = estimators if isinstance(estimators, Mapping) else configure(estimators)
-    for name, options in chosen.items():
-        check_options(options, owner=name)
-    if "sapo" in chosen and er_graph is None:
-        raise InputError("sapo needs to know the entities of each task: give er_graph")
-    settings = merge or MergeSettings()
+    settings = CreditSettings(
+        estimators=estimators if isinstance(estimators, Mapping) else configure(estimators),
+        merge=merge or MergeSettings(),
+        invalid_action_penalty=invalid_action_penalty,
+    )
     settings.check()
-    steps = _steps(pa.table(table), chosen, settings)
+    if on_incomplete not in get_args(OnIncomplete):
+        raise OptionError(
+            f"on_incomplete must be one of {', '.join(get_args(OnIncomplete))}: got "
+            f"{on_incomplete!r}"
+        )
+    if settings.needs_entities and er_graph is None:
+        raise InputError("sapo needs to know the entities of each task: give er_graph")
+    steps = _steps(pa.table(table), settings)
     histories: dict[str, RunHistory] = {}
+    report = CreditReport()
     parts: list[tuple[NDArray[np.int64], dict[str, NDArray[np.generic]]]] = []
     for run, rows in _iterations(steps):
         part = steps if len(rows) == steps.num_rows else steps.take(rows)
-        merger = open_merger(settings)
-        if settings.merge == "segments":
+        merger = open_merger(settings.merge)
+        if settings.merge.merge == "segments":
             merger.learn(part)
         assembly = assemble(
             part,
             merger=merger,
             invalid_action_penalty=invalid_action_penalty,
-            with_analogies="analogy" in chosen,
+            with_analogies=settings.reads(GUARD_COLUMN),
         )
         batch = assembly.batch
-        if "spo3" in chosen:
+        if "spo3" in settings.estimators:
             past = past_of_table(part, assembly, histories.setdefault(run, RunHistory()))
             batch = replace(batch, past=past)
-        if er_graph is not None and "sapo" in chosen:
+        if er_graph is not None and settings.needs_entities:
             batch = replace(
                 batch, mentions=find_mentions(er_graph, assembly.steps, part["thought"])
             )
-        columns = common_columns(batch) | estimator_columns(batch, chosen)
+        report.add(report_of(replace(assembly, batch=batch)))
+        columns = common_columns(batch) | estimator_columns(batch, settings.estimators)
         parts.append((rows, {k: scatter(assembly, v) for k, v in columns.items()}))
+    _say(report, on_incomplete)
     return _in_order(steps, parts)
 
 
-def _steps(table: pa.Table, chosen: Mapping[str, Assigner], merge: MergeSettings) -> pa.Table:
+def _say(report: CreditReport, on_incomplete: OnIncomplete) -> None:
+    """Warn of everything that a caller would not see in the columns, or raise InputError."""
+    incomplete = incomplete_notice(report)
+    if incomplete and on_incomplete == "raise":
+        raise InputError(incomplete)
+    if incomplete and on_incomplete == "warn":
+        more = 'on_incomplete="raise" makes this an error, "ignore" accepts it'
+        warnings.warn(f"{incomplete}\n{more}", CreditWarning, stacklevel=3)
+    for notice in notices_of(report):
+        warnings.warn(notice, CreditWarning, stacklevel=3)
+
+
+def _steps(table: pa.Table, settings: CreditSettings) -> pa.Table:
     """Return the columns that are needed, checked and cast, and where each step belongs."""
-    reads = [name for estimator in chosen for name in estimator_named(estimator).reads]
-    names = dict.fromkeys((*COLUMNS, *reads, *merge.columns))
+    reads = [name for chosen in settings.estimators for name in estimator_named(chosen).reads]
+    names = dict.fromkeys((*COLUMNS, *reads, *settings.merge.columns))
     steps = conform(table, step_columns(names), where="the table")
     for column in PARTITION_COLUMNS:
         if column.name in table.column_names:

@@ -15,33 +15,27 @@ class Past:
     """[num_trajectories] complete trajectories of the run that ended earlier, by iteration, time
     of the last step and trajectory id."""
     num_total: Ints
-    """[num_nodes] trajectories of earlier iterations that passed the node's state."""
+    """[num_nodes] trajectories of earlier iterations that acted in the node's state; 0 at a goal,
+    where nobody acts."""
     num_success: Ints
     """[num_nodes] successful ones among them."""
 
 
-def count_passes(
-    *,
-    trajectory_of_step: Ints,
-    state_of_step: Ints,
-    target_of_step: Ints,
-    is_success: Bools,
-    num_nodes: int,
+def count_trajectories(
+    *, trajectory_of_visit: Ints, node_of_visit: Ints, is_success: Bools, num_nodes: int
 ) -> tuple[Ints, Ints]:
-    """Count for each node the trajectories that passed it, and the successful ones among them.
+    """Count for each node the trajectories that visit it, and the successful ones among them.
 
     Args:
-        trajectory_of_step: [num_steps].
-        state_of_step: [num_steps] node each step leaves.
-        target_of_step: [num_steps] node it leads to.
+        trajectory_of_visit: [num_visits].
+        node_of_visit: [num_visits] a trajectory may visit a node repeatedly, and counts once.
         is_success: [num_trajectories].
         num_nodes: Nodes of all groups together.
 
     Returns:
         Two arrays [num_nodes].
     """
-    owner = trajectory_of_step * num_nodes
-    _, pairs = factorise(np.concatenate([owner + state_of_step, owner + target_of_step]))
+    _, pairs = factorise(trajectory_of_visit * num_nodes + node_of_visit)
     trajectory, node = np.divmod(pairs, max(num_nodes, 1))
     num_total = np.bincount(node, minlength=num_nodes)
     num_success = np.bincount(node[is_success[trajectory]], minlength=num_nodes)

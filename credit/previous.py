@@ -1,8 +1,9 @@
 """Credit that an earlier run left, of estimators that this run does not touch."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,17 @@ from numpy.typing import NDArray
 
 from graphcredit.credit.arrays import Ints
 from graphcredit.credit.plan import Piece
+from graphcredit.store.credit_sources import MARKS, Way
+from graphcredit.store.credit_state import judge
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.formulas import is_of_other_formula
 from graphcredit.store.layout import Shard
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS, split_estimator_column
 from graphcredit.store.shards import conform, open_parquet, row_groups
 
 _KEY_COLUMNS = CREDIT_COLUMNS[:2]
 
-_NOT_OF_GRAPH = frozenset({"options", "invalid_action_penalty", "steps", "er_graph"})
+_NOT_OF_GRAPH = MARKS | {"options", "invalid_action_penalty"}
 """What else the configuration of an estimator says."""
 
 
@@ -41,7 +45,7 @@ class PreviousCredit:
         cls,
         shards: Sequence[Shard],
         replaced: Collection[str],
-        fingerprint: str,
+        outdated: Callable[[str, Way], Sequence[str]],
         graph: Mapping[str, Any],
     ) -> "PreviousCredit":
         """Look at the credit shards of an iteration.
@@ -49,7 +53,7 @@ class PreviousCredit:
         Args:
             shards: The iteration's shards.
             replaced: Estimators whose columns are made anew.
-            fingerprint: Of the step shards as they are now.
+            outdated: `Sources.outdated` of the iteration.
             graph: How states are merged now, and over how many iterations distances are found. An
                 iteration has one graph, so step parts that are of another one are not kept.
         """
@@ -58,30 +62,38 @@ class PreviousCredit:
         kept: set[str] = set()
         for name in sorted({owner for there in found.values() for owner in there.owners.values()}):
             ways = [_made_by(name, found.get(shard.credit_path)) for shard in shards]
-            if not _is_whole(ways, fingerprint):
+            # What is not of one run is not kept: it would get one configuration, and be null where
+            # it was not, so that whoever reads it later could not tell half of it from all.
+            state, reason = judge(ways, partial(outdated, name))
+            if state == "mixed":
                 notices.append(
                     f"the {name} columns were not kept: a run that was killed, or a credit shard "
-                    "that was lost, left them in some shards only, or made in different ways. Run "
-                    f"credit again with --estimator {name}"
+                    "that was lost, left them in some shards only, or made in different ways "
+                    f"({reason}). Run credit again with --estimator {name}"
                 )
                 continue
-            known = next((way for way in ways if way is not None), None)
-            if known and _has_steps(name, found) and (other := _differences(known, graph)):
+            way = next(way for way in ways if way is not None)
+            if is_of_other_formula(name, way):
+                notices.append(
+                    f"the {name} columns were not kept: another version of its formula made them, "
+                    f"and its numbers are others now. Run credit again with --estimator {name}"
+                )
+                continue
+            if way and _has_steps(name, found) and (other := _differences(way, graph)):
                 notices.append(
                     f"the {name} columns were not kept: their states are of another graph "
                     f"({other}), and an iteration has one. Run credit again with --estimator "
                     f"{name} too"
                 )
                 continue
+            if state == "stale":
+                notices.append(
+                    f"the {name} columns that were kept are stale: {reason}. Run credit again with "
+                    f"--estimator {name}"
+                )
             kept.add(name)
-            if known:
-                configuration[name] = known
-        notices += [
-            f"the {name} columns that were kept were made before this iteration had all of its "
-            f"present step shards: run it again with --estimator {name}"
-            for name, way in configuration.items()
-            if way.get("steps") != fingerprint
-        ]
+            if way:
+                configuration[name] = way
         columns = {
             column
             for there in found.values()
@@ -191,30 +203,9 @@ def _differences(way: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
     )
 
 
-def _made_by(name: str, there: _Found | None) -> Any:
-    """Return what an estimator's columns in a shard depended on.
-
-    None where there are none, and where another program wrote them and did not say.
-    """
-    return there.made_by.get(name) if there and name in there.owners.values() else None
-
-
-def _is_whole(ways: Sequence[Any], fingerprint: str) -> bool:
-    """Return whether an estimator's columns were all made by one run that ended.
-
-    Kept columns are null where they were not, and get one configuration: whoever reads them later
-    could not tell half of them from all. Only shards that came after that run may be without; it is
-    told by its fingerprint. Columns of another program, which says nothing of how, are its affair.
-
-    Args:
-        ways: [shards] from `_made_by`.
-        fingerprint: Of the step shards as they are now.
-    """
-    known = [way for way in ways if way is not None]
-    if any(way != known[0] for way in known):
-        return False
-    is_older = any(way.get("steps", fingerprint) != fingerprint for way in known)
-    return len(known) in (0, len(ways)) or is_older
+def _made_by(name: str, there: _Found | None) -> Way | None:
+    """Return how an estimator's columns in a shard were made; None where there are none."""
+    return there.made_by.get(name, {}) if there and name in there.owners.values() else None
 
 
 def _same_rows(shard: Shard) -> bool:

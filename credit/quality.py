@@ -24,7 +24,7 @@ _JUDGED = """
         SELECT run_id, iteration, trajectory_id, success AS won
         FROM trajectories WHERE is_complete
     ) USING (run_id, iteration, trajectory_id)
-    WHERE progress IS NOT NULL
+    WHERE isfinite(progress)
 """
 
 _RANK = """rank() OVER (PARTITION BY {group}, failed_only ORDER BY {name})

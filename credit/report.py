@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphcredit.credit.action_lists import MEANING, Worth
 from graphcredit.credit.assembly import Assembly
 from graphcredit.credit.relative import has_spread
 from graphcredit.credit.trajectories import REASONS
@@ -68,6 +69,9 @@ class CreditReport:
     """Groups of whose task `er_graph/` says nothing, where an estimator needs it."""
     num_groups_without_answer: int = 0
     """Groups of whose task it has entities, but none that is the answer."""
+    action_lists: dict[str, int] = field(default_factory=dict[str, int])
+    """Groups by what their lists of admissible actions are worth (`Worth`, in lower case); empty
+    where no estimator needs them."""
     notices: list[str] = field(default_factory=list[str])
     """Other things to know, a sentence each."""
 
@@ -101,8 +105,42 @@ def merge_reports(reports: Iterable[CreditReport]) -> CreditReport:
     return total
 
 
-def entity_notices(report: CreditReport) -> list[str]:
-    """Say which groups have no step reward for want of entities or of an answer."""
+def incomplete_notice(report: CreditReport) -> str:
+    """Say how much got no credit, and why; nothing where all of it did."""
+    if not report.num_incomplete:
+        return ""
+    reasons = "".join(
+        f"\n{count:>8,}  {reason}" for reason, count in report.incomplete_reasons.items()
+    )
+    return (
+        f"{report.num_incomplete_steps:,} of {report.num_rows:,} rows have no credit: "
+        f"{report.num_incomplete:,} of {report.num_incomplete + report.num_trajectories:,} "
+        f"trajectories are not complete{reasons}\nfor example {report.incomplete_example}"
+    )
+
+
+def notices_of(report: CreditReport) -> list[str]:
+    """Say in which groups an estimator lacks what it needs, and what its credit is there."""
+    return [*_list_notices(report), *_entity_notices(report)]
+
+
+def _list_notices(report: CreditReport) -> list[str]:
+    found = {
+        worth: count for worth in Worth if (count := report.action_lists.get(worth.name.lower()))
+    }
+    effects = {Worth.PARTIAL: "analogy imagines nothing at the others"} | dict.fromkeys(
+        (Worth.MISSING, Worth.CONSTANT, Worth.CHANGING),
+        "analogy imagines nothing there, its step reward is the gain on the walked graph, and 0 "
+        "where no trajectory succeeds",
+    )
+    return [
+        f"{found[worth]:,} of {report.num_groups:,} groups have {MEANING[worth]}: {effect}"
+        for worth, effect in effects.items()
+        if worth in found
+    ]
+
+
+def _entity_notices(report: CreditReport) -> list[str]:
     counts = {
         "no entities": report.num_groups_without_entities,
         "no entity that is the answer": report.num_groups_without_answer,
@@ -119,6 +157,7 @@ def report_of(assembly: Assembly) -> CreditReport:
     """Count what a batch holds and what it left out."""
     merged = assembly.merged
     batch, left_out, mentions = assembly.batch, assembly.left_out, assembly.batch.mentions
+    analogies = batch.analogies
     size = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
     num_successes = np.bincount(batch.group_of_trajectory, batch.is_success, batch.num_groups)
     is_equal = ~has_spread(batch.episode_return, batch.group_of_trajectory, batch.num_groups)
@@ -154,4 +193,5 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_groups_without_answer=int((mentions.has_entities & ~mentions.has_answer).sum())
         if mentions
         else 0,
+        action_lists=analogies.lists.count() if analogies else {},
     )

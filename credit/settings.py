@@ -1,17 +1,15 @@
 """What a credit run computes, and how; written into the metadata of all that it makes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from graphcredit.credit.merging import MergeSettings
 from graphcredit.credit.plan import BATCH_ROWS
 from graphcredit.credit.table import Assigner, estimator_named
-from graphcredit.store.er_graph import ErGraph
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import check_options, options_as_json
+from graphcredit.store.schema import LARGEST_NUMBER
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +32,11 @@ class CreditSettings:
         """Return whether an estimator declares a step column beyond `trajectories.COLUMNS`."""
         return any(column in estimator_named(name).reads for name in self.estimators)
 
+    @property
+    def needs_entities(self) -> bool:
+        """Return whether an estimator asks for mentions of entities: they take `er_graph/`."""
+        return "sapo" in self.estimators
+
     def check(self) -> None:
         """Raise OptionError where a setting is out of its range."""
         if not self.estimators:
@@ -43,31 +46,31 @@ class CreditSettings:
             check_options(options, owner=estimator_named(name).name)
         if self.graph_window < 0:
             raise OptionError(f"graph_window must be 0 or more: got {self.graph_window}")
-        if not np.isfinite(self.invalid_action_penalty) or self.invalid_action_penalty < 0:
+        if not 0 <= self.invalid_action_penalty <= LARGEST_NUMBER:
             raise OptionError(
-                f"invalid_action_penalty must be 0 or more: got {self.invalid_action_penalty}"
+                f"invalid_action_penalty must be 0 or more, and at most {LARGEST_NUMBER:g}: got "
+                f"{self.invalid_action_penalty}"
             )
 
     def graph_as_json(self) -> dict[str, Any]:
         """Return what the states of an iteration and the distances between them depend on."""
         return {**self.merge.as_json(), "graph_window": self.graph_window}
 
-    def as_json(self, mark: str, er_graph: ErGraph | None) -> dict[str, Any]:
+    def as_json(
+        self, mark: Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+    ) -> dict[str, Any]:
         """Return, per estimator, all that its columns depend on.
 
         Args:
-            mark: Fingerprint of the step shards.
-            er_graph: The entities, where an estimator asks for them.
+            mark: From an estimator and its settings to the marks of what it reads; see
+                `store/credit_sources.py`.
         """
-        configuration: dict[str, Any] = {
-            name: {
+        configuration: dict[str, Any] = {}
+        for name, options in self.estimators.items():
+            way = {
                 "options": options_as_json(options),
                 **self.graph_as_json(),
                 "invalid_action_penalty": self.invalid_action_penalty,
-                "steps": mark,
             }
-            for name, options in self.estimators.items()
-        }
-        if er_graph is not None and "sapo" in configuration:
-            configuration["sapo"]["er_graph"] = er_graph.digest()
+            configuration[name] = {**way, **mark(name, way)}
         return configuration

@@ -1,7 +1,8 @@
 """The credit stage: step shards in, credit shards and graph tables out."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +12,18 @@ from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.merging import open_merger
 from graphcredit.credit.plan import Plan, plan_batches
 from graphcredit.credit.previous import PreviousCredit
-from graphcredit.credit.report import CreditReport, entity_notices
+from graphcredit.credit.report import CreditReport, merge_reports, notices_of
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.timeline import Timeline
 from graphcredit.credit.window import Window
 from graphcredit.credit.work import BatchWork
 from graphcredit.credit.writer import CreditWriter
-from graphcredit.store.er_graph import ErGraph, read_er_graph
-from graphcredit.store.errors import InputError
+from graphcredit.store.credit_sources import Sources
+from graphcredit.store.er_graph import ErGraph
+from graphcredit.store.errors import InputError, NothingToCreditError
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.lock import alone_in
-from graphcredit.store.shards import fingerprint
+from graphcredit.store.shards import refuse_newer
 
 
 def assign_credit(
@@ -52,33 +54,49 @@ def assign_credit(
         InputError: There are no step shards to credit, no entities where an estimator needs them,
             or another process credits one of the iterations; those before it are done.
         OptionError: An option is out of its range.
+        NewerSchemaError: A shard or a table that would be read or replaced is of a newer schema;
+            nothing was written.
         SchemaError: A shard cannot be read.
         MissingDependencyError: An estimator needs an extra that is not installed.
+        NothingToCreditError: No trajectory is complete; no file was changed.
         EngineError: The engine cannot finish; iterations that it did not finish are unchanged.
     """
     settings.check()
     # A worker on another machine has another current directory.
     store = Store(store.root.absolute())
-    shards = store.shards(run_id, iteration)
+    listed = store.shards(run_id)
+    shards = [shard for shard in listed if iteration in (None, shard.iteration)]
     if not shards:
         raise InputError(_nothing_found(store, run_id, iteration))
     of_iteration: dict[tuple[str, int], list[Shard]] = {}
     for shard in shards:
         of_iteration.setdefault((shard.run_id, shard.iteration), []).append(shard)
+    refuse_newer(path for shard in shards for path in (shard.path, shard.credit_path))
+    for place in of_iteration:
+        refuse_newer(store.graph_dir(*place).glob("*.parquet"))
     timelines = _timelines(store, [run for run, _ in of_iteration], settings)
-    er_graph = read_er_graph(store) if settings.reads("thought") else None
+    sources = Sources(store, listed)
+    er_graph = sources.er_graph if settings.needs_entities else None
     reports: dict[tuple[str, int], CreditReport] = {}
-    for done, ((run, number), members) in enumerate(of_iteration.items()):
-        with _alone(store, run, number):
-            reports[run, number] = _credit_iteration(
-                store,
-                members,
-                settings,
-                timelines.get(run),
-                er_graph,
-                engine,
-                lambda share, done=done: on_progress(done + share, len(of_iteration)),
-            )
+    # What has nothing to credit is written when another iteration has.
+    with ExitStack() as waiting:
+        for done, ((run, number), members) in enumerate(of_iteration.items()):
+            with ExitStack() as written:
+                written.enter_context(_alone(store, run, number))
+                reports[run, number] = _credit_iteration(
+                    store,
+                    members,
+                    settings,
+                    sources,
+                    timelines.get(run),
+                    er_graph,
+                    engine,
+                    lambda share, done=done: on_progress(done + share, len(of_iteration)),
+                    written,
+                )
+                if not any(report.num_trajectories for report in reports.values()):
+                    waiting.push(written.pop_all())
+        _refuse_nothing(store, reports)
     for timeline in timelines.values():
         timeline.finish()
     return reports
@@ -108,17 +126,23 @@ def _credit_iteration(
     store: Store,
     shards: Sequence[Shard],
     settings: CreditSettings,
+    sources: Sources,
     timeline: Timeline | None,
     er_graph: ErGraph | None,
     engine: Engine,
     on_progress: Callable[[float], None],
+    written: ExitStack,
 ) -> CreditReport:
+    """Credit an iteration; its files get their names when `written` is closed."""
     plan = plan_batches(shards, settings.batch_rows)
-    mark = fingerprint(shard.path for shard in shards)
-    previous = PreviousCredit.load(shards, settings.estimators, mark, settings.graph_as_json())
-    configuration = previous.configuration | settings.as_json(mark, er_graph)
+    place = (shards[0].run_id, shards[0].iteration)
+    marks = settings.as_json(partial(sources.marks, *place))
+    previous = PreviousCredit.load(
+        shards, settings.estimators, partial(sources.outdated, *place), settings.graph_as_json()
+    )
+    configuration = previous.configuration | marks
     past = timeline.enter(shards[0].iteration, shards, plan) if timeline else None
-    graph = store.graph_dir(shards[0].run_id, shards[0].iteration)
+    graph = store.graph_dir(*place)
     work = BatchWork(
         shards=shards,
         plan=plan,
@@ -127,19 +151,19 @@ def _credit_iteration(
         merger=open_merger(settings.merge, store).taught_by(shards, plan),
         past=past,
         er_graph=er_graph,
-        window=Window.before(store, shards[0].run_id, shards[0].iteration, settings.graph_window),
+        window=Window.before(store, *place, settings.graph_window),
     )
     report = CreditReport(notices=list(previous.notices))
-    with CreditWriter(shards, plan.num_rows, configuration) as writer:
-        for number, done in enumerate(engine.map(work)):
-            _put(writer, plan, number, done.columns)
-            writer.append(graph / "edges.parquet", done.edges)
-            writer.append(graph / "nodes.parquet", done.nodes)
-            report.add(done.report)
-            on_progress((number + 1) / len(plan.shards_of_batch))
+    writer = written.enter_context(CreditWriter(store, shards, plan.num_rows, configuration))
+    for number, done in enumerate(engine.map(work)):
+        _put(writer, plan, number, done.columns)
+        writer.append(graph / "edges.parquet", done.edges)
+        writer.append(graph / "nodes.parquet", done.nodes)
+        report.add(done.report)
+        on_progress((number + 1) / len(plan.shards_of_batch))
     if timeline:
         timeline.leave()
-    report.notices += entity_notices(report)
+    report.notices += notices_of(report)
     return report
 
 
@@ -153,6 +177,19 @@ def _put(
         part = {name: values[start:stop] for name, values in columns.items()}
         writer.put(shard, rows, part)
         start = stop
+
+
+def _refuse_nothing(store: Store, reports: Mapping[tuple[str, int], CreditReport]) -> None:
+    total = merge_reports(reports.values())
+    if total.num_trajectories:
+        return
+    reasons = [f"{count:,}: {reason}" for reason, count in total.incomplete_reasons.items()]
+    listed = "\n".join([*reasons, f"for example {total.incomplete_example}"] if reasons else [])
+    raise NothingToCreditError(
+        f"{store.root} must have a complete trajectory to credit: none of {total.num_incomplete:,} "
+        f"({total.num_rows:,} steps) is complete, and credit that was there is as it was. "
+        f"`graphcredit check {store.root}` names file and row\n{listed}".rstrip()
+    )
 
 
 def _nothing_found(store: Store, run_id: str | None, iteration: int | None) -> str:

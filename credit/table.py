@@ -16,6 +16,7 @@ from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
+from graphcredit.credit.trajectories import COLUMNS
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import options_from_text
 
@@ -39,7 +40,8 @@ class Estimator:
     writes: tuple[str, ...]
     """Parts it defines: columns `<name>_<part>`."""
     reads: tuple[str, ...] = ()
-    """Step columns it needs beyond `trajectories.COLUMNS`."""
+    """Step columns it needs beyond `trajectories.COLUMNS`. A batch has no columns, it has what is
+    made of them, so a row may declare only those of `READABLE`."""
     paper: str
     """Where it comes from."""
 
@@ -103,6 +105,14 @@ ESTIMATORS: tuple[Estimator, ...] = (
     ),
 )
 
+READABLE: dict[str, str | None] = {
+    "admissible_actions": None,
+    "logged_at": "spo3",
+    "thought": "sapo",
+}
+"""Columns beyond `trajectories.COLUMNS` that something in a batch is made of, and the one estimator
+that it is made for; None: for any that declares the column."""
+
 _BY_NAME = {estimator.name: estimator for estimator in ESTIMATORS}
 
 
@@ -110,11 +120,25 @@ def estimator_named(name: str) -> Estimator:
     """Return the row of an estimator.
 
     Raises:
-        OptionError: There is none of that name; the message lists those there are.
+        OptionError: There is none of that name; the message lists those there are. Or its row
+            declares a column that it cannot be given.
     """
     if name not in _BY_NAME:
         raise OptionError(f"no estimator is called {name!r}; there are {', '.join(_BY_NAME)}")
-    return _BY_NAME[name]
+    row = _BY_NAME[name]
+    allowed = [column for column, owner in READABLE.items() if owner in (None, name)]
+    for column in row.reads:
+        if column not in (*COLUMNS, *allowed):
+            raise OptionError(
+                f"the row of an estimator may declare columns that it can be given: {name} "
+                f"declares {column!r}, {_not_given(column)}. It may declare {', '.join(allowed)}"
+            )
+    return row
+
+
+def _not_given(column: str) -> str:
+    owner = READABLE.get(column)
+    return f"which is read for {owner} only" if owner else "of which a batch has nothing"
 
 
 def configure(names: Iterable[str], settings: Iterable[str] = ()) -> dict[str, Assigner]:

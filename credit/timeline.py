@@ -22,7 +22,7 @@ from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.history import RunHistory
 from graphcredit.credit.merging import Merger
 from graphcredit.credit.names import Names
-from graphcredit.credit.past import Past, count_passes
+from graphcredit.credit.past import Past, count_trajectories
 from graphcredit.credit.plan import Plan, plan_batches, read_batches
 from graphcredit.credit.states import Nodes
 from graphcredit.credit.trajectories import COLUMNS, Steps, complete_trajectories
@@ -93,7 +93,7 @@ class _Scan:
     num_ended_before: list[Ints]
     """For each batch, [num_trajectories] how many of this iteration ended earlier."""
     counts: pa.Table
-    """`identity.NAME_SCHEMA` and `num_total, num_success`."""
+    """`identity.NAME_SCHEMA` and `num_total, num_success`, of the states in which it acted."""
     num_trajectories: int
 
 
@@ -136,7 +136,7 @@ def _past(history: RunHistory, names: Names, rank: Ints) -> Past:
 
 
 def _scan(shards: Sequence[Shard], plan: Plan, merger: Merger, history: RunHistory) -> _Scan:
-    """Order the complete trajectories of an iteration by their end, and count what they passed."""
+    """Order the complete trajectories of an iteration by their end, and count where they acted."""
     merger = merger.taught_by(shards, plan)
     ends: list[pa.Table] = []
     counts: list[pa.Table] = []
@@ -172,12 +172,12 @@ def _ends(table: pa.Table, steps: Steps) -> pa.Table:
 
 def _counts(steps: Steps, nodes: Nodes, names: Names) -> pa.Table:
     lengths = np.diff(steps.trajectory_start)
-    num_total, num_success = count_passes(
-        trajectory_of_step=np.repeat(np.arange(len(lengths)), lengths),
-        state_of_step=names.of_node[nodes.state_of_step],
-        target_of_step=names.of_node[nodes.target_of_step],
+    num_total, num_success = count_trajectories(
+        trajectory_of_visit=np.repeat(np.arange(len(lengths)), lengths),
+        node_of_visit=names.of_node[nodes.state_of_step],
         is_success=steps.is_success[steps.trajectory_start[1:] - 1],
         num_nodes=names.table.num_rows,
     )
     counted = names.table.append_column("num_total", pa.array(num_total))
-    return counted.append_column("num_success", pa.array(num_success))
+    counted = counted.append_column("num_success", pa.array(num_success))
+    return counted.filter(pa.array(num_total > 0))

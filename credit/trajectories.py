@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from graphcredit.credit.arrays import Bools, Floats, Ints, starts_of_runs
 from graphcredit.credit.encoding import Codes, encode, encode_together
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.schema import LARGEST_NUMBER, SMALLEST_COST
 
 COLUMNS: tuple[str, ...] = (
     "task_id",
@@ -32,13 +33,24 @@ COLUMNS: tuple[str, ...] = (
 TEXT_COLUMNS: tuple[str, ...] = ("task_id", "trajectory_id", "state", "next_state", "action")
 
 REASONS: tuple[str, ...] = (
-    "a value is null, not finite, or a cost is not above 0",
-    "step_index is not 0 … T-1, each once",
+    "a value is null",
+    "a reward or cost is out of its range",
+    "a step_index is there twice",
+    "step_index is not 0 … T-1",
     "a next_state is not the following state",
     "a step before the last one has an end or a success",
-    "the last step has no end, or no success value",
+    "the last step has no end",
+    "the last step has no success value",
 )
 """Why a trajectory gets no credit; the first that applies is counted."""
+
+_OUT_OF_RANGE = 1
+"""Place of the reason that is about numbers."""
+
+_RANGES = {
+    "reward": (-LARGEST_NUMBER, LARGEST_NUMBER),
+    "cost": (SMALLEST_COST, LARGEST_NUMBER),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +85,8 @@ class Steps:
     """Text of each action code."""
 
 
+_PLACE = ("task_id", "trajectory_id", "step_index")
+
 _PER_STEP = (
     "row",
     "task",
@@ -95,7 +109,8 @@ class LeftOut:
     num_steps: int
     """Steps in all of them."""
     example: str | None
-    """One of them, with its reason."""
+    """One of them, with its reason and the first step that gives it; one with a number out of its
+    range before others."""
 
 
 def complete_trajectories(table: pa.Table) -> tuple[Steps, LeftOut]:
@@ -128,12 +143,14 @@ def complete_trajectories(table: pa.Table) -> tuple[Steps, LeftOut]:
         state_texts=state.texts,
         action_texts=action.texts,
     )
-    reason = _reasons(steps, index[order], _Ends.read(table, order))
-    return select_trajectories(steps, reason == 0), _left_out(table, steps, reason)
+    broken = _broken_rules(steps, index[order], _Ends.read(table, order))
+    first = np.minimum.reduceat(broken, starts[:-1]) if len(broken) else broken
+    is_complete = first == len(REASONS)
+    return select_trajectories(steps, is_complete), _left_out(table, steps, broken, first)
 
 
 def _keys(table: pa.Table, task: Codes, trajectory: Codes) -> Ints:
-    for name in ("task_id", "trajectory_id", "step_index"):
+    for name in _PLACE:
         if table[name].null_count:
             raise SchemaError(
                 f"{name} must not be null: {table[name].null_count} steps of this iteration have "
@@ -184,7 +201,8 @@ class _Ends:
 
     @classmethod
     def read(cls, table: pa.Table, order: Ints) -> "_Ends":
-        required = [table[name] for name in ("is_action_valid", "terminated", "truncated")]
+        names = ("is_action_valid", "terminated", "truncated", "reward", "cost")
+        required = [table[name] for name in names]
         return cls(
             has_end=(_bools(table["terminated"]) | _bools(table["truncated"]))[order],
             has_success=_bools(pc.is_valid(table["success"]))[order],
@@ -192,28 +210,30 @@ class _Ends:
         )
 
 
-def _reasons(steps: Steps, index: Ints, ends: _Ends) -> Ints:
-    """Return [num_trajectories] 0 for a complete one, else 1 + the position in REASONS."""
+def _broken_rules(steps: Steps, index: Ints, ends: _Ends) -> Ints:
+    """Return [n] the first in REASONS that each step gives; their number where it gives none."""
     first, last = steps.trajectory_start[:-1], steps.trajectory_start[1:] - 1
     num_steps = len(steps.row)
     position = np.arange(num_steps) - np.repeat(first, last - first + 1)
     is_last = np.zeros(num_steps, bool)
     is_last[last] = True
+    is_repeated = np.diff(index, prepend=-1) == 0
+    is_repeated[first] = False
     follows = np.ones(num_steps, bool)
     follows[:-1] = (steps.next_state[:-1] == steps.state[1:]) | is_last[:-1]
     has_text = (steps.state >= 0) & (steps.next_state >= 0) & (steps.action >= 0)
-    has_numbers = np.isfinite(steps.reward) & np.isfinite(steps.cost) & (steps.cost > 0)
+    is_out = np.logical_or.reduce([_is_out_of_range(steps, name) for name in _RANGES])
     broken = (
-        ends.has_null | ~has_text | ~has_numbers,
+        ends.has_null | ~has_text,
+        is_out,
+        is_repeated,
         index != position,
         ~follows,
         ~is_last & (ends.has_end | ends.has_success),
-        is_last & ~(ends.has_end & ends.has_success),
+        is_last & ~ends.has_end,
+        is_last & ~ends.has_success,
     )
-    reason = np.zeros(len(first), np.int64)
-    for number, is_broken in reversed(list(enumerate(broken, 1))):
-        reason[np.logical_or.reduceat(is_broken, first) if num_steps else first] = number
-    return reason
+    return np.select(broken, range(len(REASONS)), len(REASONS))
 
 
 def select_trajectories(steps: Steps, is_kept: Bools) -> Steps:
@@ -227,19 +247,45 @@ def select_trajectories(steps: Steps, is_kept: Bools) -> Steps:
     return replace(steps, **per_step, trajectory_start=starts)
 
 
-def _left_out(table: pa.Table, steps: Steps, reason: Ints) -> LeftOut:
-    lengths = np.diff(steps.trajectory_start)
-    left_out = np.flatnonzero(reason)
+def _left_out(table: pa.Table, steps: Steps, broken: Ints, reason: Ints) -> LeftOut:
+    """Count what is left out.
+
+    Args:
+        table: The rows of all steps.
+        steps: All of them.
+        broken: [n] from `_broken_rules`.
+        reason: [num_trajectories] the least of its steps.
+    """
+    left_out = np.flatnonzero(reason < len(REASONS))
     example = None
     if len(left_out):
-        row = int(steps.row[steps.trajectory_start[left_out[0]]])
-        task, name = table["task_id"][row].as_py(), table["trajectory_id"][row].as_py()
-        example = f"{name!r} of task {task!r}: {REASONS[reason[left_out[0]] - 1]}"
+        first = left_out[(reason[left_out] != _OUT_OF_RANGE).argmin()]
+        start, stop = steps.trajectory_start[first : first + 2].tolist()
+        why = int(reason[first])
+        place = int(start + np.flatnonzero(broken[start:stop] == why)[0])
+        task, name, step = (table[column][int(steps.row[place])].as_py() for column in _PLACE)
+        example = f"{name!r} of task {task!r}, step {step}: {REASONS[why]}"
+        if why == _OUT_OF_RANGE:
+            example += _number_out_of_range(steps, place)
     return LeftOut(
-        num_trajectories=np.bincount(reason, minlength=len(REASONS) + 1)[1:],
-        num_steps=int(lengths[left_out].sum()),
+        num_trajectories=np.bincount(reason[left_out], minlength=len(REASONS)),
+        num_steps=int(np.diff(steps.trajectory_start)[left_out].sum()),
         example=example,
     )
+
+
+def _is_out_of_range(steps: Steps, name: str) -> Bools:
+    """Return [num_steps] whether a number is out of its range, or none at all."""
+    low, high = _RANGES[name]
+    values: Floats = getattr(steps, name)
+    return ~((low <= values) & (values <= high))
+
+
+def _number_out_of_range(steps: Steps, place: int) -> str:
+    """Say which number of a step is out of its range."""
+    name = next(name for name in _RANGES if _is_out_of_range(steps, name)[place])
+    low, high = _RANGES[name]
+    return f" ({name} must be from {low:g} to {high:g}, found {getattr(steps, name)[place]:g})"
 
 
 def _bools(column: pa.ChunkedArray) -> Bools:

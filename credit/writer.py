@@ -4,6 +4,7 @@ Everything is written to temporary files beside its final place. Only when the l
 are they renamed, one after the other, so an interrupted run leaves the previous credit as it was. A
 machine that dies during the renames leaves some shards with old credit and some with new, each of
 them whole; `configuration` in their metadata tells them apart, and the next run keeps neither.
+Readers of the run are kept out during the renames.
 """
 
 import json
@@ -22,13 +23,15 @@ from numpy.typing import NDArray
 
 from graphcredit.credit.columns import empty_column, to_arrow
 from graphcredit.store.atomic import (
-    TEMPORARY_SUFFIX,
+    naming,
     parquet_writer,
+    remove_left_overs,
     sync_directory,
     sync_file,
+    temporary_path,
     write_table_unsynced,
 )
-from graphcredit.store.layout import Shard
+from graphcredit.store.layout import Shard, Store
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
     CREDIT_COLUMNS,
@@ -36,17 +39,27 @@ from graphcredit.store.schema import (
     SCHEMA_VERSION_KEY,
 )
 from graphcredit.store.shards import conform, open_parquet
+from graphcredit.store.snapshot import replacing
 
 _KEY_COLUMNS = CREDIT_COLUMNS[:2]
 _WAITING_WRITES = 4
 
 
 class CreditWriter:
-    """Collects credit columns batch by batch and writes each shard as soon as it is whole."""
+    """Collects credit columns batch by batch and writes each shard as soon as it is whole.
+
+    One process at a time writes the credit of an iteration, its caller sees to that: so temporary
+    files, of which there may be thousands, need no lock of their own to be told from left-overs.
+    """
 
     def __init__(
-        self, shards: Sequence[Shard], num_rows: Sequence[int], configuration: dict[str, Any]
+        self,
+        store: Store,
+        shards: Sequence[Shard],
+        num_rows: Sequence[int],
+        configuration: dict[str, Any],
     ) -> None:
+        self._store = store
         self._shards = shards
         self._num_rows = num_rows
         self._missing = list(num_rows)
@@ -58,7 +71,7 @@ class CreditWriter:
         self._renames: dict[Path, Path] = {}
         self._tables: dict[Path, pq.ParquetWriter] = {}
         for folder in {shard.credit_path.parent for shard in shards}:
-            _remove_leftovers(folder)
+            remove_left_overs(folder)
         self._pool = ThreadPoolExecutor(max_workers=1)
         self._writes: deque[Future[None]] = deque()
 
@@ -73,8 +86,9 @@ class CreditWriter:
     ) -> None:
         try:
             self._pool.shutdown(cancel_futures=error is not None)
-            for table in self._tables.values():
-                table.close()
+            for path, table in self._tables.items():
+                with naming(path):
+                    table.close()
             if error is None:
                 self._commit()
         finally:
@@ -103,24 +117,28 @@ class CreditWriter:
         self._missing[shard] -= len(rows)
         if not self._missing[shard]:
             self._columns.pop(shard, None)
-            self._submit(self._write_shard, self._shards[shard], whole)
+            written = self._shards[shard]
+            self._submit(written.credit_path, self._write_shard, written, whole)
 
     def append(self, path: Path, table: pa.Table) -> None:
         """Add rows to a graph table of the iteration."""
         if path not in self._tables:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _remove_leftovers(path.parent)
-            self._tables[path] = parquet_writer(self._temporary(path), table.schema)
-        self._submit(self._tables[path].write_table, table)
+            if path.parent not in {table.parent for table in self._tables}:
+                remove_left_overs(path.parent)
+            schema = table.schema.with_metadata((table.schema.metadata or {}) | self._metadata)
+            with naming(path):
+                self._tables[path] = parquet_writer(self._temporary(path), schema)
+        self._submit(path, self._tables[path].write_table, table)
 
-    def _submit(self, write: Callable[..., None], *arguments: object) -> None:
+    def _submit(self, path: Path, write: Callable[..., None], *arguments: object) -> None:
         """Write in the background, a few at a time, so that waiting tables do not fill memory."""
-        self._writes.append(self._pool.submit(write, *arguments))
+        self._writes.append(self._pool.submit(_naming, path, write, *arguments))
         while len(self._writes) > _WAITING_WRITES:
             self._writes.popleft().result()
 
     def _temporary(self, path: Path) -> Path:
-        temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
+        temporary = temporary_path(path)
         self._renames[temporary] = path
         return temporary
 
@@ -135,10 +153,16 @@ class CreditWriter:
             write.result()
         for temporary in self._renames:
             sync_file(temporary)
-        for temporary, path in self._renames.items():
-            os.replace(temporary, path)
+        with replacing(self._store, self._shards[0].run_id):
+            for temporary, path in self._renames.items():
+                os.replace(temporary, path)
         for directory in {path.parent for path in self._renames.values()}:
             sync_directory(directory)
+
+
+def _naming(path: Path, write: Callable[..., None], *arguments: object) -> None:
+    with naming(path):
+        write(*arguments)
 
 
 def _keys_of(shard: Shard) -> dict[str, pa.ChunkedArray]:
@@ -147,21 +171,3 @@ def _keys_of(shard: Shard) -> dict[str, pa.ChunkedArray]:
         table, where = file.read(columns=names), str(shard.path)
     keys = conform(table, _KEY_COLUMNS, where=where, keep_dictionaries=True)
     return {name: keys[name] for name in names}
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove temporary files of runs that were killed; their process is no more."""
-    for path in folder.glob(f"*{TEMPORARY_SUFFIX}"):
-        process = path.name.removesuffix(TEMPORARY_SUFFIX).rpartition(".")[2]
-        if process.isdigit() and not _is_alive(int(process)):
-            path.unlink(missing_ok=True)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -1,6 +1,14 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all.
 
+What is not whole yet has a temporary name beside the final one, `<name>.<8 hex digits>.tmp`. Its
+writer holds a lock on it, which the kernel drops when the writer dies, however it dies: so the next
+writer knows which temporary files are nobody's, and removes them.
+"""
+
+import errno
+import fcntl
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Generator
@@ -11,7 +19,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from graphcredit.store.digest import DIGEST_KEY, PLACEHOLDER, seal
+from graphcredit.store.errors import InputError
+
 TEMPORARY_SUFFIX = ".tmp"
+
+_TEMPORARY = re.compile(r"(?P<name>.+)\.[0-9a-f]{1,8}\.tmp", re.DOTALL)
 
 ROW_GROUP_ROWS = 65_536
 ROW_GROUP_BYTES = 128 << 20
@@ -20,50 +33,149 @@ _DICTIONARY_PAGE_BYTES = 32 << 20
 """Large enough that a row group of long states keeps its dictionary, which readers live on."""
 
 
+_RUST_ERROR = re.compile(r"\(os error (\d+)\)")
+
+
 @contextmanager
 def atomic_path(path: Path) -> Generator[Path]:
     """Yield a temporary path in the same directory; on success it is synced and renamed to `path`.
 
     If the body raises, the temporary file is removed and `path` stays as it was. If the process is
-    killed, a `*.tmp` file is left behind, which no reader looks at.
+    killed, a `*.tmp` file is left behind, which no reader looks at and the next writer of `path`
+    removes.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
+    remove_left_overs(path.parent, path.name)
+    temporary, lock = _claim(path, is_directory=False)
     try:
         yield temporary
         sync_file(temporary)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        _name(error, path)
         raise
+    finally:
+        os.close(lock)
     sync_directory(path.parent)
 
 
 @contextmanager
-def atomic_directory(path: Path) -> Generator[Path]:
+def atomic_directory(path: Path, *, may_replace: bool = True) -> Generator[Path]:
     """Yield a new directory beside `path`; on success it is synced and takes that name.
 
     A directory that has the name is put aside just before, and removed after: a reader finds the
     old one, the new one, or for a moment none, always whole. If the process is killed, `*.tmp`
-    directories are left behind.
+    directories are left behind, which the next writer of `path` removes once `path` is there.
+
+    Args:
+        path: The directory.
+        may_replace: Whether it may have content already.
+
+    Raises:
+        InputError: It has content that may not be replaced.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
-    temporary.mkdir()
+    temporary, lock = _claim(path, is_directory=True)
     try:
         yield temporary
         for folder, _, names in os.walk(temporary):
             for name in names:
                 sync_file(Path(folder, name))
             sync_directory(Path(folder))
-        aside = _put_aside(path)
-        os.replace(temporary, path)
-    except BaseException:
+        aside = _put_aside(path) if may_replace else None
+        _take_name(temporary, path)
+    except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
+        _name(error, path)
         raise
+    finally:
+        os.close(lock)
     sync_directory(path.parent)
     if aside is not None:
-        shutil.rmtree(aside)
+        # Another writer of the same directory may have removed it already.
+        shutil.rmtree(aside, ignore_errors=True)
+    remove_left_overs(path.parent, path.name)
+
+
+def remove_left_overs(directory: Path, name: str | None = None) -> list[Path]:
+    """Remove the temporary files and directories of writers that are dead.
+
+    Args:
+        directory: Where to look; it need not exist.
+        name: Only those of this file; those of every file by default, in a directory of ours.
+
+    Returns:
+        What was removed.
+    """
+    try:
+        names = sorted(os.listdir(directory))
+    except OSError:
+        return []
+    matches = ((_TEMPORARY.fullmatch(found), directory / found) for found in names)
+    ours = (path for match, path in matches if match and name in (None, match["name"]))
+    return [path for path in ours if _remove_if_dead(path)]
+
+
+def _remove_if_dead(path: Path) -> bool:
+    is_directory = path.is_dir()
+    access = os.O_RDONLY if is_directory else os.O_RDWR
+    try:
+        lock = os.open(path, access | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if is_directory:
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except OSError:
+        # Its writer lives, another process removes it, or it is not ours to remove.
+        return False
+    finally:
+        os.close(lock)
+    return True
+
+
+def _claim(path: Path, *, is_directory: bool) -> tuple[Path, int]:
+    """Make a temporary file or directory for `path`; return it and the descriptor that locks it."""
+    while True:
+        temporary = temporary_path(path)
+        if is_directory:
+            temporary.mkdir()
+            lock = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY)
+        else:
+            lock = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            # Another writer came between and takes it for nobody's.
+            os.close(lock)
+            continue
+        except OSError:
+            # A file system without locks, where nobody removes what is left over either.
+            return temporary, lock
+        if temporary.exists():
+            return temporary, lock
+        os.close(lock)
+
+
+def temporary_path(path: Path) -> Path:
+    """Return a new temporary name beside a path, for a writer that is alone in its directory."""
+    return path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
+
+
+def _take_name(temporary: Path, path: Path) -> None:
+    try:
+        os.replace(temporary, path)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise
+        raise InputError(
+            f"{path} must be a new directory, or an empty one: it has come to hold something. Name "
+            "another"
+        ) from error
 
 
 def remove_directory(path: Path) -> None:
@@ -77,7 +189,7 @@ def _put_aside(path: Path) -> Path | None:
     """Give a directory, if it is there, a name that no reader looks at; return that."""
     if not path.exists():
         return None
-    aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
+    aside = temporary_path(path)
     os.replace(path, aside)
     return aside
 
@@ -103,13 +215,36 @@ def write_table_unsynced(table: pa.Table, path: Path) -> None:
         writer.write_table(table, max(1, min(ROW_GROUP_ROWS, ROW_GROUP_BYTES // row_bytes)))
 
 
+class _Writer(pq.ParquetWriter):
+    """A Parquet file that gets the digest of itself when it is closed."""
+
+    def __init__(self, path: Path, schema: pa.Schema, **options: Any) -> None:
+        self._path, self._is_whole = path, True
+        super().__init__(path, schema, **options)
+
+    def write_table(self, *arguments: Any, **options: Any) -> None:
+        """Write rows; after an error the file is no whole one, and gets no digest."""
+        try:
+            super().write_table(*arguments, **options)
+        except BaseException:
+            self._is_whole = False
+            raise
+
+    def close(self) -> None:
+        """Write the footer and the digest."""
+        is_open = self.is_open
+        super().close()
+        if is_open and self._is_whole:
+            seal(self._path)
+
+
 def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     """Open a Parquet file for tables of one schema, written the way docs/store.md asks for.
 
     A reader gets plain text columns: whether the writer held a dictionary is not its business.
     """
     dictionaries: Any = [name for name in schema.names if name in _DICTIONARY_COLUMNS]
-    writer = pq.ParquetWriter(
+    writer = _Writer(
         path,
         schema,
         compression="zstd",
@@ -118,7 +253,9 @@ def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
         dictionary_pagesize_limit=_DICTIONARY_PAGE_BYTES,
         store_schema=False,
     )
-    writer.add_key_value_metadata(schema.metadata or {})
+    # The digest comes last, where it is looked for; that of another file is not copied.
+    metadata = {k: v for k, v in (schema.metadata or {}).items() if k != DIGEST_KEY}
+    writer.add_key_value_metadata({**metadata, DIGEST_KEY: PLACEHOLDER})
     return writer
 
 
@@ -138,3 +275,31 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def naming(path: Path) -> Generator[None]:
+    """Let an error of the system name a path, as `atomic_path` and `atomic_directory` do.
+
+    Without it, what pyarrow raises names none, and other errors name a temporary one.
+    """
+    try:
+        yield
+    except Exception as error:
+        _name(error, path)
+        raise
+
+
+def _name(error: BaseException, path: Path) -> None:
+    """Let an error name the path that was asked for.
+
+    Raises:
+        OSError: It is of a library in Rust, which has a class and words of its own for them.
+    """
+    if isinstance(error, OSError):
+        named = "" if error.filename is None else os.fsdecode(error.filename)
+        if error.errno and (not named or named.startswith(f"{path}.")):
+            error.filename, error.filename2 = str(path), None
+    elif found := _RUST_ERROR.search(str(error)):
+        number = int(found[1])
+        raise OSError(number, os.strerror(number), str(path)) from error

@@ -1,44 +1,79 @@
 """The catalog: the store's views, for any DuckDB."""
 
+import shutil
+import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import cast
 
 import duckdb
 import pyarrow as pa
 
 from graphcredit.store.atomic import atomic_path
-from graphcredit.store.errors import QueryRefusedError, SchemaError
+from graphcredit.store.credit_state import CreditState, credit_states, doubts, state_table
+from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
 from graphcredit.store.layout import Store, check_name, refuse_foreign_folders
 from graphcredit.store.sandbox import QueryResult
+from graphcredit.store.shards import open_parquet
+from graphcredit.store.snapshot import read_once
 from graphcredit.store.views import (
     ANY_ITERATION,
     BASE_VIEWS,
+    CREDIT_STATE,
     DERIVED_VIEWS,
+    BaseView,
     base_view_sql,
+    literal_path,
     parquet_source,
+    remembered_states_sql,
+    run_stamps_sql,
+    view_files,
 )
 
 Connection = duckdb.DuckDBPyConnection
 """For the annotations of those who may not import duckdb."""
 
 
-def connect(store: Store, *, run_id: str | None = None, iteration: int | None = None) -> Connection:
+_REPLACED = (
+    "files of the store were replaced while the query ran: if it did not do so itself, its rows "
+    "may be of before and of after. Run it again"
+)
+
+
+def connect(
+    store: Store,
+    *,
+    run_id: str | None = None,
+    iteration: int | None = None,
+    is_verified: bool = False,
+) -> Connection:
     """Return an in-memory DuckDB connection with the store's views, for SQL that is trusted.
+
+    The views read the files when they are queried. Where another process may replace them, for
+    example `graphcredit credit`, connect and query within `snapshot.unchanged`. Only `credit_state`
+    is as it was when the connection was made.
 
     Args:
         store: The store.
         run_id: The views hold only this run; files of others are not opened.
         iteration: The same for an iteration.
+        is_verified: Whether to read all files once to verify their digests; by default only that of
+            the footers is verified, and damage elsewhere is for the checks to find.
 
     Raises:
-        SchemaError: A file cannot be read.
+        SchemaError: A file cannot be read, or has a newer schema version.
     """
     connection = duckdb.connect(":memory:")
     try:
         connection.execute("SET TimeZone='UTC'")
-        _create_views(connection, store, run_id, iteration)
+        _create_views(connection, store, _files, run_id, iteration, is_verified=is_verified)
+        states = credit_states(store, run_id=run_id, iteration=iteration)
+        connection.register("found", state_table(states))
+        connection.execute(f"CREATE TABLE {CREDIT_STATE} AS FROM found")
+        connection.unregister("found")
     except BaseException:
         connection.close()
         raise
@@ -68,10 +103,40 @@ def run_trusted_query(
 
     Raises:
         QueryRefusedError: DuckDB refused the SQL.
+        ReplacedError: It failed, and files were replaced while it ran.
         SchemaError: A file cannot be read.
     """
     started = time.perf_counter()
+    (table, told), is_unchanged = read_once(
+        store,
+        lambda: _answer(store, sql, parameters, run_id, iteration),
+        run_id=run_id,
+        iteration=iteration,
+    )
+    if not is_unchanged:
+        # It may have written them itself, so it is not run again.
+        told = (*told, _REPLACED)
+    shown = table if max_rows is None else table.slice(0, max_rows)
+    num_left_out = table.num_rows - shown.num_rows
+    return QueryResult(
+        table=shown,
+        is_cut=num_left_out > 0,
+        num_left_out=num_left_out,
+        seconds=time.perf_counter() - started,
+        doubts=told,
+    )
+
+
+def _answer(
+    store: Store,
+    sql: str,
+    parameters: Sequence[object],
+    run_id: str | None,
+    iteration: int | None,
+) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return the rows, and what to tell of the credit that they may be made of."""
     with connect(store, run_id=run_id, iteration=iteration) as connection:
+        states = connection.sql(f"FROM {CREDIT_STATE}").to_arrow_table().to_pylist()
         try:
             # A statement without rows, such as CREATE, gives None, whatever the stubs say.
             relation = cast(
@@ -81,14 +146,7 @@ def run_trusted_query(
             table = pa.table({}) if relation is None else relation.to_arrow_table()
         except duckdb.Error as error:
             raise QueryRefusedError(f"DuckDB refused the query: {error}") from error
-    shown = table if max_rows is None else table.slice(0, max_rows)
-    num_left_out = table.num_rows - shown.num_rows
-    return QueryResult(
-        table=shown,
-        is_cut=num_left_out > 0,
-        num_left_out=num_left_out,
-        seconds=time.perf_counter() - started,
-    )
+    return table, tuple(doubts(CreditState(**state) for state in states))
 
 
 def rebuild_catalog(store: Store) -> None:
@@ -96,45 +154,97 @@ def rebuild_catalog(store: Store) -> None:
 
     The views read the files that are there when they are queried, so new shards need no new
     catalog. A store that has moved does (paths are absolute), and so does an estimator that wrote
-    credit for the first time: its columns are in `credit` and `edges` from the next build on.
+    credit for the first time: its columns are in `credit` and `edges` from the next build on. Of a
+    run whose files changed since, `credit_state` says no more than that.
 
     Raises:
         SchemaError: A file cannot be read.
+        StoreFormatError: The store's path has a backslash, which DuckDB's patterns cannot have.
     """
+    root = str(store.root.resolve())
+    if "\\" in root:
+        raise StoreFormatError(
+            f"the views of store.duckdb find files by patterns, which cannot have the backslash of "
+            f"{root}: `graphcredit sql` works all the same"
+        )
     with (
         atomic_path(store.catalog_path) as temporary,
-        duckdb.connect(str(temporary)) as connection,
+        tempfile.TemporaryDirectory(prefix="graphcredit-catalog-") as scratch,
     ):
-        _create_views(connection, store)
+        # DuckDB makes a database only where there is no file.
+        made = Path(scratch, "store.duckdb")
+        with duckdb.connect(str(made)) as connection:
+            _create_views(connection, store, _patterns_of_later_files)
+            stamps = connection.execute(run_stamps_sql(store.root)).fetchall()
+            states = [tuple(asdict(state).values()) for state in credit_states(store)]
+            sql = remembered_states_sql(store.root, states, stamps)
+            connection.execute(f"CREATE VIEW {CREDIT_STATE} AS {sql}")
+        shutil.copyfile(made, temporary)
 
 
 def _create_views(
-    connection: Connection, store: Store, run_id: str | None = None, iteration: int | None = None
+    connection: Connection,
+    store: Store,
+    list_files: Callable[[Path, BaseView], list[str]],
+    run_id: str | None = None,
+    iteration: int | None = None,
+    *,
+    is_verified: bool = False,
 ) -> None:
     refuse_foreign_folders(store)
     run = "run_id=*" if run_id is None else f"run_id={check_name('run_id', run_id)}"
-    folders = _iteration_folders(store, run_id, iteration)
+    folders = sorted(_iteration_folders(store, run_id, iteration))
     try:
         for view in BASE_VIEWS:
-            patterns = {
+            patterns = dict.fromkeys(
                 view.pattern.replace("run_id=*", run).replace(ANY_ITERATION, folder)
                 for folder in folders
-            }
-            sources = [
-                parquet_source(store.root, replace(view, pattern=pattern))
-                for pattern in sorted(patterns)
-            ]
+            )
+            parts = [replace(view, pattern=pattern) for pattern in patterns]
+            for path in (path for part in parts for path in view_files(store.root, part)):
+                open_parquet(path, whole=is_verified).close()
+            files = [path for part in parts for path in list_files(store.root, part)]
+            sources = [parquet_source(view, files)] if files else []
             found = _columns_of(connection, sources) if view.is_open else []
             sql = base_view_sql(view.all_columns(found), sources)
             connection.execute(f"CREATE VIEW {view.name} AS {sql}")
         for name, sql in DERIVED_VIEWS.items():
             connection.execute(f"CREATE VIEW {name} AS {sql}")
     except duckdb.Error as error:
-        reason = str(error).partition("\n")[0]
-        raise SchemaError(
-            f"the views of {store.root} read every shard, and one cannot be read: {reason}. "
-            "`graphcredit check STORE` names all such, and `--quarantine` moves them aside."
-        ) from error
+        raise _unreadable(f"the views of {store.root}", error) from error
+
+
+@contextmanager
+def readable_files() -> Generator[None]:
+    """Turn what DuckDB says of the content of a file into a SchemaError. Also a decorator.
+
+    It shows when a view is queried.
+
+    Raises:
+        SchemaError: A file is damaged, or has a value that its type cannot have.
+    """
+    try:
+        yield
+    except (duckdb.InvalidInputException, duckdb.IOException, duckdb.ConversionException) as error:
+        raise _unreadable("views", error) from error
+
+
+def _unreadable(who: str, error: duckdb.Error) -> SchemaError:
+    reason = str(error).partition("\n")[0]
+    return SchemaError(
+        f"{who} read every shard, and one cannot be read: {reason}. "
+        "`graphcredit check STORE` names all such, and `--quarantine` moves them aside."
+    )
+
+
+def _files(root: Path, view: BaseView) -> list[str]:
+    """Return the files of a view that are there now."""
+    return [literal_path(str(path)) for path in view_files(root.resolve(), view)]
+
+
+def _patterns_of_later_files(root: Path, view: BaseView) -> list[str]:
+    """Return the pattern that finds the files of a view, those to come too."""
+    return [f"{literal_path(str(root.resolve()))}/{view.pattern}"]
 
 
 def _iteration_folders(store: Store, run_id: str | None, iteration: int | None) -> set[str]:

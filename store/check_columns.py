@@ -5,13 +5,15 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from graphcredit.store.errors import SchemaError
+from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
 from graphcredit.store.files import TableFile
+from graphcredit.store.formulas import history_configuration
 from graphcredit.store.rules import FILE_RULES
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
@@ -22,6 +24,7 @@ from graphcredit.store.shards import conform, open_parquet
 from graphcredit.store.views import BASE_VIEWS
 from graphcredit.store.violations import SHOWN_ROWS, Violation
 
+_CHUNK = 1 << 24
 _VIEWS = {view.name: view for view in BASE_VIEWS}
 
 
@@ -32,12 +35,44 @@ def check_columns(file: TableFile) -> list[Violation]:
             _read_empty_columns(parquet)
             return [*_column_violations(file, parquet), *_metadata_violations(file, parquet)]
     except (SchemaError, pa.ArrowException, OSError) as error:
-        return [violation("readable", file, str(error.__cause__ or error))]
+        return [unreadable_file(file.path, file.relative, error)]
+
+
+def unreadable_file(path: Path, relative: str, error: Exception) -> Violation:
+    """Return the violation of a file that cannot be opened, or not be read.
+
+    Args:
+        path: The file.
+        relative: The same from the store's root.
+        error: What came of reading it.
+    """
+    found = str(error.__cause__ or error)
+    if isinstance(error, NewerSchemaError):
+        return Violation(rule=FILE_RULES["schema_version"], file=relative, found=found)
+    return damage(path, relative, found)
 
 
 def violation(rule: str, file: TableFile, found: str) -> Violation:
     """Return a violation of a file rule."""
     return Violation(rule=FILE_RULES[rule], file=file.relative, found=found)
+
+
+def damage(path: Path, relative: str, reason: str) -> Violation:
+    """Return that a file is damaged; or that its bytes cannot be had, which is no damage.
+
+    Args:
+        path: The file.
+        relative: The same from the store's root.
+        reason: Why it cannot be read as Parquet.
+    """
+    try:
+        with path.open("rb") as file:
+            while file.read(_CHUNK):
+                pass
+    except OSError as error:
+        found = error.strerror or str(error)
+        return Violation(rule=FILE_RULES["accessible"], file=relative, found=found)
+    return Violation(rule=FILE_RULES["readable"], file=relative, found=reason)
 
 
 def _read_empty_columns(parquet: pq.ParquetFile) -> None:
@@ -86,12 +121,16 @@ def _type_violations(file: TableFile, parquet: pq.ParquetFile, column: Column) -
     try:
         for batch in parquet.iter_batches(columns=[column.name]):
             conform(pa.Table.from_batches([batch]), [column], where=file.relative)
+    except DamagedFileError:
+        raise
     except SchemaError as error:
         return [violation("columns", file, f"{column.name!r} of type {type_}: {error.__cause__}")]
     return []
 
 
 def _metadata_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violation]:
+    if file.kind == "state_scores" and history_configuration(parquet.schema_arrow) is None:
+        return [violation("old_history", file, "another version of it, or none that is named")]
     text = (parquet.schema_arrow.metadata or {}).get(CONFIGURATION_KEY)
     if file.kind != "credit" or text is None:
         return []

@@ -1,14 +1,15 @@
 """The row rules, run by DuckDB over the files of one run and iteration at a time."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
+from duckdb.func import ARROW
 
 from graphcredit.store.files import TableFile
 from graphcredit.store.row_rules import (
+    COPY_RULES,
     CREDIT_RULES,
     EDGE_RULES,
     ENTITY_RULES,
@@ -18,16 +19,17 @@ from graphcredit.store.row_rules import (
     START_RULES,
     STATE_SCORE_RULES,
     STEP_RULES,
-    RowRule,
 )
-from graphcredit.store.rules import Severity
+from graphcredit.store.rules import RowRule, Severity
 from graphcredit.store.schema import Column
+from graphcredit.store.value_rules import IS_JSON_OBJECT, are_json_objects
 from graphcredit.store.views import (
     BASE_VIEWS,
     DERIVED_VIEWS,
     HAS_VALUES,
     base_view_sql,
     identifier,
+    literal_path,
     quoted,
 )
 from graphcredit.store.violations import SHOWN_ROWS, Violation
@@ -43,14 +45,22 @@ _PLACE = (
     Column(name="file_row_number", type=pa.int64(), meaning="row in the file"),
 )
 
-
-_SEQUENCE = f"""
-    SELECT *,
-        lag(step_index) OVER steps_in_order AS previous_index,
-        lead(step_index) OVER steps_in_order AS next_index,
-        lag(task_id) OVER steps_in_order AS previous_task_id,
-        lag(next_state) OVER steps_in_order AS previous_next_state,
-        lag(logged_at) OVER steps_in_order AS previous_logged_at
+_NEIGHBOURS = """
+    lag(step_index) OVER steps_in_order AS previous_index,
+    lead(step_index) OVER steps_in_order AS next_index,
+    lag(task_id) OVER steps_in_order AS previous_task_id,
+    lag(next_state) OVER steps_in_order AS previous_next_state,
+    lag(logged_at) OVER steps_in_order AS previous_logged_at,
+    lag(checked_file) OVER steps_in_order AS previous_file,
+    lead(checked_file) OVER steps_in_order AS next_file
+"""
+_IN_ORDER = """
+    WINDOW steps_in_order AS (
+        PARTITION BY trajectory_id ORDER BY step_index, checked_file, file_row_number
+    )
+"""
+_STEPS_IN_ORDER = f"""
+    SELECT *, {_NEIGHBOURS}
     FROM (
         SELECT checked_file, file_row_number, trajectory_id, task_id, step_index,
             hash(state) AS state, hash(next_state) AS next_state, {HAS_VALUES} AS has_values,
@@ -58,9 +68,46 @@ _SEQUENCE = f"""
         FROM steps_table
         WHERE trajectory_id IS NOT NULL AND step_index IS NOT NULL
     )
-    WINDOW steps_in_order AS (
-        PARTITION BY trajectory_id ORDER BY step_index, checked_file, file_row_number
+    {_IN_ORDER}
+"""
+_COPIES = """
+    WITH contents AS (
+        SELECT checked_file, file_row_number, trajectory_id, step_index, logged_at,
+            md5(to_json(row(*COLUMNS(* EXCLUDE (
+                checked_file, file_row_number, logged_at, worker_id
+            ))))) AS content
+        FROM steps_table
+        WHERE step_index IS NOT NULL AND trajectory_id IN (
+            SELECT trajectory_id FROM steps_in_order WHERE step_index = previous_index
+        )
+    ), by_step AS (
+        SELECT trajectory_id, count(*) AS number, count(DISTINCT content) AS num_contents
+        FROM contents GROUP BY trajectory_id, step_index
+    ), equal AS (
+        SELECT trajectory_id, max(number) AS copies, min(number) = max(number) AS is_whole
+        FROM by_step GROUP BY trajectory_id HAVING max(num_contents) = 1
     )
+    SELECT checked_file, file_row_number, trajectory_id, copies, is_whole,
+        row_number() OVER (
+            PARTITION BY trajectory_id, step_index ORDER BY checked_file, logged_at, file_row_number
+        ) - 1 AS copy
+    FROM contents JOIN equal USING (trajectory_id)
+"""
+"""Copy 0 of each step is of the first shard that has it; within a shard it is the earliest."""
+
+_SEQUENCE = f"""
+    FROM steps_in_order WHERE trajectory_id NOT IN (SELECT trajectory_id FROM copies)
+    UNION ALL BY NAME
+    SELECT *, {_NEIGHBOURS}
+    FROM (
+        SELECT steps_in_order.* EXCLUDE (
+            previous_index, next_index, previous_task_id, previous_next_state, previous_logged_at,
+            previous_file, next_file
+        )
+        FROM steps_in_order SEMI JOIN (FROM copies WHERE copy = 0)
+            USING (checked_file, file_row_number)
+    )
+    {_IN_ORDER}
 """
 _TRAJECTORIES = f"""
     WITH steps AS (
@@ -128,7 +175,9 @@ def _relation(
 
 ROW_RELATIONS: tuple[RowRelation, ...] = (
     _relation("steps", "steps", "FROM steps_table", STEP_RULES),
-    _relation("sequence", "steps", _SEQUENCE, SEQUENCE_RULES, is_stored=True),
+    _relation("steps_in_order", "steps", _STEPS_IN_ORDER, is_stored=True),
+    _relation("copies", "steps", _COPIES, COPY_RULES, is_stored=True),
+    _relation("sequence", "steps", _SEQUENCE, SEQUENCE_RULES),
     _relation("starts", "steps", _STARTS, START_RULES),
     _relation("trajectories", "steps", _TRAJECTORIES, is_stored=True),
     _relation("credit", "steps credit", _CREDIT, CREDIT_RULES),
@@ -158,6 +207,7 @@ def open_database(scratch: str) -> duckdb.DuckDBPyConnection:
     """
     database = duckdb.connect(":memory:", config={"memory_limit": _MEMORY})
     database.execute(f"SET temp_directory={quoted(scratch)}")
+    database.create_function(IS_JSON_OBJECT, are_json_objects, ["VARCHAR"], "BOOLEAN", type=ARROW)
     return database
 
 
@@ -209,7 +259,7 @@ def _create_table_view(
     connection: duckdb.DuckDBPyConnection, kind: str, files: Sequence[TableFile]
 ) -> None:
     """Create `<kind>_table`: the columns with the schema's types, and the place of each row."""
-    paths = ", ".join(quoted(_literal_path(str(file.path))) for file in files)
+    paths = ", ".join(quoted(literal_path(str(file.path))) for file in files)
     source = (
         f"read_parquet([{paths}], filename='checked_file', file_row_number=true, "
         "union_by_name=true, hive_partitioning=false, binary_as_string=true)"
@@ -221,7 +271,12 @@ def _create_table_view(
     sql = base_view_sql((*_PLACE, *columns), [source])
     if kind == "credit":
         has_credit = " OR ".join(f"{identifier(c.name)} IS NOT NULL" for c in columns if c.nullable)
-        sql = f"SELECT *, {has_credit} AS has_credit FROM ({sql})"
+        is_finite = " AND ".join(
+            f"coalesce(isfinite({identifier(c.name)}), true)"
+            for c in columns
+            if c.type == pa.float32()
+        )
+        sql = f"SELECT *, {has_credit} AS has_credit, {is_finite} AS has_finite_credit FROM ({sql})"
     connection.execute(f"CREATE TEMP VIEW {kind}_table AS {sql}")
 
 
@@ -248,13 +303,14 @@ def _broken_rule(
 ) -> Iterable[Violation]:
     is_step = relation.needs == frozenset(("steps",)) and rule.severity is Severity.ERROR
     trajectories = "list(DISTINCT trajectory_id)" if is_step else "[]"
+    copies = "list(file_row_number)" if relation.name == "copies" else "[]"
     sql = f"""
         SELECT checked_file, count(*), min(file_row_number, {SHOWN_ROWS}),
             arg_min_null(left(({rule.found})::VARCHAR, {_FOUND_LENGTH}), file_row_number),
-            {trajectories}
+            {trajectories}, {copies}
         FROM {relation.name} WHERE NOT {condition} GROUP BY checked_file ORDER BY checked_file
     """
-    for path, number, rows, found, ids in connection.execute(sql).fetchall():
+    for path, number, rows, found, ids, copied in connection.execute(sql).fetchall():
         yield Violation(
             rule=rule,
             file=names[path].relative,
@@ -262,6 +318,7 @@ def _broken_rule(
             rows=tuple(rows),
             num_rows=number,
             trajectories=frozenset(ids),
+            copies=tuple(copied),
         )
 
 
@@ -271,7 +328,3 @@ def _counts(connection: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
         "SELECT count(*), coalesce(count_if(NOT is_complete), 0) FROM trajectories"
     ).fetchone() or (0, 0)
     return num_steps, number, incomplete
-
-
-def _literal_path(path: str) -> str:
-    return re.sub(r"([\[*?])", r"[\1]", path)

@@ -3,17 +3,25 @@
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import duckdb
 
 from graphcredit.store.check_age import check_age
-from graphcredit.store.check_columns import check_columns, check_credit_rows, violation
+from graphcredit.store.check_columns import (
+    check_columns,
+    check_credit_rows,
+    damage,
+    unreadable_file,
+    violation,
+)
 from graphcredit.store.check_rows import RowCheck, check_rows, open_database, unreadable
-from graphcredit.store.errors import SchemaError
+from graphcredit.store.credit_sources import Sources
+from graphcredit.store.errors import NewerSchemaError, SchemaError
 from graphcredit.store.files import TableFile, find_files
 from graphcredit.store.layout import Store
-from graphcredit.store.rules import FILE_RULES
-from graphcredit.store.shards import open_parquet
+from graphcredit.store.shards import is_verified, open_parquet
+from graphcredit.store.snapshot import unchanged
 from graphcredit.store.violations import CheckReport, Violation
 
 _PAIRS = (
@@ -36,8 +44,11 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
         store: The store.
         progress: Called after each run and iteration.
     """
-    files, violations = find_files(store)
-    violations += _check_embeddings(store)
+    files, misplaced = find_files(store)
+    violations = [_unless_newer(store, violation) for violation in misplaced]
+    readable, found = _check_embeddings(store)
+    violations += found
+    sources = Sources(store, (file for file in files if file.kind == "steps"))
     partitions: defaultdict[tuple[str, int], list[TableFile]] = defaultdict(list)
     for file in files:
         partitions[file.run_id or "", -1 if file.iteration is None else file.iteration].append(file)
@@ -47,8 +58,14 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
         open_database(scratch) as database,
     ):
         for number, key in enumerate(sorted(partitions), start=1):
-            found, rows = _check_partition(database, partitions[key])
+            found, sound, rows = unchanged(
+                store,
+                lambda key=key: _check_partition(store, database, sources, partitions[key]),
+                run_id=key[0] or None,
+                iteration=None if key[1] < 0 else key[1],
+            )
             violations += found
+            readable += sound
             num_steps += rows.num_steps
             num_trajectories += rows.num_trajectories
             num_incomplete += rows.num_incomplete
@@ -60,36 +77,60 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
         num_steps=num_steps,
         num_trajectories=num_trajectories,
         num_incomplete=num_incomplete,
+        num_files=len(readable),
+        num_unverified=sum(not is_verified(path, whole=False) for path in readable),
     )
 
 
-def _check_embeddings(store: Store) -> Iterable[Violation]:
-    """Yield which files of vectors cannot be read; no other rule is about them."""
+def _unless_newer(store: Store, misplaced: Violation) -> Violation:
+    """Return what is wrong with a file; a newer program may well have files at other places."""
+    try:
+        if misplaced.rule.name == "path_name":
+            open_parquet(store.root / misplaced.file, whole=False).close()
+    except NewerSchemaError as error:
+        return unreadable_file(store.root / misplaced.file, misplaced.file, error)
+    except SchemaError:
+        pass
+    return misplaced
+
+
+def _check_embeddings(store: Store) -> tuple[list[Path], list[Violation]]:
+    """Return the files of vectors that can be read, and what is wrong with the others.
+
+    No other rule is about them.
+    """
+    readable: list[Path] = []
+    violations: list[Violation] = []
     for path in sorted(store.root.glob("embeddings/*/*.parquet")):
-        relative = path.relative_to(store.root).as_posix()
         try:
             open_parquet(path).close()
+            readable.append(path)
         except SchemaError as error:
-            found = str(error.__cause__ or error)
-            yield Violation(rule=FILE_RULES["readable"], file=relative, found=found)
+            violations.append(unreadable_file(path, path.relative_to(store.root).as_posix(), error))
+    return readable, violations
 
 
 def _check_partition(
-    database: duckdb.DuckDBPyConnection, files: list[TableFile]
-) -> tuple[list[Violation], RowCheck]:
+    store: Store, database: duckdb.DuckDBPyConnection, sources: Sources, files: list[TableFile]
+) -> tuple[list[Violation], list[Path], RowCheck]:
+    """Return what is wrong with an iteration, its readable files, and what their rows hold."""
     violations = list(_check_pairs(files))
     sound: list[TableFile] = []
     for file in files:
         found = check_columns(file)
         violations += found
-        if not any(v.is_error for v in found):
+        # The rows of an old history may break rules that it does not know.
+        if not any(v.is_error or v.rule.name == "old_history" for v in found):
             sound.append(file)
     rows, damaged = _check_sound(database, sound)
     violations += damaged
     broken = {v.file for v in damaged}
     readable = [file for file in sound if file.relative not in broken]
     violations += _check_credit(readable)
-    return [*violations, *rows.violations], rows
+    steps = [file for file in readable if file.kind == "steps"]
+    unreadable_files = {file.relative for file in files} - {file.relative for file in readable}
+    violations += check_age(store, sources, steps, unreadable_files)
+    return [*violations, *rows.violations], [file.path for file in readable], rows
 
 
 def _check_pairs(files: Iterable[TableFile]) -> Iterable[Violation]:
@@ -118,7 +159,7 @@ def _check_sound(
     except duckdb.Error:
         reasons = {file.relative: unreadable(file) for file in files}
         damaged = [
-            violation("readable", file, reason)
+            damage(file.path, file.relative, reason)
             for file in files
             if (reason := reasons[file.relative]) is not None
         ]
@@ -130,8 +171,6 @@ def _check_sound(
 
 def _check_credit(files: list[TableFile]) -> Iterable[Violation]:
     steps = {_place(file): file for file in files if file.kind == "steps"}
-    credit = [file for file in files if file.kind == "credit"]
-    for file in credit:
-        if _place(file) in steps:
+    for file in files:
+        if file.kind == "credit" and _place(file) in steps:
             yield from check_credit_rows(steps[_place(file)], file)
-    yield from check_age(list(steps.values()), credit)

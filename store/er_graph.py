@@ -3,10 +3,9 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
-import fcntl
 import hashlib
 import os
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,9 @@ import pyarrow.compute as pc
 from graphcredit.store.atomic import write_table
 from graphcredit.store.errors import InputError, SchemaError
 from graphcredit.store.layout import Store
+from graphcredit.store.lock import LockFile
 from graphcredit.store.schema import ENTITY_COLUMNS, RELATION_COLUMNS, Column, arrow_schema
-from graphcredit.store.shards import conform, open_parquet
+from graphcredit.store.shards import conform, open_parquet, refuse_newer
 
 ENTITY_SCHEMA = arrow_schema(ENTITY_COLUMNS)
 RELATION_SCHEMA = arrow_schema(RELATION_COLUMNS)
@@ -40,6 +40,15 @@ class ErGraph:
             for batch in table.combine_chunks().to_batches():
                 content.update(batch.serialize())
         return content.hexdigest()[:16]
+
+    def of_tasks(self, tasks: Collection[str]) -> "ErGraph":
+        """Return what is in it of some tasks."""
+        wanted = pa.array(sorted(tasks), pa.string())
+        entities, relations = (
+            table.filter(pc.is_in(table["task_id"], value_set=wanted))
+            for table in (self.entities, self.relations)
+        )
+        return ErGraph(entities=entities, relations=relations)
 
 
 def read_er_graph(store: Store) -> ErGraph:
@@ -76,6 +85,7 @@ def merge_er_graph(store: Store, graph: ErGraph) -> None:
         )
     )
     with _locked(entities.parent):
+        refuse_newer((entities, relations))
         # Entities first: a relation whose entities are not there yet would break a rule.
         _merge(entities, ENTITY_COLUMNS, graph.entities, tasks)
         _merge(relations, RELATION_COLUMNS, graph.relations, tasks)
@@ -114,10 +124,7 @@ def _merge(path: Path, columns: tuple[Column, ...], added: pa.Table, tasks: pa.A
 
 @contextmanager
 def _locked(directory: Path) -> Generator[None]:
-    """Be the only process in this block; the kernel lets go when its holder dies."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    """Be the only process in this block."""
+    with LockFile(directory, os.O_RDONLY | os.O_DIRECTORY) as file:
+        file.lock(wait=True)
         yield
-    finally:
-        os.close(descriptor)

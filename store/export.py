@@ -3,6 +3,7 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, count
@@ -11,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphcredit.store.atomic import atomic_path, parquet_writer
+from graphcredit.store.atomic import atomic_directory, parquet_writer, remove_left_overs
 from graphcredit.store.errors import InputError, SchemaError
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.schema import (
@@ -36,6 +37,8 @@ class ExportReport:
     """Rows in all of them."""
     num_without_credit: int
     """Rows whose step has no credit: of incomplete trajectories, or not credited yet."""
+    removed: tuple[Path, ...]
+    """What killed exports to the same directory had left beside it."""
 
 
 def export_store(
@@ -49,12 +52,14 @@ def export_store(
 ) -> ExportReport:
     """Write each step shard and its credit shard as one file, with run and iteration as columns.
 
+    The directory appears with all files or not at all: until then it has a temporary name beside
+    its own, and what is left of it by a kill is removed by the next export to the same directory.
     All files have the same columns: those of `steps` and `credit`, and of the estimators that any
     of the shards has.
 
     Args:
         store: The store.
-        target: A directory; made, and refused if it holds Parquet files already.
+        target: A new directory, or one that is empty; a link to one is followed.
         run_id: Only this run.
         iteration: Only this iteration.
         estimator: Only this estimator's columns.
@@ -65,27 +70,48 @@ def export_store(
         SchemaError: A shard cannot be read, or a credit shard is not of its step shard's rows.
     """
     shards = store.shards(run_id, iteration)
-    _check_target(target, shards, store)
-    columns = _estimator_columns(shards, estimator)
-    advantage = f"{estimator}_advantage"
-    counted = advantage if advantage in {column.name for column in columns} else "state_id"
-    num_steps = num_without = 0
-    for number, (name, shard) in enumerate(zip(_names(shards), shards, strict=True), 1):
-        with atomic_path(target / name) as temporary:
-            for table in _write(shard, columns, temporary):
-                num_steps += table.num_rows
-                num_without += table[counted].null_count
-        on_progress(number, len(shards))
-    return ExportReport(num_files=len(shards), num_steps=num_steps, num_without_credit=num_without)
-
-
-def _check_target(target: Path, shards: list[Shard], store: Store) -> None:
     if not shards:
         raise InputError(
             f"{store.root} must have step shards of that run and iteration: found none"
         )
-    if target.exists() and (not target.is_dir() or any(target.glob("*.parquet"))):
-        raise InputError(f"{target} must be a new directory, or one without Parquet files")
+    target = _free_directory(target)
+    removed = remove_left_overs(target.parent, target.name)
+    columns = _estimator_columns(shards, estimator)
+    advantage = f"{estimator}_advantage"
+    counted = advantage if advantage in {column.name for column in columns} else "state_id"
+    num_steps = num_without = 0
+    with atomic_directory(target, may_replace=False) as temporary:
+        for number, (name, shard) in enumerate(zip(_names(shards), shards, strict=True), 1):
+            for table in _write(shard, columns, temporary / name):
+                num_steps += table.num_rows
+                num_without += table[counted].null_count
+            on_progress(number, len(shards))
+    return ExportReport(
+        num_files=len(shards),
+        num_steps=num_steps,
+        num_without_credit=num_without,
+        removed=tuple(removed),
+    )
+
+
+def _free_directory(target: Path) -> Path:
+    """Return the directory itself that a path, perhaps a link, leads to.
+
+    Raises:
+        InputError: It is no directory, or has content.
+    """
+    behind = Path(os.path.realpath(target))
+    if not os.path.lexists(behind):
+        return behind
+    if not behind.is_dir():
+        raise InputError(f"{target} must be a new directory, or an empty one: it is no directory")
+    content = sorted(path.name for path in behind.iterdir())
+    if content:
+        raise InputError(
+            f"{target} must be a new directory, or an empty one: it holds {content[0]!r}. Name "
+            "another, or remove it"
+        )
+    return behind
 
 
 def _names(shards: list[Shard]) -> list[str]:

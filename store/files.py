@@ -1,12 +1,13 @@
 """Every file of a store, and what its path says it is."""
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphcredit.store.layout import Store, is_iteration, is_name, unreadable_folder
+from graphcredit.store.errors import StoreFormatError
+from graphcredit.store.layout import Store, is_iteration, is_name, refuse_undecodable
+from graphcredit.store.lock import files_in_use
 from graphcredit.store.rules import FILE_RULES
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
@@ -19,6 +20,7 @@ from graphcredit.store.schema import (
     TRAINING_COLUMNS,
     Column,
 )
+from graphcredit.store.tree import walk_store
 from graphcredit.store.violations import Violation
 
 _RUN = r"run_id=(?P<run_id>[^/]*)"
@@ -63,24 +65,32 @@ class TableFile:
 def find_files(store: Store) -> tuple[list[TableFile], list[Violation]]:
     """Return the table files whose paths are right, and what is wrong or odd about the others."""
     tables: list[TableFile] = []
-    violations: list[Violation] = []
-    for path in sorted(_walk(store.root)):
+    tree = walk_store(store)
+    violations = tree.violations
+    for path in sorted(tree.files):
         relative = path.relative_to(store.root).as_posix()
         table, found = _table_file(path, relative)
         violations += found
         if table is not None and not any(v.is_error for v in found):
             tables.append(table)
-    return tables, violations
+    return tables, _with_holders(store, violations)
 
 
-def _walk(root: Path) -> Iterator[Path]:
-    """Yield all files; linked folders are followed, as readers do."""
-    for folder, _, names in os.walk(root, followlinks=True, onerror=_refuse_folder):
-        yield from (Path(folder, name) for name in names)
-
-
-def _refuse_folder(error: OSError) -> None:
-    raise unreadable_folder(error) from error
+def _with_holders(store: Store, violations: list[Violation]) -> list[Violation]:
+    """Say of spools who has the lock of their worker: they are not left over then."""
+    left_over = {
+        (store.root / violation.file).with_suffix(".lock"): violation
+        for violation in violations
+        if violation.rule.name == "left_over_spool"
+    }
+    in_use = files_in_use(set(left_over)) if left_over else {}
+    live = {left_over[path].file: " and ".join(found) for path, found in in_use.items()}
+    return [
+        _path_violation("live_spool", violation.file, f"{live[violation.file]} has it")
+        if violation.file in live
+        else violation
+        for violation in violations
+    ]
 
 
 def _table_file(path: Path, relative: str) -> tuple[TableFile | None, list[Violation]]:
@@ -107,6 +117,10 @@ def _table_file(path: Path, relative: str) -> tuple[TableFile | None, list[Viola
 
 
 def _path_violations(relative: str, parts: dict[str, str]) -> Iterator[Violation]:
+    try:
+        refuse_undecodable(Path(relative))
+    except StoreFormatError as error:
+        yield _path_violation("path_name", relative, str(error))
     for part, rule in (("run_id", "path_name"), ("name", "shard_name")):
         if part in parts and not is_name(parts[part]):
             yield _path_violation(rule, relative, f"{part} {parts[part]!r}")

@@ -1,13 +1,14 @@
 """Where everything is in a store, and what may be a name in it."""
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from graphcredit.store.atomic import atomic_path
-from graphcredit.store.errors import InputError, StoreFormatError
+from graphcredit.store.errors import InputError, StoreFormatError, system_errors
 
 FORMAT = "graphcredit-store"
 FORMAT_VERSION = 1
@@ -18,6 +19,22 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 def is_name(value: object) -> bool:
     """Return whether something may become part of a path."""
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
+
+
+def refuse_undecodable(path: Path) -> Path:
+    """Return a path whose bytes are text, which DuckDB and Arrow ask for.
+
+    Raises:
+        StoreFormatError: They are not.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise StoreFormatError(
+            f"paths must be UTF-8: found {os.fsencode(path)!r}. Rename it, or reach it by another "
+            "path"
+        ) from None
+    return path
 
 
 def is_iteration(value: str) -> bool:
@@ -119,7 +136,7 @@ class Store:
             Shard(
                 run_id=run,
                 iteration=int(value),
-                path=path,
+                path=refuse_undecodable(path),
                 credit_path=self.root / "credit" / path.relative_to(self.root / "steps"),
             )
             for run, run_dir in _partitions(self.root / "steps", "run_id")
@@ -138,41 +155,39 @@ class Store:
         return self.root / table / f"run_id={run_id}" / f"iteration={iteration:06d}"
 
 
+@system_errors()
 def create_store(root: str | Path) -> Store:
     """Open a store, making it first where there is none.
 
     Any number of processes may do this to one path at a time.
 
     Raises:
-        StoreFormatError: `root` holds other files, cannot be made, or is a store that cannot be
-            read.
+        StoreFormatError: `root` holds other files, or is a store that this version cannot read.
+        PathError: It cannot be made, or not be read.
+        DiskError: The disk is full, or fails.
     """
     root = Path(root)
+    refuse_undecodable(root.absolute())
     if not (root / "store.json").exists():
         _refuse_foreign_directory(root)
-        _make_directory(root)
+        root.mkdir(parents=True, exist_ok=True)
         with atomic_path(root / "store.json") as temporary:
             marker = {"format": FORMAT, "version": FORMAT_VERSION}
             temporary.write_text(json.dumps(marker) + "\n", encoding="utf-8")
     return open_store(root)
 
 
-def _make_directory(root: Path) -> None:
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreFormatError(
-            f"a store must be a directory that can be made: {root}: {error}"
-        ) from error
-
-
+@system_errors()
 def open_store(root: str | Path) -> Store:
     """Open an existing store.
 
     Raises:
-        StoreFormatError: There is none at `root`, or its version is newer than this program's.
+        StoreFormatError: There is none at `root`, its version is newer than this program's, or its
+            path is not UTF-8.
+        PathError: It cannot be read.
     """
     root = Path(root)
+    refuse_undecodable(root.absolute())
     marker = _read_marker(root)
     version = marker.get("version")
     if marker.get("format") != FORMAT or not isinstance(version, int) or version < 1:
@@ -248,16 +263,19 @@ def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
     """Yield (value, path) of the `key=value` folders; other names are left to the checks.
 
     Raises:
-        StoreFormatError: A folder has that key, another value than it can have, and files.
+        StoreFormatError: A folder has that key, another value than it can have, and files; or one
+            folder has two names, one of which is a link.
     """
     if not directory.is_dir():
         return
     is_right = is_iteration if key == "iteration" else is_name
-    for path in _entries(directory):
+    found: dict[tuple[int, int], Path] = {}
+    for path in sorted(_entries(directory)):
         name, separator, value = path.name.partition("=")
         if name != key or not separator or not path.is_dir():
             continue
         if is_right(value):
+            _refuse_second_name(path, found)
             yield value, path
         elif any(path.rglob("*.parquet")):
             must = "a whole number below 2³¹" if key == "iteration" else _NAME.pattern
@@ -266,3 +284,13 @@ def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
                 f"{path}. Rename it or move it away; `graphcredit check STORE --quarantine` moves "
                 "its files aside"
             )
+
+
+def _refuse_second_name(path: Path, found: dict[tuple[int, int], Path]) -> None:
+    status = path.stat()
+    first = found.setdefault((status.st_dev, status.st_ino), path)
+    if first != path:
+        raise StoreFormatError(
+            f"a folder of a store must have one name: {path} and {first} are the same, whose steps "
+            "would count twice. Remove the link"
+        )

@@ -18,7 +18,7 @@ from typing import (
     get_type_hints,
 )
 
-from graphcredit.store.errors import OptionError
+from graphcredit.store.errors import OptionError, system_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,17 +174,17 @@ def _alternatives(bare: Any) -> list[Any]:
     return [part for part in get_args(bare) if part is not type(None)] if is_union else [bare]
 
 
+@system_errors()
 def read_toml(path: Path) -> dict[str, Any]:
     """Return what a configuration file says.
 
     Raises:
-        OptionError: It cannot be read, or is not TOML.
+        OptionError: There is none, or it is not TOML.
+        PathError: It cannot be read.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise OptionError(f"there is no configuration at {path}") from None
-    except OSError as error:
-        raise OptionError(f"a configuration must be a TOML file: {path}: {error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise OptionError(f"{path} must be TOML: {error}") from error

@@ -5,9 +5,8 @@ as kept, since a null is the business of `not_null` alone.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from graphcredit.store.rules import RECREDIT, REWRITE, Rule, Severity
+from graphcredit.store.rules import RECREDIT, REWRITE, RowRule, Severity
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
     EDGE_COLUMNS,
@@ -18,16 +17,7 @@ from graphcredit.store.schema import (
     STEP_COLUMNS,
     Column,
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RowRule(Rule):
-    """Something that must hold of every row."""
-
-    condition: str
-    """SQL, true of a row that keeps the rule."""
-    found: str
-    """SQL for what a row that breaks it has instead."""
+from graphcredit.store.value_rules import VALUE_RULES
 
 
 def _row(name: str, holds: str, condition: str, found: str, remedy: str = REWRITE) -> RowRule:
@@ -62,46 +52,41 @@ def _no_null_elements(column: str) -> RowRule:
     )
 
 
-def _not_negative(column: str, remedy: str = REWRITE) -> RowRule:
-    return _row(
-        "not_negative", f"{column} must be 0 or more", f"{column} >= 0 AND NOT isnan({column})",
-        column, remedy,
-    )  # fmt: skip
-
-
 STEP_RULES: tuple[RowRule, ...] = (
     *_not_null(STEP_COLUMNS, REWRITE),
-    _row("finite_reward", "reward must be finite", "isfinite(reward)", "reward"),
-    _row("positive_cost", "cost must be finite and above 0", "isfinite(cost) AND cost > 0", "cost"),
+    *VALUE_RULES,
     _row("step_index", "step_index must be 0 or more", "step_index >= 0", "step_index"),
-    _not_negative("oracle_distance"),
-    _not_negative("next_oracle_distance"),
-    _row(
-        "token_lengths",
-        "response_logprobs must be one number for each of response_ids",
-        "response_logprobs IS NULL OR coalesce(len(response_ids) = len(response_logprobs), false)",
-        "coalesce(len(response_ids)::VARCHAR, 'no') || ' ids, '"
-        " || coalesce(len(response_logprobs)::VARCHAR, 'no') || ' log-probabilities'",
-    ),
     *map(
         _no_null_elements,
         ("admissible_actions", "prompt_ids", "response_ids", "response_logprobs"),
     ),
-    _row(
-        "extra_object",
-        "extra must be a JSON object",
-        "CASE WHEN json_valid(extra) THEN json_type(extra) = 'OBJECT' ELSE extra IS NULL END",
-        "extra",
-    ),
 )
 """Over `steps`: the rows of step shards, one by one."""
+
+COPY_RULES: tuple[RowRule, ...] = (
+    _row(
+        "unique_trajectory",
+        "a trajectory must be in its run and iteration once",
+        "copy = 0",
+        "CASE WHEN NOT is_whole THEN 'steps of a trajectory more than once' WHEN copies = 2 "
+        "THEN 'the same trajectory twice' ELSE 'the same trajectory ' || copies || ' times' END"
+        " || ', equal: ' || trajectory_id",
+        "log with trajectory_ids of your own; `graphcredit check STORE --quarantine` keeps one of "
+        "equal copies and moves the others aside",
+    ),
+)
+"""Over `copies`: steps that are there more than once, equal but for who logged them and when."""
 
 SEQUENCE_RULES: tuple[RowRule, ...] = (
     _row(
         "unique_step",
         "(trajectory_id, step_index) must be unique within a run and iteration",
         "step_index IS DISTINCT FROM previous_index AND step_index IS DISTINCT FROM next_index",
-        "'step ' || step_index || ' of ' || trajectory_id || ' more than once'",
+        "regexp_extract(if(step_index = previous_index, previous_file, next_file), "
+        "'[^/]*/[^/]*/[^/]*/[^/]*$')"
+        " || ' has it too: step ' || step_index || ' of ' || trajectory_id",
+        "log a trajectory once, or give another that is to be kept an id of its own; `graphcredit "
+        "check STORE --quarantine` moves copies that differ aside, all of them",
     ),
     _row(
         "contiguous_steps",
@@ -149,7 +134,8 @@ SEQUENCE_RULES: tuple[RowRule, ...] = (
         "set both: until then the trajectory counts as incomplete and gets no credit",
     ),
 )
-"""Over `sequence`: each step beside the one before and after it; states are hashes."""
+"""Over `sequence`: each step beside the one before and after it, less equal copies; states are
+hashes."""
 
 START_RULES: tuple[RowRule, ...] = (
     _row_notice(
@@ -169,6 +155,13 @@ CREDIT_RULES: tuple[RowRule, ...] = (
         "credit must be null on the steps of incomplete trajectories",
         "is_complete OR NOT has_credit",
         "'credit in ' || trajectory_id",
+        RECREDIT,
+    ),
+    _row(
+        "finite_credit",
+        "credit must be finite, or null where there is none",
+        "has_finite_credit",
+        "'NaN or an infinite number at step ' || step_index || ' of ' || trajectory_id",
         RECREDIT,
     ),
 )

@@ -1,8 +1,11 @@
 """SQL from people we do not know: the store's views and nothing else, within limits."""
 
 import json
+import os
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from signal import SIGALRM
 from typing import Any
@@ -11,10 +14,20 @@ import pyarrow as pa
 
 from graphcredit.store.errors import OptionError, QueryRefusedError, SchemaError
 from graphcredit.store.layout import Store, refuse_foreign_folders
+from graphcredit.store.snapshot import unchanged
 
 MIB = 1 << 20
+ROWS = b"\n"
+"""What the child sends before the rows; its answer, a JSON object, comes after them or at once."""
+
+TOO_LARGE = 12
+"""Exit status of a child that has no memory left to say so."""
+
 _STARTUP_SECONDS = 60.0
 """How long the child may take to start; its own clock runs from when it is ready."""
+
+_ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""The child's: pyarrow's default reserves a gigabyte that the limit of its memory would count."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,7 +42,7 @@ class QueryRequest:
     seconds: float
     """Time limit of the query, opening the files included."""
     memory: int
-    """Bytes that DuckDB may use, and that the result may be."""
+    """Bytes that the query may use, and that the result may be."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +56,8 @@ class QueryResult:
     """How many more; None when counting them would have taken too long."""
     seconds: float
     """Time the query took."""
+    doubts: tuple[str, ...] = ()
+    """What to tell whoever reads it: of credit in the views see `credit_state.doubts`."""
 
 
 def run_query(
@@ -56,7 +71,7 @@ def run_query(
     """Run one SELECT over the store's views in a process that can do nothing else.
 
     The process reads the store's shards and no other file, writes none, and is killed at the
-    deadline, whatever it is doing.
+    deadline, whatever it is doing. The system keeps its resident memory below `memory` and 256 MiB.
 
     Args:
         store: The store.
@@ -79,18 +94,18 @@ def run_query(
         seconds=seconds,
         memory=memory,
     )
-    header, payload = _ask(request)
-    if header["status"] == "unreadable":
-        raise SchemaError(header["reason"])
-    if header["status"] == "refused":
-        raise QueryRefusedError(header["reason"])
-    with pa.ipc.open_stream(payload) as reader:
-        table = reader.read_all()
+    answer, table = unchanged(store, lambda: _ask(request))
+    if answer["status"] == "unreadable":
+        raise SchemaError(answer["reason"])
+    if answer["status"] == "refused":
+        raise QueryRefusedError(answer["reason"])
+    assert table is not None, "an answer without a table says why"
     return QueryResult(
         table=table,
-        is_cut=header["is_cut"],
-        num_left_out=header["num_left_out"],
-        seconds=header["seconds"],
+        is_cut=answer["is_cut"],
+        num_left_out=answer["num_left_out"],
+        seconds=answer["seconds"],
+        doubts=tuple(answer["doubts"]),
     )
 
 
@@ -103,39 +118,76 @@ def _check_limits(max_rows: int | None, seconds: float, memory: int) -> None:
         raise OptionError(f"memory must be at least 64 MiB: got {memory} bytes")
 
 
-def _ask(request: QueryRequest) -> tuple[dict[str, Any], bytes]:
-    """Return the child's answer: a line of JSON, then the table as an Arrow IPC stream."""
+def _ask(request: QueryRequest) -> tuple[dict[str, Any], pa.Table | None]:
+    """Return what the child answers, and the rows that it sent before."""
     # -P: the folder that the user stands in is no place to import from.
     command = [sys.executable, "-P", "-m", "graphcredit.store.sandbox_worker"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, env=os.environ | _ENVIRONMENT
+    ) as process:
+        expired = threading.Event()
+        clock = threading.Timer(request.seconds + _STARTUP_SECONDS, _stop, (process, expired))
+        clock.start()
         try:
-            question = json.dumps(asdict(request)).encode()
-            output, errors = process.communicate(question, request.seconds + _STARTUP_SECONDS)
-        except subprocess.TimeoutExpired as error:
-            process.kill()
-            raise QueryRefusedError(_too_slow(request.seconds)) from error
+            table, answer = _converse(process, request)
         except BaseException:
             process.kill()
             raise
-    line, newline, payload = output.partition(b"\n")
-    if process.returncode == 0 and newline:
-        return json.loads(line), payload
-    raise QueryRefusedError(_ending(process.returncode, errors, request.seconds))
+        finally:
+            clock.cancel()
+        assert process.stderr is not None
+        errors = process.stderr.read()
+    if process.returncode == 0 and answer:
+        return json.loads(answer), table
+    if expired.is_set() or process.returncode == -SIGALRM:
+        raise QueryRefusedError(_too_slow(request))
+    raise QueryRefusedError(_ending(process.returncode, errors, request))
 
 
-def _ending(returncode: int, errors: bytes, seconds: float) -> str:
-    if returncode == -SIGALRM:
-        return _too_slow(seconds)
+def _stop(process: "subprocess.Popen[bytes]", expired: threading.Event) -> None:
+    expired.set()
+    process.kill()
+
+
+def _converse(
+    process: "subprocess.Popen[bytes]", request: QueryRequest
+) -> tuple[pa.Table | None, bytes]:
+    """Send the request; return the rows and the line after them, as far as the child comes."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(asdict(request)).encode())
+        process.stdin.close()
+    first = process.stdout.read(1)
+    if first != ROWS:
+        return None, first + process.stdout.read()
+    try:
+        with pa.ipc.open_stream(process.stdout) as reader:
+            table = reader.read_all()
+    except (pa.ArrowException, OSError):
+        return None, b""
+    return table, process.stdout.read()
+
+
+def _ending(returncode: int, errors: bytes, request: QueryRequest) -> str:
+    limit = f"{request.memory // MIB} MiB of memory"
     last = errors.decode(errors="replace").strip().rpartition("\n")[2]
+    status = f"status {returncode}{': ' + last if last else ''}"
+    # What cannot allocate may abort, or read what is not there.
+    happened = (
+        f"needs more than {limit}"
+        if returncode == TOO_LARGE
+        else f"ended its process ({status}), most likely because it needs more than {limit}"
+    )
     return (
-        f"the query ended its process (status {returncode}{': ' + last if last else ''}), most "
-        "likely out of memory: select fewer rows or columns, or allow more memory"
+        f"the query {happened}: select fewer rows or columns, filter by run_id and iteration, or "
+        "allow more"
     )
 
 
-def _too_slow(seconds: float) -> str:
+def _too_slow(request: QueryRequest) -> str:
     return (
-        f"the query was stopped: it must finish within {seconds:g} s. Select fewer rows or "
+        f"the query was stopped: it must finish within {request.seconds:g} s. Select fewer rows or "
         "columns, filter by run_id and iteration, or allow more time"
     )

@@ -15,6 +15,14 @@ CONFIGURATION_KEY = b"graphcredit.configuration"
 """Metadata key of a credit shard: JSON, per estimator the options that made its columns."""
 
 
+LARGEST_NUMBER = 1e24
+"""Greatest size of a reward, a cost or a distance: sums of 2³¹ of them fit credit's 32-bit floats,
+and the squares of such sums fit 64 bits."""
+
+SMALLEST_COST = 1e-24
+"""Least cost of a step."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Column:
     """One column of one kind of file."""
@@ -58,10 +66,10 @@ STEP_COLUMNS: tuple[Column, ...] = (
     _column("action", _STRING, "the action as the environment received it"),
     _nullable("admissible_actions", pa.list_(_STRING), "what the environment accepts here"),
     _column("is_action_valid", _BOOL, "false: unparsable or refused; nothing was done"),
-    _column("reward", _DOUBLE, "environment reward of this step"),
-    _column("cost", _DOUBLE, "cost of this step, > 0"),
-    _nullable("oracle_distance", _DOUBLE, "true remaining cost to the goal before the action"),
-    _nullable("next_oracle_distance", _DOUBLE, "true remaining cost after it; 0 when won"),
+    _column("reward", _DOUBLE, "environment reward of this step, from -1e24 to 1e24"),
+    _column("cost", _DOUBLE, "cost of this step, from 1e-24 to 1e24"),
+    _nullable("oracle_distance", _DOUBLE, "true remaining cost to the goal, 0 to 1e24"),
+    _nullable("next_oracle_distance", _DOUBLE, "the same after the action; 0 when won"),
     _column("terminated", _BOOL, "the environment ended the episode with this step"),
     _column("truncated", _BOOL, "a limit ended the episode with this step"),
     _nullable("success", _BOOL, "task accomplished; set on the last step only"),
@@ -131,10 +139,10 @@ EDGE_COLUMNS: tuple[Column, ...] = (
 
 STATE_SCORE_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "the task"),
-    _nullable("state", _STRING, "the first text seen there; null for the goal of the task"),
+    _column("state", _STRING, "the first text seen there"),
     _nullable("identity", _STRING, "what a merge recognises it by; null without a merge"),
     _nullable("signature", pa.int64(), "hash of its admissible actions, where they matter"),
-    _column("num_total", _INT, "trajectories that passed the state"),
+    _column("num_total", _INT, "trajectories that acted in the state"),
     _column("num_success", _INT, "successful ones among them"),
     _column("score", _DOUBLE, "3SPO's score S of the state"),
     _column("num_rollouts", _INT, "rollouts to allocate at the state"),

@@ -8,11 +8,16 @@ the schema's columns and types.
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
+import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+import stat
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +25,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from graphcredit.store.errors import SchemaError
+from graphcredit.store.digest import verify
+from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.schema import (
     PARTITION_COLUMNS,
@@ -33,37 +39,126 @@ from graphcredit.store.schema import (
 _TRAILER = 8
 """Bytes after the footer of a Parquet file: its length, and the format's mark."""
 
+_CLOCK_TICK = 2.0
+"""Seconds that two changes of a file may have one time; more than any file system's."""
+
+_verified: dict[tuple[Path, bool], tuple[tuple[int, int, int], bool]] = {}
+"""By path, and whether all of it was verified: the file it was, and whether it has a digest."""
+_TEXT_TYPES = (pa.string(), pa.list_(pa.string()))
+
 _STEP_COLUMNS = {column.name: column for column in STEP_COLUMNS}
 
 
-def open_parquet(path: Path, *, dictionaries: Iterable[str] = ()) -> pq.ParquetFile:
-    """Open a Parquet file of the store.
+def open_parquet(
+    path: Path, *, dictionaries: Iterable[str] = (), whole: bool = True
+) -> pq.ParquetFile:
+    """Open a Parquet file of the store; nothing of it is parsed before its digest was verified.
 
     Args:
         path: The file.
         dictionaries: Names of the text columns to read as dictionaries.
+        whole: Verify all of it; False is for those who look at its footer alone.
 
     Raises:
-        SchemaError: It is not Parquet, is damaged, or has a newer schema version.
+        DamagedFileError: It is not Parquet, or is damaged.
+        NewerSchemaError: It has a newer schema version.
+        SchemaError: It cannot be opened.
     """
     try:
+        is_verified(path, whole=whole)
         try:
-            file = pq.ParquetFile(path, read_dictionary=list(dictionaries))
+            file = _File(path, read_dictionary=list(dictionaries))
         except KeyError:
             # One of them is no text here, or not there: `conform` says so better.
-            file = pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise SchemaError(
-            f"{path} cannot be read as Parquet: {error}. "
-            "`graphcredit check STORE --quarantine` moves damaged shards aside."
-        ) from error
+            file = _File(path)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _unreadable(f"{path} cannot be read as Parquet", error) from error
+    except DamagedFileError as error:
+        raise _unreadable(f"{path} must have the bytes it was written with", error) from error
     version = (file.schema_arrow.metadata or {}).get(SCHEMA_VERSION_KEY, b"1")
     if not version.isdigit() or int(version) > SCHEMA_VERSION:
-        raise SchemaError(
+        raise NewerSchemaError(
             f"{path} has schema version {version.decode(errors='replace')}, this program reads up "
             f"to {SCHEMA_VERSION}: install a newer graphcredit"
         )
     return file
+
+
+def is_verified(path: Path, *, whole: bool = True) -> bool:
+    """Return whether a file has a digest of itself, verifying it once as long as it stays the same.
+
+    Args:
+        path: The file.
+        whole: Verify all of it, not the footer alone.
+
+    Raises:
+        DamagedFileError: It is damaged.
+        OSError: It cannot be read.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    stamp = (found.st_ino, found.st_size, found.st_mtime_ns)
+    known = _verified.get((path, True)) or _verified.get((path, whole))
+    if known is not None and known[0] == stamp:
+        return known[1]
+    result = verify(path, whole=whole)
+    # A file may be changed twice in one tick of the clock that its time is of.
+    if time.time() - found.st_mtime > _CLOCK_TICK:
+        _verified[path, whole] = stamp, result
+    return result
+
+
+def refuse_newer(paths: Iterable[Path]) -> None:
+    """Raise NewerSchemaError if one of some files, those there are, has a newer schema version.
+
+    It is for those who would replace them. What cannot be read at all is not refused here.
+    """
+    for path in paths:
+        try:
+            if path.exists():
+                open_parquet(path, whole=False).close()
+        except NewerSchemaError:
+            raise
+        except SchemaError:
+            continue
+
+
+class _File(pq.ParquetFile):
+    """A file that is named by the errors of reading it."""
+
+    def __init__(self, path: Path, **options: Any) -> None:
+        super().__init__(path, **options)
+        self._name = str(path)
+
+    def read(self, *arguments: Any, **options: Any) -> pa.Table:
+        with _naming(self._name):
+            return super().read(*arguments, **options)
+
+    def read_row_group(self, i: int, *arguments: Any, **options: Any) -> pa.Table:
+        with _naming(f"{self._name}, row group {i}"):
+            return super().read_row_group(i, *arguments, **options)
+
+    def iter_batches(self, *arguments: Any, **options: Any) -> Iterator[pa.RecordBatch]:
+        with _naming(self._name):
+            yield from super().iter_batches(*arguments, **options)
+
+
+@contextmanager
+def _naming(what: str) -> Generator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(f"{what} cannot be read", error) from error
+
+
+def _unreadable(what: str, error: Exception) -> SchemaError:
+    """Return the error of a file that is damaged, or that the system does not let us read."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return SchemaError(f"{what}: {error}")
+    return DamagedFileError(
+        f"{what}: {error}. `graphcredit check STORE --quarantine` moves damaged files aside."
+    )
 
 
 def conform(
@@ -87,6 +182,7 @@ def conform(
         is_kept = keep_dictionaries and _is_dictionary_of(array.type, column.type)
         if array.type != column.type and not is_kept:
             array = _cast(array, column, where)
+        _check_text(array, column, where)
         arrays.append(array)
         fields.append(pa.field(column.name, array.type, column.nullable))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
@@ -205,11 +301,31 @@ def _is_dictionary_of(type_: pa.DataType, value_type: pa.DataType) -> bool:
 
 def _cast(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedArray:
     try:
-        return array.cast(column.type)
+        cast = array.cast(column.type)
+        if _num_infinite(cast) > _num_infinite(array):
+            raise pa.ArrowInvalid("a number is out of the range of 32-bit floats")
     except pa.ArrowException as error:
         raise SchemaError(
             f"{where}: column {column.name!r} must be {column.type}, found {array.type}: {error}"
         ) from error
+    return cast
+
+
+def _num_infinite(array: pa.ChunkedArray) -> int:
+    """Return how many values of a column, or of its lists, are infinite."""
+    values = pc.list_flatten(array) if pa.types.is_list(array.type) else array
+    if not pa.types.is_floating(values.type):
+        return 0
+    return pc.sum(pc.is_inf(values)).as_py() or 0
+
+
+def _check_text(array: pa.ChunkedArray, column: Column, where: str) -> None:
+    """Raise SchemaError for text that is not UTF-8, which pyarrow reads like any other."""
+    if column.type in _TEXT_TYPES:
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise SchemaError(f"{where}: column {column.name!r} must be UTF-8: {error}") from error
 
 
 def _excludes(file: pq.ParquetFile, row_group: int, column: str, value: str) -> bool:

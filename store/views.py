@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from graphcredit.store.layout import refuse_undecodable
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
     EDGE_COLUMNS,
     EDGE_PARTS,
     ESTIMATOR_PARTS,
+    LARGEST_NUMBER,
     NODE_COLUMNS,
     PARTITION_COLUMNS,
+    SMALLEST_COST,
     STATE_SCORE_COLUMNS,
     STEP_COLUMNS,
     TRAINING_COLUMNS,
@@ -134,10 +137,11 @@ BASE_VIEWS: tuple[BaseView, ...] = (
     ),
 )
 
-HAS_VALUES = """
+HAS_VALUES = f"""
     state IS NOT NULL AND next_state IS NOT NULL AND action IS NOT NULL
     AND is_action_valid IS NOT NULL AND terminated IS NOT NULL AND truncated IS NOT NULL
-    AND isfinite(reward) AND isfinite(cost) AND cost > 0
+    AND isfinite(reward) AND reward BETWEEN -{LARGEST_NUMBER} AND {LARGEST_NUMBER}
+    AND isfinite(cost) AND cost BETWEEN {SMALLEST_COST} AND {LARGEST_NUMBER}
 """
 """SQL: true of a step that has all values that credit needs, false or null of any other."""
 
@@ -204,7 +208,10 @@ DERIVED_VIEWS: dict[str, str] = {
 }
 """Name to SQL, in the order in which they must be made; each reads only views before it."""
 
-VIEW_NAMES: tuple[str, ...] = (*(view.name for view in BASE_VIEWS), *DERIVED_VIEWS)
+CREDIT_STATE = "credit_state"
+"""Name of the view that has the table of `credit_state.state_table`."""
+
+VIEW_NAMES: tuple[str, ...] = (*(view.name for view in BASE_VIEWS), *DERIVED_VIEWS, CREDIT_STATE)
 
 
 def duckdb_type(type_: pa.DataType) -> str:
@@ -229,27 +236,103 @@ def base_view_sql(columns: Sequence[Column], sources: Iterable[str]) -> str:
     return f"SELECT {casts} FROM ({' UNION ALL BY NAME '.join(parts)})"
 
 
-def parquet_source(root: Path, view: BaseView) -> str:
-    """Return a FROM item that reads a view's files, those of now and those to come.
+def view_files(root: Path, view: BaseView) -> list[Path]:
+    """Return the files that a view reads now, sorted, whatever the store's own path is.
+
+    Raises:
+        StoreFormatError: The name of one is not UTF-8.
+    """
+    return [refuse_undecodable(path) for path in sorted(root.glob(view.pattern))]
+
+
+def parquet_source(view: BaseView, paths: Iterable[str]) -> str:
+    """Return a FROM item that reads files of a view.
 
     Run and iteration are of the folders below the store. DuckDB's own `hive_partitioning` would
     take every `name=value` of the whole path for a column, those above the store first. Files that
     a query leaves out by them are not opened all the same.
+
+    Args:
+        view: The view.
+        paths: Patterns as DuckDB reads them; `literal_path` gives that of one file.
     """
-    folder = re.sub(r"([\[*?])", r"[\1]", str(root.resolve()))
     path = identifier(_PATH)
     names = ", ".join(quoted(column.name) for column in view.partitions)
     places = ", ".join(
         f"regexp_extract({path}, '.*/{c.name}=([^/]*)/', 1)::{duckdb_type(c.type)} AS {c.name}"
         for c in view.partitions
     )
+    listed = ", ".join(map(quoted, paths))
     files = (
-        f"read_parquet({quoted(f'{folder}/{view.pattern}')}, filename={quoted(_PATH)}, "
+        f"read_parquet([{listed}], filename={quoted(_PATH)}, "
         "hive_partitioning=false, union_by_name=true, binary_as_string=true, allow_empty=true)"
     )
     return (
         f"(SELECT * EXCLUDE ({path}), {places} FROM (SELECT NULL::VARCHAR AS {path} WHERE false "
         f"UNION ALL BY NAME SELECT COLUMNS(lambda c: c NOT IN ({names})) FROM {files}))"
+    )
+
+
+def literal_path(path: str) -> str:
+    """Return the pattern with which DuckDB reads one file, whatever characters its path has.
+
+    DuckDB takes a backslash in a pattern for a slash, and what matches no file for a plain path.
+    """
+    return path if "\\" in path else re.sub(r"([\[*?])", r"[\1]", path)
+
+
+def run_stamps_sql(root: Path) -> str:
+    """Return SQL of (run_id, stamp) of the runs with credit: another one after files changed."""
+    folder = literal_path(str(root.resolve()))
+    stamp = "md5(string_agg(concat_ws(':', filename, size, last_modified), '|' ORDER BY filename))"
+    files = ", ".join(
+        quoted(f"{folder}/{table}/{_ITERATION_FOLDERS}/*.parquet") for table in ("steps", "credit")
+    )
+    entities = f"SELECT {stamp} FROM read_blob({quoted(f'{folder}/er_graph/*.parquet')})"
+    return f"""
+        SELECT regexp_extract(filename, '.*/run_id=([^/]*)/', 1) AS run_id,
+            md5(concat_ws('|', {stamp}, ({entities}))) AS stamp
+        FROM read_blob([{files}])
+        GROUP BY ALL HAVING bool_or(regexp_matches(filename, '/credit/run_id=[^/]*/[^/]*/[^/]*$'))
+    """
+
+
+def remembered_states_sql(
+    root: Path, states: Sequence[Sequence[object]], stamps: Sequence[Sequence[object]]
+) -> str:
+    """Return the SELECT of `credit_state` for a catalog that outlives what is known now.
+
+    Files cannot be hashed in SQL, but it can be seen that some changed: their run is `unknown`.
+
+    Args:
+        root: The store.
+        states: run_id, iteration, estimator, state and reason of all credit.
+        stamps: Rows of `run_stamps_sql` when that was known.
+    """
+    empty = "SELECT NULL::VARCHAR, NULL::INTEGER, NULL::VARCHAR, NULL::VARCHAR, NULL::VARCHAR"
+    return f"""
+        WITH found(run_id, iteration, estimator, state, reason) AS (
+            {empty} WHERE false {_values(states)}
+        ),
+        known(run_id, stamp) AS (SELECT NULL::VARCHAR, NULL::VARCHAR WHERE false {_values(stamps)}),
+        present AS ({run_stamps_sql(root)}),
+        changed AS (
+            SELECT DISTINCT run_id FROM (
+                (FROM present EXCEPT FROM known) UNION ALL (FROM known EXCEPT FROM present)
+            )
+        )
+        FROM found ANTI JOIN changed USING (run_id)
+        UNION ALL
+        SELECT run_id, NULL, NULL, 'unknown',
+            'files of the run changed since store.duckdb was built: ask `graphcredit sql`'
+        FROM changed
+    """
+
+
+def _values(rows: Iterable[Sequence[object]]) -> str:
+    return "".join(
+        f" UNION ALL SELECT {', '.join(quoted(x) if isinstance(x, str) else str(x) for x in row)}"
+        for row in rows
     )
 
 

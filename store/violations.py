@@ -13,7 +13,7 @@ class Violation:
 
     rule: Rule
     file: str
-    """Path relative to the store."""
+    """Path relative to the store; a folder, if it is about all files there."""
     found: str
     """What was found; of the first such row, if it is about rows."""
     rows: tuple[int, ...] = ()
@@ -22,6 +22,8 @@ class Violation:
     """How many rows break it."""
     trajectories: frozenset[str | None] = field(default=frozenset(), repr=False)
     """All trajectories of the rows of a step shard; None for rows without a trajectory_id."""
+    copies: tuple[int, ...] = field(default=(), repr=False)
+    """All rows, where each is equal to one that stays: these may go, their trajectories not."""
 
     @property
     def is_error(self) -> bool:
@@ -51,6 +53,10 @@ class CheckReport:
     """Complete and incomplete."""
     num_incomplete: int
     """Trajectories that never ended: allowed, but they get no credit."""
+    num_files: int
+    """Parquet files that can be read."""
+    num_unverified: int
+    """Those among them without a digest: where a bit flips in one, it may read as another value."""
 
     @property
     def errors(self) -> tuple[Violation, ...]:

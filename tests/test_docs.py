@@ -62,4 +62,4 @@ def test_the_training_document_names_every_objective_aggregation_and_correction(
     names += get_args(CorrectionMode)
     assert [name for name in names if name not in text] == []
     flags = {flag.replace("-", "_") for flag in re.findall(r"--([a-z][a-z-]+)", text)}
-    assert flags - hints.keys() - {"set", "config", "nproc_per_node"} == set()
+    assert flags - hints.keys() - {"set", "config", "nproc_per_node", "restart"} == set()

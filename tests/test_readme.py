@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from graphcredit.store import open_store, read_steps
+
 README = Path(__file__).parent.parent / "README.md"
 BLOCK = re.compile(r"```(console|python)\n(.*?)```", re.DOTALL)
 
@@ -24,6 +26,17 @@ def session() -> Iterator[tuple[list[str], list[str]]]:
             program, *arguments = shlex.split(command)
             assert program == "graphcredit"
             yield [sys.executable, "-m", "graphcredit.cli.main", *arguments], printed
+
+
+def test_the_log_of_the_readme_may_be_written_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    (code,) = [command[2] for command, _ in session() if "StepRecorder" in command[-1]]
+    exec(code)
+    with pytest.warns(match="2 trajectories were in the store already"):
+        exec(code)
+    assert sum(table.num_rows for table in read_steps(open_store("my-store"))) == 3
 
 
 @pytest.mark.play

@@ -3,26 +3,21 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphcredit.store.credit_sources import Sources
+from graphcredit.store.credit_state import states_of
 from graphcredit.store.errors import InputError
-from graphcredit.store.layout import Shard
-from graphcredit.store.schema import (
-    CONFIGURATION_KEY,
-    CREDIT_COLUMNS,
-    Column,
-    split_estimator_column,
-)
-from graphcredit.store.shards import conform, fingerprint, open_parquet
+from graphcredit.store.layout import Shard, Store
+from graphcredit.store.schema import CREDIT_COLUMNS, Column, split_estimator_column
+from graphcredit.store.shards import conform, open_parquet
 from graphcredit.trainer.arrays import Bools, Floats
 
 _KEYS = CREDIT_COLUMNS[:2]
@@ -97,45 +92,38 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
     )
 
 
-def check_credit(shards: Sequence[Shard], column: str) -> None:
-    """Raise unless every step shard has credit in a column, made of these steps and in one way.
+def check_credit(store: Store, shards: Sequence[Shard], column: str) -> None:
+    """Raise unless every step shard has credit in a column, made of what there is and in one way.
 
     Args:
+        store: The store.
         shards: All step shards of one run and iteration.
         column: The advantage column.
 
     Raises:
-        InputError: A credit shard or its column is missing, is older than the steps, or was made
-            with another configuration than the others.
+        InputError: A credit shard or its column is missing, is stale, or was made with another
+            configuration than the others.
         SchemaError: A shard cannot be read.
     """
     parts = split_estimator_column(column)
     estimator = parts[0] if parts else column
     again = f"Run `graphcredit credit STORE -e {estimator}`"
     _refuse_missing(shards, column, again)
-    num_rows = [_num_rows(shard.path) for shard in shards]
-    present = fingerprint(shard.path for shard in shards)
-    first: Any = None
-    for number, shard in enumerate(shards):
-        if _num_rows(shard.credit_path) != num_rows[number]:
+    for shard in shards:
+        num_rows, num_credited = _num_rows(shard.path), _num_rows(shard.credit_path)
+        if num_credited != num_rows:
             raise InputError(
                 f"a credit shard must have a row for each row of its step shard: "
-                f"{shard.credit_path} has {_num_rows(shard.credit_path)} for {num_rows[number]}. "
-                f"{again} again"
+                f"{shard.credit_path} has {num_credited} for {num_rows}. {again} again"
             )
-        made_by = _configuration(shard.credit_path).get(estimator)
-        found = made_by.get("steps", present) if isinstance(made_by, dict) else present
-        if found != present:
+    run_id, iteration = shards[0].run_id, shards[0].iteration
+    paths = [shard.credit_path for shard in shards]
+    sources = Sources(store, store.shards(run_id))
+    for found in states_of(sources, store, run_id, iteration, paths):
+        if found.estimator == estimator and found.is_doubtful:
             raise InputError(
-                f"credit must be of the steps that are there: {column} in {shard.credit_path} was "
-                f"made when the iteration had other step shards, or others of their names. {again} "
-                "again"
-            )
-        first = made_by if number == 0 else first
-        if made_by != first:
-            raise InputError(
-                f"the credit of an iteration must be made with one configuration: {column} in "
-                f"{shard.credit_path} has another than in {shards[0].credit_path}. {again} again"
+                "credit must be made of the steps that are there, in all shards in one way: "
+                f"{column} in {paths[0].parent} is {found.state}, {found.reason}. {again} again"
             )
 
 
@@ -176,16 +164,6 @@ def _num_rows(path: Path) -> int:
 def _column_names(path: Path) -> list[str]:
     with open_parquet(path) as file:
         return file.schema_arrow.names
-
-
-def _configuration(path: Path) -> dict[str, Any]:
-    with open_parquet(path) as file:
-        text = (file.schema_arrow.metadata or {}).get(CONFIGURATION_KEY, b"{}")
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _first_difference(credit: pa.Table, steps: pa.Table) -> int:

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from graphcredit.store.atomic import TEMPORARY_SUFFIX, atomic_directory, remove_directory
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.trainer.engine import EngineState
 from graphcredit.trainer.identity import Identity, describe
 
@@ -74,20 +74,31 @@ def save_checkpoint(directory: Path, state: EngineState, progress: Progress, *, 
     return path
 
 
-def latest_checkpoint(directory: Path, identity: Identity) -> tuple[Checkpoint | None, list[str]]:
+def latest_checkpoint(
+    directory: Path, identity: Identity, *, may_restart: bool = False
+) -> tuple[Checkpoint | None, list[str]]:
     """Return the newest checkpoint that is undamaged, and a notice about each that is damaged.
 
     Args:
         directory: Where the checkpoints are; it need not exist.
         identity: Of the training that is to be continued.
+        may_restart: Take checkpoints that are all damaged for none.
 
     Returns:
         None where there is no checkpoint.
 
     Raises:
         InputError: The newest undamaged one is of another training.
+        TrainingError: All are damaged.
     """
     found, notices = _newest(directory)
+    if found is None and notices and not may_restart:
+        raise TrainingError(
+            f"a training that was interrupted must go on from a checkpoint, but none of the "
+            f"{len(notices)} in {directory} is whole: {'; '.join(notices)}. Bring one back from a "
+            "copy; or begin anew from the model, and lose what was learnt, with `graphcredit train "
+            f"--restart`, or by removing {directory}"
+        )
     if found is not None:
         identity.refuse_other(found.progress.identity, found.path)
     return found, notices

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from graphcredit.store.errors import SchemaError
 from graphcredit.store.shards import conform, open_parquet, step_columns
 from graphcredit.trainer.arrays import Bools, Floats, Ints, Ragged, Singles, ragged
 
@@ -139,13 +138,7 @@ def _distinct_versions(path: Path) -> set[str]:
 
 def _read(file: pq.ParquetFile, row_group: int, names: Sequence[str], path: Path) -> pa.Table:
     present = [name for name in names if name in file.schema_arrow.names]
-    try:
-        table = file.read_row_group(row_group, columns=present)
-    except (pa.ArrowException, OSError) as error:
-        raise SchemaError(
-            f"{path}, row group {row_group} cannot be read: {error}. "
-            "`graphcredit check STORE --quarantine` moves damaged shards aside."
-        ) from error
+    table = file.read_row_group(row_group, columns=present)
     return conform(table, step_columns(names), where=str(path))
 
 

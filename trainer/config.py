@@ -9,12 +9,25 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import Between, Count, check_options, read_toml
+from graphcredit.trainer.words import (
+    VERSION,
+    VERSION_KEY,
+    in_first_words,
+    in_words_of_today,
+    renaming,
+)
 
 Positive = Between(0.0, above=True)
 AtLeastOne = Between(1)
 
 CorrectionMode: TypeAlias = Literal[
-    "none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"
+    "none",
+    "token-truncate",
+    "token-mask",
+    "sequence-truncate",
+    "sequence-mask",
+    "geometric-truncate",
+    "geometric-mask",
 ]
 Decay = Between(0.0, 1.0, below=True)
 _OBJECTIVE = "ppo"
@@ -62,6 +75,12 @@ class TrainConfig:
     max_tokens: Annotated[
         int, AtLeastOne, "Tokens of a micro-batch, at most; longer steps are left out."
     ] = 32_768
+    max_step_tokens: Annotated[
+        int | None,
+        AtLeastOne,
+        "Tokens of a step, at most; longer ones are left out. Without it, steps that are longer "
+        "than the model has positions are refused.",
+    ] = None
     seed: Annotated[int, Count, "Orders the steps."] = 0
     aggregation: Annotated[
         Literal["token-mean", "seq-mean", "seq-sum", "dr-grpo", "trajectory-mean", "group-mean"],
@@ -88,8 +107,10 @@ class TrainConfig:
     ] = "recomputed"
     correction: Annotated[
         CorrectionMode | None,
-        "Importance weights for the gap between sampler and trainer; by default token-truncate "
-        "where old log-probabilities are recomputed, and none where they are the sampler's.",
+        "Importance weights for the gap between sampler and trainer: of each token's ratio, of the "
+        "product over its response (sequence, as in TRL and verl) or of their geometric mean; by "
+        "default token-truncate where old log-probabilities are recomputed, and none where they "
+        "are the sampler's.",
     ] = None
     correction_low: Annotated[float, Between(0.0), "Least weight that is not masked."] = 0.5
     correction_high: Annotated[float, Positive, "Greatest weight; more is cut or masked."] = 2.0
@@ -227,25 +248,33 @@ class TrainConfig:
         Raises:
             OptionError: The name of a file is not text.
         """
-        values = {k: v for k, v in self.as_json().items() if v is not None}
-        options = values.pop("objective_options")
-        lines = [f"{name} = {_toml(value)}" for name, value in values.items()]
-        table = [f"{name} = {_toml(value)}" for name, value in options.items()]
-        return "\n".join([*lines, "", "[objective_options]", *table]) + "\n"
+        return f"{VERSION_KEY} = {VERSION}\n{_as_toml(self.as_json())}"
+
+    def decisive_text(self) -> str:
+        """Return the options that change what is learnt, as text to recognise a training by.
+
+        It is the same for the trainings of before, whatever a word meant then.
+        """
+        values = without_effect(self).as_json()
+        return _as_toml({**values, "correction": in_first_words(self.correction)})
 
 
-def read_config(path: Path | None, given: Mapping[str, Any]) -> TrainConfig:
+def read_config(
+    path: Path | None, given: Mapping[str, Any], *, version: int = VERSION
+) -> TrainConfig:
     """Return the configuration of a TOML file, with what was given beside it.
 
     Args:
         path: The file, if there is one.
         given: Field to its value, which wins over the file's. Options of the objective win one by
             one; with another objective than the file's, none of the file's is used.
+        version: Of the file's words, where it does not say.
 
     Raises:
         OptionError: The file cannot be read, a name is unknown, or a needed one is missing.
     """
-    values = _merged(read_toml(path) if path else {}, given)
+    read = in_words_of_today(read_toml(path), version) if path else {}
+    values = _merged(read, given)
     hints = get_type_hints(TrainConfig)
     unknown = sorted(values.keys() - hints.keys())
     if unknown:
@@ -261,6 +290,14 @@ def read_config(path: Path | None, given: Mapping[str, Any]) -> TrainConfig:
     return config
 
 
+def _as_toml(options: Mapping[str, Any]) -> str:
+    values = {k: v for k, v in options.items() if v is not None}
+    of_objective = values.pop("objective_options")
+    lines = [f"{name} = {_toml(value)}" for name, value in values.items()]
+    table = [f"{name} = {_toml(value)}" for name, value in of_objective.items()]
+    return "\n".join([*lines, "", "[objective_options]", *table]) + "\n"
+
+
 def _merged(read: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     values = {**read, **given}
     name, added = "objective_options", given.get("objective_options", {})
@@ -273,10 +310,12 @@ def _merged(read: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 def differences(config: TrainConfig, other: TrainConfig) -> list[str]:
     """Return the options on which two configurations do not agree, as text."""
+    pairs = {f.name: (getattr(config, f.name), getattr(other, f.name)) for f in fields(TrainConfig)}
     return [
-        f"{f.name} is {getattr(config, f.name)!r}, was {getattr(other, f.name)!r}"
-        for f in fields(TrainConfig)
-        if getattr(config, f.name) != getattr(other, f.name)
+        f"{name} is {asked!r}, was {saved!r}"
+        + (renaming(asked, saved) if name == "correction" else "")
+        for name, (asked, saved) in pairs.items()
+        if asked != saved
     ]
 
 

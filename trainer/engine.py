@@ -17,13 +17,14 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.trainer.batches import PackedBatch
 from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.index import StepIndex
+from graphcredit.trainer.lengths import length_limit
 from graphcredit.trainer.model import (
     decoder_layers,
     find_model,
     load_model,
     model_shape,
     num_embeddings,
-    steady_length,
 )
 from graphcredit.trainer.process import Process, choose_device, join_world
 from graphcredit.trainer.saving import save_model
@@ -65,8 +66,9 @@ class Engine(Process):
         super().__init__(device)
         self._source = find_model(name)
         self._config = config
-        self._num_ids = num_embeddings(scorer)
-        self._steady_length = steady_length(scorer)
+        self.num_ids = num_embeddings(scorer)
+        """Token ids that the model embeds: from 0 on."""
+        self._limit = length_limit(scorer.causal_lm.config)
         self.shape = model_shape(scorer)
         """What the arithmetic of a pass depends on."""
         self._scorer = self._placed(scorer)
@@ -85,7 +87,8 @@ class Engine(Process):
         Raises:
             InputError: A token id is not one of the model's, or a sample is too long for it.
         """
-        self.check_length(batch.max_length)
+        if self._limit is not None and batch.max_length > self._limit.num_tokens:
+            self._limit.refuse(f"found {batch.max_length} tokens", self._source)
         self.check_token_id(int(batch.input_ids.min()))
         self.check_token_id(int(batch.input_ids.max()))
         arrays = (batch.input_ids, batch.position_ids, batch.cu_seqlens)
@@ -97,20 +100,16 @@ class Engine(Process):
 
     def check_token_id(self, token_id: int, where: str = "a micro-batch") -> None:
         """Raise InputError if a token id is not one of the model's."""
-        if not 0 <= token_id < self._num_ids:
+        if not 0 <= token_id < self.num_ids:
             raise InputError(
-                f"token ids must be those of {self._source}, 0 to {self._num_ids - 1}: found "
+                f"token ids must be those of {self._source}, 0 to {self.num_ids - 1}: found "
                 f"{token_id} in {where}. Another model or tokenizer sampled these steps"
             )
 
-    def check_length(self, length: int) -> None:
-        """Raise InputError if a sample of so many tokens changes those packed beside it."""
-        if self._steady_length is not None and length > self._steady_length:
-            raise InputError(
-                f"steps must have at most {self._steady_length} tokens with {self._source}, whose "
-                f"rotary embedding turns all that is packed with a longer one: found {length} "
-                f"tokens. Leave longer steps out with --max-tokens {self._steady_length}"
-            )
+    def check_lengths(self, index: StepIndex) -> None:
+        """Raise InputError if a step of the log is too long for the model."""
+        if self._limit is not None:
+            self._limit.refuse_longer(index, self._source)
 
     def backward(self, loss: Tensor, *, is_last: bool) -> None:
         """Add the gradient of a micro-batch's part of the loss.

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.snapshot import unchanged
 from graphcredit.trainer.advantages import check_credit
 from graphcredit.trainer.arrays import Floats, Ints
 from graphcredit.trainer.columns import newest_version
@@ -122,13 +123,24 @@ def read_index(
         SchemaError: A shard cannot be read.
     """
     filters.check()
+    return unchanged(
+        store,
+        lambda: _read(store, run_id, iteration, column, filters),
+        run_id=run_id,
+        iteration=iteration,
+    )
+
+
+def _read(
+    store: Store, run_id: str, iteration: int, column: str, filters: Filters
+) -> tuple[StepIndex, IndexReport]:
     shards = tuple(store.shards(run_id, iteration))
     if not shards:
         raise InputError(
             f"{store.root} must have step shards of run {run_id!r}, iteration {iteration}: found "
             f"none. Runs: {', '.join(store.runs()) or 'none'}; see `graphcredit check STORE`"
         )
-    check_credit(shards, column)
+    check_credit(store, shards, column)
     is_assumed = filters.policy_version is None
     if is_assumed:
         filters = replace(filters, policy_version=newest_version(s.path for s in shards))

@@ -12,13 +12,14 @@ import torch
 from huggingface_hub import snapshot_download
 from peft import LoraConfig, get_peft_model
 from peft.tuners.tuners_utils import BaseTunerLayer
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
+from tokenizers import Tokenizer
 from torch.utils.checkpoint import checkpoint
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils.logging import disable_progress_bar
 
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.attention import PACKED_ATTENTION, register_attention
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.flops import ModelShape
@@ -36,6 +37,7 @@ _TOKENIZER_FILES = (
     "added_tokens.json",
     "chat_template*",
     "*.tiktoken",
+    "*.model",
 )
 
 
@@ -61,7 +63,6 @@ def load_model(name: str, config: TrainConfig) -> Scorer:
     model.set_attn_implementation(PACKED_ATTENTION)
     scorer = Scorer(model, head_chunk=config.head_chunk)
     check_scorer(str(directory), scorer)
-    _check_tokenizer(directory, num_embeddings(scorer))
     if config.lora_rank:
         scorer.model = _with_lora(model, config)
     if config.gradient_checkpointing:
@@ -82,17 +83,14 @@ def check_model(name: str, config: TrainConfig) -> None:
     """
     directory = find_model(name)
     _check_config(directory)
-    try:
+    with library_errors(_rule(directory)):
         for path in directory.glob("*.safetensors"):
             with safe_open(path, "pt"):
                 pass
-    except (OSError, SafetensorError) as error:
-        raise _cannot_load(directory, error) from error
-    with torch.device("meta"):
-        known = AutoConfig.from_pretrained(directory, local_files_only=True)
+    with library_errors(_rule(directory)), torch.device("meta"):
+        known = _read_config(directory)
         model: Any = AutoModelForCausalLM.from_config(known)
     _check_attention(directory, model)
-    _check_tokenizer(directory, model.get_input_embeddings().num_embeddings)
     if config.lora_rank:
         _with_lora(model, config)
 
@@ -130,16 +128,15 @@ def load_weights(directory: Path) -> Any:
         )
     disable_progress_bar()
     models: Any = AutoModelForCausalLM
-    try:
+    with library_errors(_rule(directory)):
         model, report = models.from_pretrained(
             directory,
             dtype=torch.float32,
             local_files_only=True,
+            trust_remote_code=False,
             use_safetensors=True,
             output_loading_info=True,
         )
-    except (OSError, ValueError, SafetensorError) as error:
-        raise _cannot_load(directory, error) from error
     lacking = sorted([*report["missing_keys"], *map(str, report["mismatched_keys"])])
     if lacking:
         raise InputError(
@@ -152,7 +149,32 @@ def load_weights(directory: Path) -> Any:
 
 def tokenizer_files(directory: Path) -> list[Path]:
     """Return the files of a model's directory that make its tokenizer."""
-    return sorted({path for pattern in _TOKENIZER_FILES for path in directory.glob(pattern)})
+    found = {path for pattern in _TOKENIZER_FILES for path in directory.glob(pattern)}
+    return sorted(path for path in found if path.is_file())
+
+
+def tokenizer_notices(directory: Path, num_rows: int) -> list[str]:
+    """Return what is odd about the tokenizer beside a model, which training does not use.
+
+    It is read as it is on disk: transformers may add tokens to one that it opens.
+
+    Args:
+        directory: The model's.
+        num_rows: Of its embedding.
+    """
+    path = directory / "tokenizer.json"
+    if not path.is_file():
+        return []
+    try:
+        last = max(Tokenizer.from_file(str(path)).get_vocab().values(), default=-1)
+    except Exception as error:  # tokenizers raises nothing narrower
+        return [f"{path} is kept as it is, but cannot be read: {error}"]
+    if last < num_rows:
+        return []
+    return [
+        f"{path} has tokens up to {last}, and the model embeds only 0 to {num_rows - 1}: training "
+        "uses the ids of the log alone, but who samples with this tokenizer may get others"
+    ]
 
 
 @contextmanager
@@ -173,23 +195,6 @@ def num_embeddings(scorer: Scorer) -> int:
     return scorer.causal_lm.get_input_embeddings().num_embeddings
 
 
-def steady_length(scorer: Scorer) -> int | None:
-    """Return the tokens up to which a sample is scored alike whatever is packed beside it.
-
-    Beyond them LongRoPE and dynamic NTK turn all samples of a batch by what its longest one needs.
-    None where there is no such end.
-    """
-    config = scorer.causal_lm.config.get_text_config()
-    rope = getattr(config, "rope_parameters", None) or {}
-    ends = {"longrope": "original_max_position_embeddings", "dynamic": "max_position_embeddings"}
-    found = [
-        {**config.to_dict(), **each}[ends[each["rope_type"]]]
-        for each in (rope, *rope.values())
-        if isinstance(each, dict) and each.get("rope_type") in ends
-    ]
-    return min(found, default=None)
-
-
 def model_shape(scorer: Scorer) -> ModelShape:
     """Return what the arithmetic of a pass depends on."""
     config = scorer.causal_lm.config
@@ -208,10 +213,8 @@ def model_shape(scorer: Scorer) -> ModelShape:
 
 
 def _check_config(directory: Path) -> None:
-    try:
-        config: Any = AutoConfig.from_pretrained(directory, local_files_only=True)
-    except (OSError, ValueError) as error:
-        raise _cannot_load(directory, error) from error
+    with library_errors(_rule(directory)):
+        config = _read_config(directory)
     if getattr(config, "quantization_config", None) is not None:
         raise InputError(
             f"{directory} is quantised, and quantised weights cannot be trained: take the model "
@@ -225,12 +228,12 @@ def _check_config(directory: Path) -> None:
         )
 
 
-def _cannot_load(directory: Path, error: Exception) -> InputError:
-    reason = str(error).strip().partition("\n")[0]
-    return InputError(
-        f"{directory} must hold a causal LM that transformers knows, without code of its own: "
-        f"{reason}"
-    )
+def _read_config(directory: Path) -> Any:
+    return AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+
+
+def _rule(directory: Path) -> str:
+    return f"{directory} must hold a causal LM that transformers knows, without code of its own"
 
 
 def _check_attention(directory: Path, model: Any) -> None:
@@ -238,17 +241,6 @@ def _check_attention(directory: Path, model: Any) -> None:
         raise InputError(
             f"{directory}: {type(model).__name__} computes attention in its own code, where packed "
             "samples would see each other; train a model whose attention transformers can exchange"
-        )
-
-
-def _check_tokenizer(directory: Path, num_rows: int) -> None:
-    if not tokenizer_files(directory):
-        return
-    length = len(AutoTokenizer.from_pretrained(directory, local_files_only=True))
-    if length > num_rows:
-        raise InputError(
-            f"{directory}: the tokenizer has {length} tokens and the model embeds only {num_rows}: "
-            "they do not belong together, or the embeddings were not resized"
         )
 
 

@@ -23,6 +23,7 @@ from graphcredit.store.atomic import TEMPORARY_SUFFIX, atomic_path
 from graphcredit.store.errors import InputError
 from graphcredit.store.lock import LOCK_NAME, alone_in
 from graphcredit.trainer.config import TrainConfig, differences, read_config, without_effect
+from graphcredit.trainer.words import FIRST_VERSION
 
 _NOTICES = "notices.txt"
 
@@ -101,7 +102,7 @@ def effective_config(config: TrainConfig) -> TrainConfig:
     output = Output(config.out)
     if not output.has_begun() or None not in (config.run, config.iteration):
         return config
-    found = read_config(output.config_path, {})
+    found = _saved_config(output.config_path)
     return replace(
         config,
         run=found.run if config.run is None else config.run,
@@ -166,8 +167,12 @@ def _foreign(out: Path) -> list[Path]:
     return [path for path in out.iterdir() if not path.name.startswith(("config.toml.", LOCK_NAME))]
 
 
+def _saved_config(path: Path) -> TrainConfig:
+    return read_config(path, {}, version=FIRST_VERSION)
+
+
 def _refuse_another(config: TrainConfig, path: Path) -> None:
-    found = read_config(path, {})
+    found = _saved_config(path)
     changed = differences(without_effect(config), without_effect(found))
     if changed:
         raise InputError(

@@ -17,12 +17,14 @@ from graphcredit.trainer.checkpoint import (
     read_optimizer,
     save_checkpoint,
 )
-from graphcredit.trainer.config import TrainConfig, without_effect
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.correction import correction_of, formula
 from graphcredit.trainer.engine import Engine, compute_dtype, open_engine
 from graphcredit.trainer.filters import Filters
 from graphcredit.trainer.identity import Identity, hash_model
 from graphcredit.trainer.index import IndexReport, read_index
-from graphcredit.trainer.model import find_model
+from graphcredit.trainer.learnt import why_nothing_was_learnt
+from graphcredit.trainer.model import find_model, tokenizer_notices
 from graphcredit.trainer.output import Output, effective_config, open_output
 from graphcredit.trainer.passes import FrozenLogprobs, frozen_logprobs
 from graphcredit.trainer.plan import Plan, make_plan
@@ -32,7 +34,8 @@ from graphcredit.trainer.update import FrozenPolicies, Updater
 from graphcredit.trainer.watch import TrainingLog, training_path
 
 OnProgress = Callable[[str, float, int, Mapping[str, Any]], None]
-"""Told what is being done, how much of it is done, of how many, and the newest metrics."""
+"""Told what is being done, how much of it is done, of how many (0 where that is not known), and the
+newest metrics."""
 
 
 def _silent(what: str, done: float, total: int, metrics: Mapping[str, Any]) -> None:
@@ -49,6 +52,7 @@ _SHOWN = ("loss", "kl", "entropy", "approx_kl", "grad_norm", "tokens_per_second"
 def train(
     config: TrainConfig,
     *,
+    restart: bool = False,
     on_progress: OnProgress = _silent,
     on_notice: Callable[[str], None] = _unheard,
 ) -> dict[str, Any] | None:
@@ -56,6 +60,7 @@ def train(
 
     Args:
         config: What to do.
+        restart: Begin anew where no checkpoint of an interrupted training is whole.
         on_progress: Told of every pass and update.
         on_notice: Told at once of what is odd but no reason to stop.
 
@@ -65,7 +70,8 @@ def train(
     Raises:
         InputError: The data, the model or the output directory is not fit for it; no weight has
             changed then.
-        TrainingError: A gradient was not finite; the last checkpoint is kept.
+        TrainingError: A gradient was not finite; the last checkpoint is kept. Or all checkpoints
+            are damaged.
         MissingDependencyError: A tracker is not installed.
     """
     config.check()
@@ -73,6 +79,9 @@ def train(
     store = open_store(config.store)
     run_id, iteration = which_iteration(store, config)
     config = replace(config, run=run_id, iteration=iteration)
+    is_first = is_first_rank()
+    on_progress = on_progress if is_first else _silent
+    on_progress("read the steps", 0, 0, {})
     index, report = read_index(
         store, run_id, iteration, column=config.column, filters=_filters(config)
     )
@@ -86,12 +95,12 @@ def train(
         response_length=config.response_length,
     )
     identity = _identity(config, plan)
-    is_first = is_first_rank()
     with open_output(config, is_first_rank=is_first) as output:
         result = output.result()
         if result is not None:
             identity.refuse_other(result["identity"], output.result_path)
         else:
+            on_progress("load the model", 0, 0, {})
             training = _Training(
                 config=config,
                 store=store,
@@ -100,9 +109,10 @@ def train(
                 plan=plan,
                 report=report,
                 identity=identity,
+                may_restart=restart,
                 tell=on_notice,
             )
-            result = training.run(on_progress if is_first else _silent)
+            result = training.run(on_progress)
     # Not after an error: the other processes may not come to this meeting.
     leave_world()
     return result if is_first else None
@@ -116,7 +126,7 @@ def _effective(config: TrainConfig) -> TrainConfig:
 
 
 def _identity(config: TrainConfig, plan: Plan) -> Identity:
-    options = without_effect(config).as_toml().encode()
+    options = config.decisive_text().encode()
     reference = config.reference if config.kl_coefficient else None
     return Identity(
         plan=plan.hash,
@@ -160,15 +170,18 @@ class _Training:
     plan: Plan
     report: IndexReport
     identity: Identity
+    may_restart: bool
     tell: Callable[[str], None]
 
     def run(self, on_progress: OnProgress) -> dict[str, Any]:
         """Train to the end, from the last checkpoint if there is one, and save the policy."""
         config, engine = self.config, self.engine
-        checkpoint, notices = latest_checkpoint(self.output.checkpoint_dir, self.identity)
-        self._notice([*self.report.notices, *_chain_notices(config), *notices])
+        checkpoint, damaged = latest_checkpoint(
+            self.output.checkpoint_dir, self.identity, may_restart=self.may_restart
+        )
+        self._notice([*self.report.notices, *_start_notices(config, engine), *damaged])
         num_done = checkpoint.progress.update if checkpoint else 0
-        engine.check_length(int(self.plan.index.length.max()))
+        engine.check_lengths(self.plan.index)
         engine.check_token_id(self.report.largest_token_id, self.report.largest_token_id_at)
         if checkpoint is None and config.continue_from is not None:
             self._take_over_optimizer(Output(config.continue_from))
@@ -182,8 +195,11 @@ class _Training:
             objective = configure_objective(config.objective, config.objective_options)
             updater = Updater(config, engine, self.plan, reader, objective, policies)
             self._learn(updater, num_done, log, on_progress)
+        nothing = why_nothing_was_learnt(log.rows)
+        self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])
+        on_progress("save the policy", 0, 0, {})
         engine.save_pretrained(self.output.model_dir, dtype=config.save_dtype)
-        result = self._result(log.rows)
+        result = self._result(log.rows, nothing)
         if engine.rank == 0:
             self.output.write_result(result)
         return result
@@ -213,10 +229,15 @@ class _Training:
     ) -> None:
         """Make the updates that are left, or as many as the policy's divergence lets be made."""
         total = len(self.plan.updates)
-        for number, metrics in updater.run(num_done):
+        newest: Mapping[str, Any] = {}
+
+        def tell(done: float) -> None:
+            on_progress("train", done, total, newest)
+
+        for number, newest in updater.run(num_done, tell):
             num_done = number + 1
-            log.write(number, {**metrics, "dedup_ratio": self.report.dedup_ratio})
-            on_progress("train", num_done, total, metrics)
+            log.write(number, {**newest, "dedup_ratio": self.report.dedup_ratio})
+            tell(num_done)
             if num_done == total or num_done % self.config.checkpoint_every == 0:
                 self._save_checkpoint(num_done, log)
         if updater.excess is not None:
@@ -282,7 +303,7 @@ class _Training:
             self.config, self.output, path, num_done, is_writing=self.engine.rank == 0
         )
 
-    def _result(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def _result(self, rows: Sequence[Mapping[str, Any]], nothing: str | None) -> dict[str, Any]:
         report = self.report
         last = {name: rows[-1].get(name) for name in _SHOWN} if rows else {}
         return {
@@ -303,7 +324,18 @@ class _Training:
             "notices": self.output.notices(),
             "identity": self.identity.as_json(),
             "last": {name: value for name, value in last.items() if value is not None},
+            **({} if nothing is None else {"nothing_learnt": nothing}),
         }
+
+
+def _start_notices(config: TrainConfig, engine: Engine) -> list[str]:
+    """Return what is to be known of a training before it begins, beside its log."""
+    meaning = formula(correction_of(config))
+    return [
+        *_chain_notices(config),
+        *tokenizer_notices(find_model(config.model), engine.num_ids),
+        *([] if meaning is None else [meaning]),
+    ]
 
 
 def _chain_notices(config: TrainConfig) -> list[str]:
@@ -322,7 +354,7 @@ def _filters(config: TrainConfig) -> Filters:
         config.old_logprobs == "behaviour" and objective_named(config.objective).uses_old
     )
     return Filters(
-        max_tokens=config.max_tokens,
+        max_tokens=min(config.max_tokens, config.max_step_tokens or config.max_tokens),
         policy_version=config.policy_version,
         max_staleness=config.max_staleness,
         is_corrected=config.corrects != "none" or uses_behaviour,

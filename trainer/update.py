@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from graphcredit.trainer.batches import BatchReader, PackedBatch
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.correction import Correction
+from graphcredit.trainer.correction import correction_of
 from graphcredit.trainer.engine import Engine
 from graphcredit.trainer.flops import peak_flops, training_flops
 from graphcredit.trainer.passes import FrozenLogprobs
@@ -48,18 +48,23 @@ class Updater:
     ) -> None:
         self._config, self._engine, self._plan, self._reader = config, engine, plan, reader
         self._objective, self._policies = objective, policies
-        self._correction = Correction(
-            mode=config.corrects, low=config.correction_low, high=config.correction_high
-        )
+        self._correction = correction_of(config)
         self._peak = peak_flops(engine.device_name)
         self.excess: float | None = None
         """`approx_kl` of the update that was not made because it exceeded `target_kl`, if any."""
 
-    def run(self, first: int) -> Iterator[tuple[int, Metrics]]:
+    def run(
+        self, first: int, on_part: Callable[[float], None] = lambda done: None
+    ) -> Iterator[tuple[int, Metrics]]:
         """Make all optimizer steps from `first` on, and yield each with its metrics.
 
         If the policy is too far from the old one before a step, that and all later ones are not
         made. The micro-batches of later steps are read while earlier ones are computed.
+
+        Args:
+            first: 0-based number of the first step to make.
+            on_part: Told of the steps that are done, as a fraction, after each micro-batch but the
+                last of a step.
 
         Raises:
             TrainingError: A gradient is not finite.
@@ -70,7 +75,8 @@ class Updater:
             started, waited = time.perf_counter(), self._reader.wait_seconds
             rate = learning_rate(self._config, number, len(self._plan.updates))
             count = len(self._mine(number))
-            seen, flops = self._gradient(islice(batches, count), count, is_first=number == 0)
+            mine = _counted(islice(batches, count), number, count, on_part)
+            seen, flops = self._gradient(mine, count, is_first=number == 0)
             if self._is_far(seen["approx_kl"]):
                 return
             norm = self._engine.update(rate)
@@ -175,6 +181,16 @@ def learning_rate(config: TrainConfig, update: int, num_updates: int) -> float:
         "cosine": (1 + math.cos(math.pi * done)) / 2,
     }[config.schedule]
     return config.learning_rate * factor
+
+
+def _counted(
+    batches: Iterable[PackedBatch], number: int, count: int, on_part: Callable[[float], None]
+) -> Iterator[PackedBatch]:
+    """Yield the micro-batches of a step; each is told of as done when the next is asked for."""
+    for position, batch in enumerate(batches):
+        if position:
+            on_part(number + position / count)
+        yield batch
 
 
 def finite(value: float | None) -> float | None:

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from graphcredit.store.layout import Store, open_store
+from graphcredit.store.snapshot import Stamp, stamp
 from graphcredit.viewer.config import STORE_VARIABLE
-from graphcredit.viewer.queries.views import Stamp, stamp
 
 _T = TypeVar("_T")
 

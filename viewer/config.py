@@ -11,8 +11,17 @@ STORE_VARIABLE = "GRAPHCREDIT_STORE"
 
 
 def script() -> Path:
-    """Return the script that `streamlit run` is given."""
-    spec = find_spec("graphcredit.viewer.entry.script")
+    """Return the script that shows the page of the URL."""
+    return _entry("script")
+
+
+def server() -> Path:
+    """Return the server that `streamlit run` is given; it runs the script."""
+    return _entry("serve")
+
+
+def _entry(name: str) -> Path:
+    spec = find_spec(f"graphcredit.viewer.entry.{name}")
     assert spec is not None
     assert spec.origin is not None
     return Path(spec.origin)
@@ -35,6 +44,8 @@ def server_flags(*, address: str, port: int) -> list[str]:
         "server.fileWatcherType": "none",
         "server.enableStaticServing": False,
         "server.enableAgentApi": False,
+        # Streamlit guesses it from where it is installed, and then refuses a port.
+        "global.developmentMode": False,
         "browser.gatherUsageStats": False,
         # Without it Streamlit asks a server on the internet for this machine's address.
         "browser.serverAddress": "localhost" if address in LOOPBACK else address,

@@ -6,6 +6,8 @@ import json
 
 import pyarrow as pa
 
+from graphcredit.store.values import python_values
+
 
 def csv_text(table: pa.Table) -> str:
     """Return CSV: a header, null as nothing, lists and structs as JSON."""
@@ -18,7 +20,7 @@ def csv_text(table: pa.Table) -> str:
 
 
 def _cells(column: pa.ChunkedArray) -> list[object]:
-    values = column.to_pylist()
+    values = python_values(column)
     if not pa.types.is_nested(column.type):
         return values
     return [

@@ -8,8 +8,8 @@ from typing import Any
 import streamlit as st
 
 from graphcredit.store.layout import Store
+from graphcredit.store.snapshot import Stamp, stamp
 from graphcredit.viewer import selection
-from graphcredit.viewer.queries.views import Stamp, stamp
 from graphcredit.viewer.text import one_line, show_code, show_text
 
 _SIGNS = {"error": "🟥", "warning": "🟨", "info": "🟦"}

@@ -8,7 +8,8 @@ import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.layout import Store
-from graphcredit.viewer.queries.estimators import MOST_TELLING
+from graphcredit.viewer.cache import ask
+from graphcredit.viewer.queries.estimators import MOST_TELLING, credit_doubts
 from graphcredit.viewer.text import show_code
 
 
@@ -54,6 +55,18 @@ def newer_steps(
     )
     names = " ".join(f"--estimator {shlex.quote(name)}" for name in estimators)
     _command(store, "credit", f"{names} --run {shlex.quote(run_id)} --iteration {iteration}")
+
+
+def doubtful_credit(run_id: str, iteration: int) -> None:
+    """Say whose credit of an iteration is stale or mixed, if any is."""
+    for line in ask(credit_doubts, run_id=run_id, iteration=None, number=iteration):
+        doubtful(line)
+
+
+def doubtful(line: str) -> None:
+    """Say that credit must not be relied on; estimators of a foreign writer may be in the line."""
+    st.warning("Do not rely on all of this credit:")
+    show_code(line)
 
 
 def no_second_estimator(store: Store, run_id: str, iteration: int, estimator: str) -> None:

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import isfinite
 
 import pyarrow as pa
 
-from graphcredit.store.schema import ESTIMATOR_PARTS, split_estimator_column
+from graphcredit.store.schema import (
+    ESTIMATOR_PARTS,
+    LARGEST_NUMBER,
+    SMALLEST_COST,
+    split_estimator_column,
+)
 from graphcredit.viewer.queries.estimators import most_telling_first
 
 PART_NAMES: dict[str, str] = {
@@ -50,9 +54,8 @@ def has_values(table: pa.Table) -> bool:
     """Return whether every step has the values that credit needs, as a complete trajectory does."""
     return all(
         None not in step.values()
-        and isfinite(step["reward"])
-        and isfinite(step["cost"])
-        and step["cost"] > 0
+        and abs(step["reward"]) <= LARGEST_NUMBER
+        and SMALLEST_COST <= step["cost"] <= LARGEST_NUMBER
         for step in table.select(_VALUES).to_pylist()
     )
 

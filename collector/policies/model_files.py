@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
-from graphcredit.store.errors import OptionError
+from graphcredit.store.errors import InputError, OptionError
 
 _WEIGHTS = ("config.json", "*.safetensors", "*.bin")
 _WORDS = (
@@ -51,6 +51,16 @@ def find_model(name: str) -> ModelFiles:
         raise OptionError(f"a model's directory must have a config.json: {directory} has none")
     version = called.parent.name if called.name == "model" else called.name
     return ModelFiles(path=str(directory), version=version, stamp=_stamp(directory))
+
+
+def require_safetensors(directory: str) -> None:
+    """Raise InputError for a model's directory without safetensors, whose weights nobody opens."""
+    if not any(Path(directory).glob("*.safetensors")):
+        raise InputError(
+            f"a model's directory must hold its weights as *.safetensors, but {directory} has "
+            "none: load the model with transformers where it is trusted and save_pretrained() it; "
+            "other formats can run code when they are read"
+        )
 
 
 def digest_weights(model: ModelFiles) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, library_errors
 
 _TODAY = datetime(2024, 7, 26)
 """For chat templates, which may say what day it is: a prompt must be the same tomorrow. It is the
@@ -23,10 +23,8 @@ def load_tokenizer(path: str) -> Any:
     """
     from transformers import AutoTokenizer
 
-    try:
-        return AutoTokenizer.from_pretrained(path, local_files_only=True)
-    except (OSError, ValueError) as error:
-        raise InputError(f"a model's directory must have a tokenizer: {path}: {error}") from None
+    with library_errors(f"a model's directory must have a tokenizer: {path}"):
+        return AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
 
 
 @lru_cache(maxsize=4)

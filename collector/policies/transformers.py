@@ -10,10 +10,9 @@ generator.
 
 import random
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 from transformers import AutoModelForCausalLM, DynamicCache
 from transformers.utils.logging import disable_progress_bar
@@ -26,6 +25,7 @@ from graphcredit.collector.policies.engine import (
     arithmetic,
     max_answer,
 )
+from graphcredit.collector.policies.model_files import require_safetensors
 from graphcredit.collector.policies.prefills import (
     KEPT_BYTES,
     Prefill,
@@ -35,7 +35,7 @@ from graphcredit.collector.policies.prefills import (
     part,
 )
 from graphcredit.collector.policies.tokenise import end_ids_of, load_tokenizer
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, library_errors
 
 
 class TransformersEngine:
@@ -214,8 +214,22 @@ def draw(logits: Tensor, uniforms: Sequence[float], temperature: float) -> tuple
 def _load_model(path: str, device: torch.device, dtype: Dtype) -> Any:
     kind: torch.dtype = getattr(torch, arithmetic(dtype))
     disable_progress_bar()
-    try:
-        model = AutoModelForCausalLM.from_pretrained(path, dtype=kind, local_files_only=True)
-    except (OSError, ValueError, SafetensorError) as error:
-        raise InputError(f"a policy must be a causal language model: {path}: {error}") from None
-    return cast("Any", model).to(device).eval().requires_grad_(False)
+    with library_errors(f"a policy must be a causal language model in safetensors: {path}"):
+        require_safetensors(path)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            path,
+            dtype=kind,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+        model, report = loaded
+    lacking = sorted([*report["missing_keys"], *map(str, report["mismatched_keys"])])
+    if lacking:
+        raise InputError(
+            f"a policy must have all its weights: of {path}, a {type(model).__name__}, "
+            f"{len(lacking)} are missing or of another shape, such as {lacking[0]}. They would be "
+            "random numbers"
+        )
+    return model.to(device).eval().requires_grad_(False)

@@ -26,8 +26,9 @@ from graphcredit.collector.policies.engine import (
     arithmetic,
     max_answer,
 )
+from graphcredit.collector.policies.model_files import require_safetensors
 from graphcredit.collector.policies.tokenise import end_ids_of, load_tokenizer
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, library_errors
 
 # Where vLLM is not installed, a type checker would take this very file for it.
 vllm: Any = import_module("vllm")
@@ -57,6 +58,7 @@ class VllmEngine:
 
     def load(self, path: str, dtype: Dtype = "auto") -> None:
         """Load a model, or only its weights where one of the same architecture is loaded."""
+        require_safetensors(path)
         # Of this directory: vLLM's own are those of the model that it opened first.
         tokenizer, config = load_tokenizer(path), _read_config(path)
         said = config.to_dict().items()
@@ -116,17 +118,16 @@ class VllmEngine:
 
 def _read_config(path: str) -> Any:
     """Return a configuration as transformers reads it: files that say the same are equal."""
-    try:
-        return AutoConfig.from_pretrained(path, local_files_only=True)
-    except (OSError, ValueError) as error:
-        raise InputError(f"a policy must be a causal language model: {path}: {error}") from None
+    with library_errors(f"a policy must be a causal language model: {path}"):
+        return AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
 
 
 def _generation_config(path: str, config: Any) -> Any:
-    try:
-        return GenerationConfig.from_pretrained(path, local_files_only=True)
-    except OSError:  # there is no such file
-        return GenerationConfig.from_model_config(config)
+    with library_errors(f"generation_config.json must be one of transformers: {path}"):
+        try:
+            return GenerationConfig.from_pretrained(path, local_files_only=True)
+        except OSError:  # there is no such file
+            return GenerationConfig.from_model_config(config)
 
 
 def _open(path: str, dtype: str) -> Any:
@@ -135,6 +136,8 @@ def _open(path: str, dtype: str) -> Any:
     return vllm.LLM(
         model=path,
         dtype=dtype,
+        load_format="safetensors",
+        trust_remote_code=False,
         enforce_eager=True,
         # At the temperature: the default is before it.
         logprobs_mode="processed_logprobs",

@@ -161,10 +161,27 @@ _STALE = f"""
         AND (run_id, iteration) IN (SELECT (run_id, iteration) FROM credited)
 """
 
-_MIXED_OPTIONS = """
-    SELECT run_id, iteration, NULL AS task_id, 1 AS number, num_configurations AS badness,
-        estimator || ' was run in ' || num_configurations || ' ways' AS detail
-    FROM made_by WHERE num_configurations > 1
+
+def _in_state(state: str) -> str:
+    """Return SQL of the estimators of iterations whose credit is in a state."""
+    return f"""
+        SELECT run_id, iteration, NULL AS task_id, 1 AS number, 1.0 AS badness,
+            estimator || ': ' || reason AS detail
+        FROM credit_state WHERE state = '{state}'
+    """
+
+
+_INFINITE = f"""
+    SELECT {GROUP}, count(*) AS number, number AS badness,
+        'first at step ' || arg_min(step_index, (trajectory_id, step_index)) || ' of '
+            || min(trajectory_id) AS detail
+    FROM credited WHERE NOT is_finite GROUP BY {GROUP}
+"""
+
+_OLD_FORMULA = """
+    SELECT run_id, iteration, NULL AS task_id, 1 AS number, 1 AS badness,
+        'another version of the formula made ' || estimator AS detail
+    FROM made_by WHERE is_outdated
 """
 
 CHECKS: tuple[Check, ...] = (
@@ -180,10 +197,38 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="mixed_options",
         severity=Severity.ERROR,
-        means="were made with different options in different shards, by a run that was killed",
+        means="were not made by one run in all shards: it was killed, or a shard was lost",
         remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
         of="estimators of iterations",
-        places=_MIXED_OPTIONS,
+        places=_in_state("mixed"),
+        needs="credit",
+    ),
+    Check(
+        name="outdated_credit",
+        severity=Severity.ERROR,
+        means="are stale: made of other step shards or entities than there are now, or by another "
+        "version of the formula",
+        remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
+        of="estimators of iterations",
+        places=_in_state("stale"),
+        needs="credit",
+    ),
+    Check(
+        name="infinite_credit",
+        severity=Severity.ERROR,
+        means="have a number of credit that is NaN or infinite; the other checks leave it out",
+        remedy="run `graphcredit credit` again: it refuses what would make such a number",
+        of="credited steps",
+        places=_INFINITE,
+        needs="credit",
+    ),
+    Check(
+        name="old_formula",
+        severity=Severity.ERROR,
+        means="were made by another version of their formula than this program has",
+        remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
+        of="estimators of iterations",
+        places=_OLD_FORMULA,
         needs="credit",
     ),
     Check(

@@ -102,8 +102,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="incomplete_trajectories",
         severity=Severity.WARNING,
-        means="never ended, have gaps, or have a value that is null or not finite, or a cost that "
-        "is not above 0, so they get no credit",
+        means="never ended, have gaps, or have a value that is null, or a reward or cost that is "
+        "out of its range, so they get no credit",
         remedy="find out why workers die; `graphcredit check STORE` names what is wrong, and with "
         "`--recover` turns what workers left into shards",
         of="trajectories",

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from graphcredit.credit.audits.actions import judged_lists
 from graphcredit.credit.audits.advantages import (
     EPISODE_COLUMNS,
     GROUP_COLUMNS,
@@ -80,6 +81,12 @@ NUMBERS: tuple[Numbers, ...] = (
                 "(SELECT sum(num_steps) FILTER (NOT success) / sum(num_steps) FROM rollouts)",
             ),
             source="FROM groups",
+        ),
+    ),
+    Numbers(
+        name="groups by lists of admissible actions",
+        rows=lambda scope: (
+            f"SELECT lower(worth), count(*) FROM {judged_lists(scope)} GROUP BY worth ORDER BY ALL"
         ),
     ),
     Numbers(

@@ -15,7 +15,7 @@ def judged(scope: Scope) -> str:
             SELECT {GROUP}, rollouts.success AS won,
                 oracle_distance - next_oracle_distance AS progress
             FROM steps JOIN rollouts USING (run_id, iteration, trajectory_id, task_id)
-            WHERE progress IS NOT NULL
+            WHERE isfinite(progress)
         """
     return f"""
         SELECT {GROUP}, won,

@@ -8,8 +8,10 @@ Beside the views of the catalog (only the audited run and iteration are in them)
                    actions and rewards), `clock` (hash of all times)
     groups         of complete trajectories: run_id, iteration, task_id, size, num_steps, num_won,
                    effective_size, lowest and highest return, is_even (they are equal)
-    made_by        per run, iteration and estimator: stat_over, num_configurations
-    credited       credit of complete trajectories, with task_id
+    made_by        per run, iteration and estimator: stat_over, is_outdated (another version of its
+                   formula made it)
+    credited       credit of complete trajectories, with task_id, `is_finite` (all its numbers
+                   are) and null where a number is not
 
 and the macros `named` (a few ids, and how many more), `quote` (the start of a text), `off` (a mean,
 or 0 where it is so small that rounding may have made it).
@@ -24,6 +26,7 @@ import duckdb
 
 from graphcredit.credit.audits.thresholds import AuditThresholds
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.formulas import is_of_other_formula
 from graphcredit.store.layout import Store
 from graphcredit.store.schema import CONFIGURATION_KEY, split_estimator_column
 from graphcredit.store.shards import open_parquet
@@ -31,6 +34,8 @@ from graphcredit.store.views import identifier
 
 GROUP = "run_id, iteration, task_id"
 TRAJECTORY = "run_id, iteration, trajectory_id"
+
+_DISTANCES = ("goal_distance", "next_goal_distance")
 
 NOTHING = f"SELECT {GROUP}, 0 AS number, 0.0 AS badness, '' AS detail FROM groups WHERE false"
 """SQL of a check that has nothing to look at."""
@@ -79,7 +84,8 @@ _TABLES = """
 
 _CREDITED = """
     CREATE TEMP VIEW credited AS
-    SELECT credit.*, rollouts.task_id, rollouts.success AS won
+    SELECT credit.* REPLACE ({finite}), rollouts.task_id, rollouts.success AS won,
+        {is_finite} AS is_finite
     FROM credit JOIN rollouts USING (run_id, iteration, trajectory_id)
     WHERE coalesce({columns}) IS NOT NULL
 """
@@ -144,16 +150,27 @@ def prepare(
     _write_made_by(connection, store, run_id, iteration)
     names = [str(row[0]) for row in connection.execute("DESCRIBE credit").fetchall()]
     columns = tuple(name for name in names if split_estimator_column(name))
-    listed = ", ".join(map(identifier, ("state_id", *columns)))
-    connection.execute(_CREDITED.format(columns=listed))
+    numbers = [identifier(name) for name in (*_DISTANCES, *columns)]
+    connection.execute(
+        _CREDITED.format(
+            columns=", ".join(map(identifier, ("state_id", *columns))),
+            finite=", ".join(f"{finite(name)} AS {name}" for name in numbers),
+            is_finite=" AND ".join(f"coalesce(isfinite({name}), true)" for name in numbers),
+        )
+    )
     return Scope(
         connection=connection,
         columns=columns,
         has_credit=_any(connection, "FROM credited"),
         has_truth=_any(
-            connection, "FROM steps WHERE oracle_distance - next_oracle_distance IS NOT NULL"
+            connection, "FROM steps WHERE isfinite(oracle_distance - next_oracle_distance)"
         ),
     )
+
+
+def finite(number: str) -> str:
+    """Return SQL of a number, or null where it is NaN or infinite, as in a store made long ago."""
+    return f"CASE WHEN isfinite({number}) THEN {number} END"
 
 
 def _any(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
@@ -164,17 +181,20 @@ def _write_made_by(
     connection: duckdb.DuckDBPyConnection, store: Store, run_id: str | None, iteration: int | None
 ) -> None:
     found: dict[tuple[str, int, str], set[str]] = {}
+    outdated: set[tuple[str, int, str]] = set()
     for shard in store.shards(run_id, iteration):
         if not shard.credit_path.exists():
             continue
         for estimator, made_by in _configuration(shard.credit_path).items():
-            text = json.dumps(made_by, sort_keys=True)
-            found.setdefault((shard.run_id, shard.iteration, estimator), set()).add(text)
+            key = (shard.run_id, shard.iteration, estimator)
+            found.setdefault(key, set()).add(json.dumps(made_by, sort_keys=True))
+            if is_of_other_formula(estimator, made_by):
+                outdated.add(key)
     connection.execute(
         "CREATE TEMP TABLE made_by (run_id VARCHAR, iteration INTEGER, estimator VARCHAR, "
-        "stat_over VARCHAR, num_configurations INTEGER)"
+        "stat_over VARCHAR, is_outdated BOOLEAN)"
     )
-    rows = [(*key, _stat_over(texts), len(texts)) for key, texts in found.items()]
+    rows = [(*key, _stat_over(texts), key in outdated) for key, texts in found.items()]
     if rows:
         connection.executemany("INSERT INTO made_by VALUES (?, ?, ?, ?, ?)", rows)
 

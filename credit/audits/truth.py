@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from graphcredit.credit.audits.scope import TRAJECTORY, Scope
+from graphcredit.credit.audits.scope import TRAJECTORY, Scope, finite
 from graphcredit.credit.quality import MeanAgreement, mean_agreement
 from graphcredit.store.views import identifier
 
@@ -42,8 +42,8 @@ def _keep_judged_steps(scope: Scope, columns: list[str]) -> None:
         f"""
         CREATE TEMP TABLE judged_steps AS
         SELECT {TRAJECTORY}, task_id, oracle_distance, next_oracle_distance,
-            {", ".join(map(identifier, columns))}
-        FROM enriched WHERE oracle_distance - next_oracle_distance IS NOT NULL;
+            {", ".join(f"{finite(name)} AS {name}" for name in map(identifier, columns))}
+        FROM enriched WHERE isfinite(oracle_distance - next_oracle_distance);
         CREATE TEMP VIEW enriched AS FROM judged_steps;
         """
     )

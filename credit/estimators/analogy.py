@@ -40,11 +40,15 @@ class Analogy:
     reached the goal, it lies behind what nobody tried: each state leads there at C over the number
     of new things that can be tried in it.
 
+    **What it assumes**: that a list of admissible actions is that of its state. `action_lists.py`
+    measures it group by group. Where the lists are missing, are one menu for most states, or change
+    between visits of a state, nothing is untried: d is that of the walked graph, and the report, a
+    warning of `compute` and the audit say in how many groups. Lists on some steps only are used.
+
     **Degenerate cases.** A step gains at most its cost, because it is an edge itself. It is taken
     to lose no more: where d(s_{t+1}) is infinite, nothing says how bad that is. From ∞ to ∞ is 0.
-    Where nothing is logged as admissible nothing is imagined, and a group without a goal has step
-    reward 0. An invalid action tried nothing. Source: this project; docs/estimator-analogy.md has
-    the measurements.
+    Where nothing is imagined, a group without a goal has step reward 0. An invalid action tried
+    nothing. Source: this project; docs/estimator-analogy.md has the measurements.
     """
 
     search_cost: SearchCost = 30.0

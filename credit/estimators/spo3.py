@@ -22,9 +22,10 @@ class Spo3:
         step reward = w·[s_{t+1} ≠ s_t] + (0.5 - w)·(S(s_t) - S(s_{t+1})) + 0.5·[τ ends in success]
         A = rel(step reward; state group)
 
-    n(s) and k(s) count the trajectories of the run, and the successful ones, that passed s and
+    n(s) and k(s) count the trajectories of the run, and the successful ones, that acted in s and
     ended before this one did: those of earlier iterations are in `past`, those of this iteration
-    are counted here in the order of `past.num_ended_before`. T is 1 + `past.num_ended_before`. A
+    are counted here in the order of `past.num_ended_before`. The state that a last step leads to
+    does not count; S is 1 where nobody acted, as at the goal. T is 1 + `past.num_ended_before`. A
     trajectory sees neither itself nor the future. Source: 3SPO paper, Eq. 1-4.
     """
 
@@ -45,7 +46,7 @@ class Spo3:
         """Return S of states.
 
         Args:
-            num_total: [n] trajectories that passed the state, the paper's n.
+            num_total: [n] trajectories that acted in the state, the paper's n.
             num_success: [n] successful ones among them, k.
             num_ended: [n] trajectories of the run that have ended: T - 1.
         """
@@ -84,7 +85,7 @@ class Spo3:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Visits:
-    """Each pair of a trajectory and a node it passed, with the counts at the time it ended."""
+    """Each pair of a trajectory and a node it saw, with the counts at the time it ended."""
 
     trajectory: Ints
     """[num_pairs]."""
@@ -103,18 +104,24 @@ class _Visits:
         keys = np.concatenate([owner + batch.state_of_step, owner + batch.target_of_step])
         pair_of_visit, pairs = factorise(keys)
         trajectory, node = np.divmod(pairs, max(batch.num_nodes, 1))
+        has_acted = np.zeros(len(pairs), np.int64)
+        has_acted[pair_of_visit[: batch.num_steps]] = 1
         order = np.lexsort((past.num_ended_before[trajectory], node))
-        is_success = batch.is_success[trajectory[order]].astype(np.int64)
-        num_total, num_success = np.empty_like(pairs), np.empty_like(pairs)
         first = np.flatnonzero(np.diff(node[order], prepend=-1))
         run = np.repeat(first, np.diff(np.append(first, len(pairs))))
-        successes = np.cumsum(is_success) - is_success
-        num_total[order] = np.arange(len(pairs)) - run
-        num_success[order] = successes - successes[run]
+
+        def count_before(values: Ints) -> Ints:
+            """Sum up, for each pair, the values of those that ended earlier at its node."""
+            earlier = np.cumsum(values[order]) - values[order]
+            counts = np.empty_like(earlier)
+            counts[order] = earlier - earlier[run]
+            return counts
+
         return cls(
             trajectory=trajectory,
-            num_total=num_total + past.num_total[node],
-            num_success=num_success + past.num_success[node],
+            num_total=count_before(has_acted) + past.num_total[node],
+            num_success=count_before(has_acted * batch.is_success[trajectory])
+            + past.num_success[node],
             of_state=pair_of_visit[: batch.num_steps],
             of_target=pair_of_visit[batch.num_steps :],
         )

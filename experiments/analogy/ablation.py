@@ -89,11 +89,20 @@ def judge(
     path: Path, group_size: int, run_id: str | None = None, iteration: int | None = None
 ) -> dict[str, list[Agreement]]:
     """Return how each variant agrees with the truth in each group of a store."""
+    return judge_steps(read(path, group_size, run_id, iteration), VARIANTS)
+
+
+def read(path: Path, group_size: int, run_id: str | None, iteration: int | None) -> pa.Table:
+    """Return the steps of the first rollouts of each task."""
     with connect(open_store(path), run_id=run_id, iteration=iteration) as connection:
-        steps = connection.sql(_STEPS, params=[group_size]).to_arrow_table()
+        return connection.sql(_STEPS, params=[group_size]).to_arrow_table()
+
+
+def judge_steps(steps: pa.Table, variants: "dict[str, Credit]") -> dict[str, list[Agreement]]:
+    """Return how each variant agrees with the truth in each group of some steps."""
     sample = Sample.of(steps)
     judged = steps.take(pa.array(sample.row))
-    for number, credit in enumerate(VARIANTS.values()):
+    for number, credit in enumerate(variants.values()):
         rounded = pa.array(credit(sample).astype(np.float32))
         judged = judged.append_column(f"v{number}", rounded)
     with duckdb.connect() as connection:
@@ -102,7 +111,7 @@ def judge(
             "CREATE VIEW trajectories AS SELECT run_id, iteration, trajectory_id, true AS "
             "is_complete, bool_or(success) AS success FROM enriched GROUP BY ALL"
         )
-        return {name: agreements(connection, f"v{number}") for number, name in enumerate(VARIANTS)}
+        return {name: agreements(connection, f"v{number}") for number, name in enumerate(variants)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,20 +148,18 @@ def _published(estimator: GraphGpo | RewardFlow) -> Credit:
     return lambda sample: estimator.assign(sample.batch)["step_advantage"]
 
 
-def _analogy(
-    change: Callable[[Analogies], Analogies] = lambda same: same, **options: Any
-) -> Credit:
+def analogy(change: Callable[[Analogies], Analogies] = lambda same: same, **options: Any) -> Credit:
     """Return the estimator with other analogies or options."""
-    return lambda sample: _reward(sample.batch, change(sample.imagined()), **options)
+    return lambda sample: reward(sample.batch, change(sample.imagined()), **options)
 
 
-def _reward(batch: StepBatch, imagined: Analogies, **options: Any) -> Floats:
+def reward(batch: StepBatch, imagined: Analogies, **options: Any) -> Floats:
     estimator = Analogy(**options)
     return estimator.assign(replace(batch, analogies=imagined))["step_reward"]
 
 
 def _alike_by(change: Callable[..., Iterator[Block]]) -> Credit:
-    return lambda sample: _analogy()(sample.alike_by(change))
+    return lambda sample: analogy()(sample.alike_by(change))
 
 
 def _kinds(kept: slice) -> Callable[..., Iterator[Block]]:
@@ -164,10 +171,14 @@ def _to_the_power(power: float) -> Callable[..., Iterator[Block]]:
     return lambda *whole: (replace(block, alike=block.alike**power) for block in compare(*whole))
 
 
-def _no_analogies(found: Analogies) -> Analogies:
+def no_analogies(found: Analogies) -> Analogies:
     nothing = np.empty(0, np.int64)
-    return Analogies(
-        source=nothing, target=nothing, cost=np.empty(0), novelty=np.zeros_like(found.novelty)
+    return replace(
+        found,
+        source=nothing,
+        target=nothing,
+        cost=np.empty(0),
+        novelty=np.zeros_like(found.novelty),
     )
 
 
@@ -176,7 +187,7 @@ def _no_search(found: Analogies) -> Analogies:
 
 
 def _search_alone(found: Analogies) -> Analogies:
-    return replace(_no_analogies(found), novelty=found.novelty)
+    return replace(no_analogies(found), novelty=found.novelty)
 
 
 def _within_states(credit: Credit) -> Credit:
@@ -187,7 +198,7 @@ def _within_states(credit: Credit) -> Credit:
 def _every_alike_state(sample: Sample) -> Floats:
     """Return the credit if not the most alike states count, but all that tried the action."""
     with patch.object(analogies_module, "_ROUNDING", 1.0):
-        return _analogy()(Sample.of(sample.steps))
+        return analogy()(Sample.of(sample.steps))
 
 
 def _search_everywhere(sample: Sample) -> Floats:
@@ -195,18 +206,18 @@ def _search_everywhere(sample: Sample) -> Floats:
     found, goals = sample.imagined(), sample.batch.goal_of_group
     exits = np.flatnonzero(found.novelty > 0)
     goal = goals[sample.batch.group_of_node[exits]]
-    searched = Analogies(
+    searched = replace(
+        found,
         source=np.concatenate([found.source, exits[goal >= 0]]),
         target=np.concatenate([found.target, goal[goal >= 0]]),
         cost=np.concatenate([found.cost, 30 / found.novelty[exits[goal >= 0]]]),
-        novelty=found.novelty,
     )
-    return _reward(sample.batch, searched)
+    return reward(sample.batch, searched)
 
 
 def _ridge(sample: Sample) -> Floats:
     """Mix the gain on the walked graph with that of a regression of its distances on words."""
-    batch, walked = sample.batch, _no_analogies(sample.imagined())
+    batch, walked = sample.batch, no_analogies(sample.imagined())
     distance = Analogy().distance(batch, walked)
     smooth = distance.copy()
     for first, stop in pairwise(batch.node_start.tolist()):
@@ -224,7 +235,7 @@ def _ridge(sample: Sample) -> Floats:
     with np.errstate(invalid="ignore"):
         gain = smooth[batch.state_of_step] - smooth[batch.target_of_step]
     regressed = np.clip(np.nan_to_num(gain), -1, 1)
-    return 0.4 * _reward(batch, walked) + 0.6 * regressed
+    return 0.4 * reward(batch, walked) + 0.6 * regressed
 
 
 def _bags(texts: list[str]) -> Floats:
@@ -249,28 +260,29 @@ def _reversible(sample: Sample) -> Floats:
     """Return the gain if every observed move can be undone at 1.5 times its cost."""
     graph = sample.batch.graph
     is_move = ~np.isin(graph.target, sample.batch.goal_of_group)
-    undone = Analogies(
+    undone = replace(
+        sample.imagined(),
         source=graph.target[is_move],
         target=graph.source[is_move],
         cost=1.5 * graph.cost[is_move],
         novelty=np.zeros(sample.batch.num_nodes),
     )
-    return _reward(sample.batch, undone)
+    return reward(sample.batch, undone)
 
 
 VARIANTS: dict[str, Credit] = {
     "GraphGPO, step part": _published(GraphGpo()),
     "RewardFlow, step part": _published(RewardFlow()),
-    "gain on the walked graph, within states": _within_states(_analogy(_no_analogies)),
-    "gain on the walked graph": _analogy(_no_analogies),
+    "gain on the walked graph, within states": _within_states(analogy(no_analogies)),
+    "gain on the walked graph": analogy(no_analogies),
     "… moves can be undone at 1.5 times their cost": _reversible,
-    "… with analogies, no search": _analogy(_no_search),
-    "… with search, no analogies": _analogy(_search_alone),
-    "**analogy**": _analogy(),
-    "analogy, within states": _within_states(_analogy()),
-    "search cost 3": _analogy(search_cost=3.0),
-    "search cost 10": _analogy(search_cost=10.0),
-    "search cost 100": _analogy(search_cost=100.0),
+    "… with analogies, no search": analogy(_no_search),
+    "… with search, no analogies": analogy(_search_alone),
+    "**analogy**": analogy(),
+    "analogy, within states": _within_states(analogy()),
+    "search cost 3": analogy(search_cost=3.0),
+    "search cost 10": analogy(search_cost=10.0),
+    "search cost 100": analogy(search_cost=100.0),
     "alike by actions alone": _alike_by(_kinds(slice(0, 1))),
     "alike by words alone": _alike_by(_kinds(slice(1, 2))),
     "alike, its square root": _alike_by(_to_the_power(0.5)),

@@ -17,7 +17,7 @@ import polars as pl
 from experiments.textworld.markdown import markdown
 from experiments.textworld.plot import plot
 from experiments.textworld.run import tuned
-from experiments.textworld.runs import KEPT, Runs
+from experiments.textworld.runs import KEPT, Runs, older_formulas
 from experiments.textworld.settings import (
     DEVICES,
     SETTINGS,
@@ -80,6 +80,8 @@ def main() -> None:
     print(f"{len(found)} of {len(swept)} runs of the sweep are done\n")
     if found:
         print(markdown(sweep_table(found)))
+    for arm in older_formulas(runs, [*swept, *wanted, *explaining]):
+        print(f"{arm}: made by an older version of its formula, see docs/store.md\n")
     num_done = done.select("arm", "seed").n_unique() if len(done) else 0
     print(f"{num_done} of {len(wanted)} repeats are done\n")
     if num_done:

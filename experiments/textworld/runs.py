@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 
 from experiments.textworld.curves import area
 from experiments.textworld.health import health
 from experiments.textworld.settings import DEVICES, SETTINGS, Cell, is_played_beside, warm_start
 from graphcredit.cli.loop_config import loop_config
+from graphcredit.store.formulas import FORMULA_KEY, configuration_of, formula_of
 
 KEPT = Path(__file__).parent / "kept"
 """Tables of the runs that the documentation shows."""
@@ -103,8 +105,10 @@ class Runs:
             return None
         if setting not in self._kept:
             table = pl.read_parquet(path)
-            if "device" not in table.columns:  # there was only one at first
-                table = table.with_columns(device=pl.lit("cpu"))
+            # At first there was only one device, and the first version of every formula.
+            for name, first in (("device", "cpu"), ("formula", 1)):
+                if name not in table.columns:
+                    table = table.with_columns(pl.lit(first).alias(name))
             self._kept[setting] = table
         return self._kept[setting]
 
@@ -124,12 +128,14 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     steps, seconds = 0, 0.0
     warm_model = _fingerprint(out, cell.setting, cell.warm)
-    seen = health(out / cell.name / "store", cell.estimator)
+    store = out / cell.name / "store"
+    seen, formula = health(store, cell.estimator), _formula(store, cell.estimator)
     for text in path.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
         rows.append(
             {
                 **asdict(cell),
+                "formula": formula,
                 **{name: value for name, value in line.items() if not isinstance(value, dict)},
                 **seen.get(line["iteration"], {}),
                 "warm_model": warm_model,
@@ -142,6 +148,15 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
         steps = line["env_steps"]
         seconds += line.get("cpu_seconds", 0.0)
     return rows
+
+
+def _formula(store: Path, estimator: str) -> int:
+    """Return the oldest version of an estimator's formula in a run's credit."""
+    made_by = [
+        configuration_of(pq.read_schema(path)).get(estimator, {})
+        for path in store.glob("credit/*/*/*.parquet")
+    ]
+    return min((way.get(FORMULA_KEY, 1) for way in made_by), default=formula_of(estimator))
 
 
 def success_of(line: Mapping[str, Any], cell: Cell) -> float | None:
@@ -165,6 +180,18 @@ def _is_configured(out: Path, cell: Cell) -> bool:
     found = {name: value for name, value in values.items() if not name.endswith("_hash")}
     same = {name: getattr(wanted, name) for name in ("out", "model", "iterations")}
     return replace(loop_config(found), **same) == wanted
+
+
+def older_formulas(runs: Runs, cells: Iterable[Cell]) -> list[str]:
+    """Return the arms with a run whose advantages today's version of the formula did not make."""
+    return sorted(
+        {
+            cell.arm
+            for cell in cells
+            if (run := runs.of(cell)) is not None
+            and set(run["formula"]) != {formula_of(cell.estimator)}
+        }
+    )
 
 
 def mean_success(run: pl.DataFrame, cell: Cell) -> float:

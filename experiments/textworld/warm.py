@@ -79,7 +79,7 @@ def imitate(out: Path, name: str, number: int) -> None:
         num_workers=0,
         games_dir=None,
     )
-    run_warmup(plan, on_progress=lambda what, done, total: None)
+    run_warmup(plan, on_progress=lambda what, done, total, note: None)
 
 
 def keep(out: Path, name: str, number: int, kept: Path) -> None:

@@ -1,11 +1,19 @@
 """`graphcredit check` as a user types it."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from graphcredit.cli.check import check
+from graphcredit.cli.main import main
 from graphcredit.collector.recorder import StepRecorder
+from graphcredit.collector.spool_file import SpoolHeader, SpoolWriter, encode_step
+from graphcredit.store import create_store
 from tests.store.whole_store import CREDIT, STEPS, add_file, set_value, whole_store
 from tests.worlds import trajectory, write_store
 
@@ -19,6 +27,8 @@ def test_a_sound_store_exits_with_0_and_counts_what_it_holds(tmp_path: Path):
     result = graphcredit_check(whole_store(tmp_path / "store").root)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == (
+        "unverified: 8 of 8 files have no digest, having been written by another program or an "
+        "older graphcredit: where a bit flips in one, it may read as another value\n"
         "1 step shards, 10 steps, 4 trajectories (1 incomplete): 0 errors, 0 notices\n"
     )
 
@@ -29,12 +39,13 @@ def test_a_broken_rule_exits_with_1_and_names_file_row_and_remedy(tmp_path: Path
     add_file("odd \x1b[2J name.txt")(store.root)
     result = graphcredit_check(store.root)
     assert result.returncode == 1
-    consequence, error, notice, _ = result.stdout.splitlines()
+    consequence, error, notice, *_ = result.stdout.splitlines()
     # The trajectory is no longer complete.
     assert consequence.startswith(f"error: no_credit_for_incomplete: {CREDIT}, rows 0, 1, 2, 3: ")
     assert error == (
-        f"error: positive_cost: {STEPS}, row 1: cost must be finite and above 0: found -1.0; "
-        "correct the program that wrote it; `graphcredit check STORE --quarantine` moves it aside"
+        f"error: positive_cost: {STEPS}, row 1: cost must be a number from 1e-24 to 1e+24: "
+        "found -1.0; correct the program that wrote it; `graphcredit check STORE --quarantine` "
+        "moves it aside"
     )
     assert notice.startswith(r"notice: unknown_file: odd \x1b[2J name.txt: ")
 
@@ -62,6 +73,63 @@ def test_quarantine_moves_what_is_broken_and_then_the_store_is_sound(tmp_path: P
     assert json.loads(again.stdout)["num_steps"] == 6
 
 
+def test_quarantine_says_of_what_no_copy_is_left_and_how_to_bring_one_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    x = trajectory("x", "A a B", success=True)
+    same = trajectory("same", "A a B", success=True)
+    shards = ([*x, *same], [x[0] | {"reward": 5.0}, *same])
+    store = write_store(tmp_path / "store", *shards)
+    check(store.root, as_json=False, recover=False, quarantine=True)
+    first, second, lost, remedy, *_ = capsys.readouterr().out.splitlines()
+    assert "; its sound trajectories are in steps/run_id=r0/iteration=000000/kept-" in first
+    assert second.endswith("; of 1 trajectories an equal copy stays")
+    assert lost.startswith("no copy of trajectory 'x' is left in run r0, iteration 0: its steps ")
+    assert "graphcredit sql --unlocked" in remedy
+    assert "trajectory_id = " in remedy
+
+
+def test_moves_are_printed_and_listed_also_when_an_error_ends_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    store = whole_store(tmp_path / "store")
+    add_file(STEPS, b"noise")(store.root)
+    rename = os.rename
+
+    def rename_credit(source: Path, target: Path) -> None:
+        if source == store.root / STEPS:
+            raise OSError(errno.EIO, "Input/output error")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", rename_credit)
+    with pytest.raises(OSError, match="Input/output error"):
+        check(store.root, as_json=False, recover=False, quarantine=True)
+    assert capsys.readouterr().out.startswith(f"moved {CREDIT} to quarantine/")
+
+
+def test_json_names_files_whose_names_are_no_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    store = whole_store(tmp_path / "store")
+    Path(os.fsdecode(bytes(store.root) + b"/caf\xe9")).touch()
+    check(store.root, as_json=True, recover=False, quarantine=False)
+    (notice,) = json.loads(capsys.readouterr().out)["notices"]
+    assert notice["file"] == "caf\udce9"
+
+
+def test_an_argument_that_is_no_text_is_refused_in_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "argv", ["graphcredit", "check", os.fsdecode(b"/caf\xe9")])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "graphcredit: arguments must be UTF-8: found b'/caf\\xe9'. Rename the file, or reach it by "
+        "another path"
+    ]
+
+
 def test_recover_makes_a_shard_of_a_dead_workers_spool(tmp_path: Path):
     root = write_store(tmp_path / "store", trajectory("x", "A a B")).root
     code = (
@@ -81,6 +149,31 @@ def test_recover_makes_a_shard_of_a_dead_workers_spool(tmp_path: Path):
     assert "2 step shards, 2 steps, 2 trajectories (1 incomplete): 0 errors" in after.stdout
 
 
+def test_recover_says_what_of_a_damaged_spool_is_not_in_a_shard(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    store = create_store(tmp_path / "store")
+    header = SpoolHeader(spool_id="s0", run_id="r0", iteration=0, worker_id="w7")
+    row = {"task_id": "t0", "trajectory_id": "x", "logged_at": 1, "reward": 1.0}
+    row |= {"state": "A", "action": "a", "next_state": "A"}
+    messages = [encode_step(row | {"step_index": index}) for index in range(3)]
+    store.spool_dir.mkdir()
+    path = store.spool_dir / "w7.arrows"
+    SpoolWriter(path, header, messages, fsync=False).close()
+    content = path.read_bytes()
+    # The reward of the middle one: 1.0 becomes 3.0.
+    left = messages[1].size + messages[2].size
+    place = content.find(b"1.0", len(content) - left)
+    path.write_bytes(content[:place] + b"3" + content[place + 1 :])
+    monkeypatch.setattr(sys, "argv", ["graphcredit", "check", str(store.root), "--recover"])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    line, *_ = capsys.readouterr().out.splitlines()
+    assert line.startswith("recovered 1 steps of w7: steps/run_id=r0/iteration=000000/w7-000000.pa")
+    assert f"; {left:,} bytes, of steps that were never acknowledged or that are damaged" in line
+    assert line.endswith("could not be read: quarantine/w7-000000.arrows has them")
+
+
 def test_a_store_that_our_recorder_wrote_is_sound(tmp_path: Path):
     with (
         StepRecorder(tmp_path / "store", run_id="r0", iteration=3, worker_id="w7") as recorder,
@@ -90,7 +183,9 @@ def test_a_store_that_our_recorder_wrote_is_sound(tmp_path: Path):
         steps.end(success=True)
     result = graphcredit_check(tmp_path / "store")
     assert result.returncode == 0
-    assert result.stdout.endswith("1 trajectories (0 incomplete): 0 errors, 0 notices\n")
+    assert result.stdout == (
+        "1 step shards, 1 steps, 1 trajectories (0 incomplete): 0 errors, 0 notices\n"
+    )
 
 
 def test_a_directory_that_is_no_store_exits_with_2(tmp_path: Path):

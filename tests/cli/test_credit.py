@@ -29,7 +29,7 @@ def test_the_report_counts_what_got_no_credit(tmp_path: Path):
     )
     counts = {" ".join(words[1:]): words[0] for line in lines if (words := line.split())}
     assert counts["incomplete trajectories (1 steps): no credit"] == "1"
-    assert counts["the last step has no end, or no success value"] == "1"
+    assert counts["the last step has no end"] == "1"
     assert counts["states"] == "5"
     assert "'dead' of task 't0'" in result.stderr
 
@@ -84,7 +84,7 @@ def test_a_damaged_shard_is_named(tmp_path: Path):
     path = store.shards()[1].path
     path.write_bytes(path.read_bytes()[:100])
     result = graphcredit("credit", store.root, "-e", "grpo")
-    assert result.returncode == 2
+    assert result.returncode == 1
     assert str(path) in result.stderr
     assert "--quarantine" in result.stderr
 

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from graphcredit.cli.loop_advice import what_to_do
 from graphcredit.cli.loop_config import (
     CollectTable,
     CreditTable,
@@ -22,6 +23,7 @@ from graphcredit.cli.loop_config import (
 )
 from graphcredit.cli.loop_plan import Loop
 from graphcredit.cli.loop_stages import run_loop
+from graphcredit.cli.loop_summary import Summary
 from graphcredit.cli.main import app
 from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.rollout import CollectReport, collect
@@ -175,6 +177,7 @@ def test_where_nothing_can_be_learnt_the_policy_stays_and_the_optimizer_goes_on(
     lines = run(config)
     assert [(line["success_rate"], line["num_updates"]) for line in lines] == [(0.0, 0)] * 2
     assert lines[0]["entropy"] is None
+    assert lines[0]["nothing_learnt"] == "no step is left that has anything to teach"
     assert [line["num_kept"] for line in lines] == [0, 0]
     played = len(_steps(root, "none", "r0", 0))
     why = f"of {played}, all are left out ({played} zero_advantage)"
@@ -203,6 +206,62 @@ def test_where_nothing_can_be_learnt_the_policy_stays_and_the_optimizer_goes_on(
         assert 0 < lines[number]["num_kept"] == played - left_out
     third = (root / "mixed/policies/policy-000003/config.toml").read_text()
     assert "continue_from" in third
+
+
+def test_where_only_the_divergence_is_left_the_line_says_that_nothing_was_learnt(root: Path):
+    """With a divergence no step is left out, and every gradient of a first iteration is 0."""
+    config = corridor_loop(
+        root, "idle", collect={"games": "4", "max_steps": 2}, evaluate=None, iterations=1
+    ).as_json()
+    file = root / "idle.toml"
+    file.write_text(_toml({k: v for k, v in config.items() if v is not None}), encoding="utf-8")
+    shown = CliRunner().invoke(app, ["loop", str(file)])
+    assert shown.exit_code == 0, shown.output
+    (line,) = run(loop_config(config))
+    assert (line["num_groups"], line["num_degenerate_groups"], line["grad_norm"]) == (2, 2, 0.0)
+    assert line["nothing_learnt"] == "all advantages are 0"
+    assert line["num_updates"] > 0
+    assert shown.stdout.splitlines()[1].endswith(
+        " nothing learnt: all advantages are 0 (all returns are equal in 2 of 2 groups)"
+    )
+    first, advice = shown.stderr.splitlines()
+    assert first == "notice: iteration 0, train: nothing was learnt: all advantages are 0"
+    assert advice.startswith("notice: iteration 0, nothing was learnt: in every group all returns")
+    assert "(resample_degenerate is 0)" in advice
+
+
+@pytest.mark.parametrize(
+    ("success_rate", "num_degenerate", "advice"),
+    [
+        (0.0, 2, r"larger groups \(group_size is 4\).* step part, such as graphgpo or gigpo"),
+        (1.0, 2, "every trajectory succeeded, so these tasks have nothing left to teach"),
+        (0.5, 1, r"returns differ within groups.* look at \[train\]"),
+    ],
+)
+def test_what_to_do_depends_on_what_was_played(
+    root: Path, success_rate: float, num_degenerate: int, advice: str
+):
+    summary = Summary(
+        num_trajectories=8,
+        num_env_steps=16,
+        success_rate=success_rate,
+        mean_return=success_rate,
+        mean_length=2.0,
+        valid_share=1.0,
+    )
+    credit = CreditReport(num_groups=2, num_degenerate_groups=num_degenerate)
+    assert re.search(advice, what_to_do(corridor_loop(root, "advised"), summary, credit))
+
+
+def test_every_stage_is_named_when_it_begins(root: Path):
+    register_corridors()
+    told: list[tuple[str, float, int]] = []
+    config = corridor_loop(root, "named", iterations=1)
+    list(run_loop(config, on_progress=lambda *values: told.append(values)))
+    played = ["evaluate, greedy", "evaluate, sampled"]
+    started = [what for what, _, total in told if total == 0]
+    learnt = ["read the steps", "load the model", "save the policy"]
+    assert started == [*played, "collect", "credit", *learnt, *played]
 
 
 def test_groups_are_added_while_all_returns_of_a_task_are_equal(root: Path):
@@ -253,7 +312,8 @@ def test_what_stages_notice_is_told_once_in_the_same_words(
         "iteration 0, credit: oddity 0",
     ]
     assert told[2].startswith("iteration 0, train: the policy stays as it is: training needs steps")
-    assert told[3:] == ["iteration 1, credit: oddity 1"]
+    assert told[3].startswith("iteration 0, nothing was learnt: in every group all returns are")
+    assert told[4:] == ["iteration 1, credit: oddity 1"]
     # Not one after the other: a system follows no more than some 40 links.
     links = [root / "odd" / "policies" / f"policy-{number:06d}" for number in (1, 2)]
     assert [link.readlink() for link in links] == [Path("policy-000000")] * 2

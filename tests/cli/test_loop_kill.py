@@ -17,19 +17,20 @@ from tests.cli.loop_worlds import corridor_loop, register_corridors, run, run_an
 KILLED = -9
 
 MOMENTS = [
-    ("evaluate, greedy", 2),
-    ("evaluate, sampled", 4),
-    ("collect", 3),
-    ("credit", 1),
+    ("evaluate, greedy", 3),
+    ("evaluate, sampled", 5),
+    ("collect", 4),
+    ("credit", 2),
     ("log-probabilities", 1),
     ("train", 2),
     ("train", 4),
-    ("collect", 3),  # of the second iteration, as the first is done by then
+    ("collect", 4),  # of the second iteration, as the first is done by then
     ("train", 1),
-    ("evaluate, sampled", 1),  # of the last policy
+    ("evaluate, sampled", 2),  # of the last policy
 ]
-"""Where a start is killed: which stage, and how often it has told of its progress by then. Each
-start goes on where the one before it was killed."""
+"""Where a start is killed: which stage, and how often it has told of its progress by then; those
+that play or assign credit tell first that they begin. Each start goes on where the one before it
+was killed."""
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_what_a_kill_cut_off_is_played_again_and_only_counted(root: Path):
     together = {"collect": {"concurrency": 8}, "evaluate": None}
     run(corridor_loop(root, "whole-together", **together))
     killed = corridor_loop(root, "cut-off", **together)
-    _kill(killed, [("collect", 2)])
+    _kill(killed, [("collect", 3)])
     run(killed)
     lines = _lines(root, "cut-off")
     assert lines[0].pop("dropped")["no_credit"] > 0
@@ -95,7 +96,7 @@ def test_trees_grow_the_same_after_a_kill_though_their_credit_is_in_the_history(
     }
     run(corridor_loop(root, "whole-trees", **options))
     killed = corridor_loop(root, "killed-trees", **options)
-    _kill(killed, [("train", 1), ("collect", 1)])
+    _kill(killed, [("train", 1), ("collect", 2)])
     run(killed)
     _check_same(root, "killed-trees", "whole-trees")
 

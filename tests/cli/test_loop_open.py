@@ -1,6 +1,7 @@
 """Whose a loop's directory is, and what is refused before it is anybody's."""
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from graphcredit.store.errors import (
     InputError,
     MissingDependencyError,
     OptionError,
+    PathError,
 )
 from tests.cli.loop_worlds import corridor_loop, register_corridors, save_talker
 from tests.trainer.models import tiny_model
@@ -228,6 +230,42 @@ def test_weights_that_are_cut_short_are_refused_before_anything_is_written(root:
     assert not (root / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "out", "made"),
+    [("away/model", "away", "makes it"), ("away", "away", "makes .*/away/model, to be named as")],
+)
+def test_a_model_that_is_not_there_is_told_how_to_be_made(
+    root: Path, name: str, out: str, made: str
+):
+    config = corridor_loop(root, "out", model=str(root / name), collect={"games": "2,3"})
+    template = re.escape(str(root / "start" / "corridor.toml"))
+    command = rf"`graphcredit warmup {root}/{out} --env corridor --games 2,3 --tasks 2 --template "
+    with pytest.raises(
+        OptionError, match=rf"{name} has no config.json. {command}{template}` {made}"
+    ):
+        _open(config)
+    assert not (root / "out").exists()
+
+
+def test_a_loop_of_before_is_gone_on_with_under_the_name_its_correction_has_now(root: Path):
+    """Its config.json says `sequence-mask`, and no version: it meant the geometric mean."""
+    _open(corridor_loop(root, "old", train={"correction": "geometric-mask"}))
+    path = root / "old" / "config.json"
+    saved = _written(root, "old")
+    assert saved.pop("options_version") == 2
+    saved["train"]["correction"] = "sequence-mask"
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    product = corridor_loop(root, "old", train={"correction": "sequence-mask"})
+    with pytest.raises(
+        OptionError, match=r"train.correction is 'sequence-mask', .* give 'geometric-mask'\)"
+    ):
+        _open(product)
+    _open(corridor_loop(root, "old", train={"correction": "geometric-mask"}))
+    assert _written(root, "old")["options_version"] == 2
+    assert _open(corridor_loop(root, "new", train={"correction": "sequence-mask"}))
+    assert _open(corridor_loop(root, "new", train={"correction": "sequence-mask"}))
+
+
 def test_a_model_without_weights_is_refused_before_anything_is_written(root: Path):
     (root / "start" / "model.safetensors").unlink()
     with pytest.raises(OptionError, match=r"model must be .*: .*start has no \*.safetensors"):
@@ -295,7 +333,7 @@ def test_a_setting_of_the_wrong_kind_is_refused_in_words(
 
 
 def test_a_directory_is_no_configuration(tmp_path: Path):
-    with pytest.raises(OptionError, match=r"a configuration must be a TOML file: .*directory"):
+    with pytest.raises(PathError, match=r"Is a directory\. Name a file"):
         read_loop_config(tmp_path)
 
 

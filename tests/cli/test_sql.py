@@ -19,7 +19,9 @@ from rich.console import Console
 
 from graphcredit.cli.plain import plain_text
 from graphcredit.cli.rows import print_table, write_csv, write_json
+from graphcredit.cli.sql import ResultFormat, sql
 from graphcredit.store import Store
+from tests.cli.in_process import run
 from tests.worlds import trajectory, worked_example, write_store
 
 COMMAND = [sys.executable, "-m", "graphcredit.cli.main", "sql"]
@@ -80,15 +82,57 @@ def test_output_goes_to_a_file(store: Store, tmp_path: Path):
     assert pq.read_table(tmp_path / "out.parquet").to_pylist() == [{"answer": 42}]
 
 
+_ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 1"
+
+_ODD = {
+    "DATE '20000-01-01'": "20000-01-01",
+    "DATE '0044-03-15 (BC)'": "-0043-03-15",
+    "TIMESTAMP '20000-01-01 12:30:00'": "20000-01-01T12:30:00.000000",
+    "TIMESTAMPTZ '20000-01-01 12:30:00+00'": "20000-01-01T12:30:00.000000Z",
+    "'infinity'::DATE": "infinity",
+    "'-infinity'::TIMESTAMP": "-infinity",
+    "[DATE '20000-01-01', NULL, DATE '2020-01-01']": '["20000-01-01", null, "2020-01-01"]',
+    "{'a': DATE '20000-01-01', 'b': INTERVAL 3 DAY}": '{"a": "20000-01-01", "b": [0, 3, 0]}',
+    "MAP {'a': DATE '20000-01-01'}": '[["a", "20000-01-01"]]',
+    "INTERVAL 3 MONTH": "[3, 0, 0]",
+    "union_value(a := 1)": "1",
+    "union_value(a := DATE '20000-01-01')": "20000-01-01",
+}
+"""What Python or Parquet has no value for, and how it is written."""
+
+
+@pytest.mark.parametrize(("value", "text"), _ODD.items())
+def test_a_value_of_any_type_is_written_in_every_format(
+    store: Store, tmp_path: Path, value: str, text: str
+):
+    query, target = f"SELECT {value} AS v", tmp_path / "out"
+    found: dict[str, str] = {}
+    for kind in ("table", "csv", "json", "parquet"):
+        ended = run("sql", store.root, query, "--unlocked", "--format", kind, "--output", target)
+        assert ended.exit_code == 0, ended
+        if kind != "parquet":
+            found[kind] = target.read_text()
+    assert found["table"].split("\n")[1].strip() == text
+    assert list(csv.reader(io.StringIO(found["csv"])))[1] == [text]
+    ((cell,),) = (row.values() for row in json.loads(found["json"]))
+    assert (cell if isinstance(cell, str) else json.dumps(cell)) == text
+    is_text = "INTERVAL" in value or "union" in value
+    assert ended.err == ("notice: Parquet has no type for 'v': it is text\n" if is_text else "")
+    read = pq.read_table(target)["v"]
+    assert pa.types.is_string(read.type) is is_text
+    assert read.null_count == 0
+
+
 def test_refusals_say_why_and_exit_with_2(store: Store, tmp_path: Path):
     for arguments, reason in (
         ((store.root, "COPY (SELECT 1) TO 'x'"), "only SELECT is allowed: found COPY"),
         ((store.root, "FROM read_text('/etc/passwd')"), "file system operations are disabled"),
         ((store.root, "SELECT 1", "--format", "parquet"), "name a file with --output"),
-        ((store.root, "SELECT 1", "--output", tmp_path), "--output must be a file"),
+        ((store.root, "SELECT 1", "--output", tmp_path), "the output must be a file"),
         ((tmp_path / "nothing", "SELECT 1"), "is not a store"),
         ((store.root, "SELECT 1 AS a, 2 AS a", "--format", "json"), "'a' is there twice"),
-        ((store.root, "SELECT repeat('x', 2000000000)", "--timeout", 0.5), "within 0.5 s"),
+        ((store.root, "SELECT repeat('x', 2000000000)"), "more than 1024 MiB of memory"),
+        ((store.root, _ENDLESS, "--timeout", 0.5), "within 0.5 s"),
     ):
         result = graphcredit_sql(*arguments)
         assert (result.returncode, result.stdout) == (2, "")
@@ -180,3 +224,32 @@ def test_plain_text_keeps_what_does_not_act():
     assert plain_text("naïve 状態 🙂 a b") == "naïve 状態 🙂 a b"
     assert plain_text("a\nb\x1b", keep="\n") == "a\nb\\x1b"
     assert plain_text("\x9b\u2028\ud800") == r"\x9b\u2028\ud800"
+
+
+@pytest.mark.parametrize("format_", list(ResultFormat))
+def test_every_format_goes_through_links_and_into_pipes(
+    store: Store, tmp_path: Path, format_: ResultFormat
+):
+    pipe, link, behind = tmp_path / "pipe", tmp_path / "link", tmp_path / "behind"
+    os.mkfifo(pipe)
+    link.symlink_to(behind)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    for output in (link, pipe):
+        sql(
+            store.root,
+            "SELECT 42 AS answer",
+            format_=format_,
+            output=output,
+            limit_rows=None,
+            timeout=60.0,
+            memory=1024,
+            unlocked=True,
+        )
+    written = os.read(reader, 1 << 16)
+    os.close(reader)
+    assert link.is_symlink()
+    assert behind.read_bytes() == written
+    if format_ is ResultFormat.PARQUET:
+        assert pq.read_table(pa.BufferReader(written)).to_pylist() == [{"answer": 42}]
+    else:
+        assert b"42" in written

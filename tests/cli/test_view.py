@@ -1,5 +1,6 @@
 """`graphcredit view` as a user types it."""
 
+import http.client
 import os
 import socket
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
 from graphcredit.viewer.config import STORE_VARIABLE, server_flags
+from tests.cli.in_process import run
 from tests.cli.test_credit import graphcredit
 from tests.worlds import worked_example, write_store
 
@@ -24,15 +27,98 @@ def _free_port() -> int:
         return probe.getsockname()[1]
 
 
-def test_it_serves_on_loopback(tmp_path: Path):
-    store, port = write_store(tmp_path / "s", worked_example()), _free_port()
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Serve a store with `graphcredit view`; return the port."""
+    store = write_store(tmp_path_factory.mktemp("view") / "s", worked_example())
+    port = _free_port()
     command = [sys.executable, "-m", "graphcredit.cli.main", "view", str(store.root)]
     with subprocess.Popen([*command, "--port", str(port)], stderr=subprocess.DEVNULL) as server:
         try:
             assert _health(port, server) == b"ok"
-            assert _listening(port) == {"0100007F"}
+            yield port
         finally:
             server.terminate()
+
+
+def test_it_serves_on_loopback(port: int):
+    assert _listening(port) == {"0100007F"}
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("localhost:{port}", "http://localhost:{port}", 101),
+        ("127.0.0.1:{port}", "http://127.0.0.1:{port}", 101),
+        ("[::1]:{port}", "http://[::1]:{port}", 101),
+        # As the browser says it where `ssh -L 9000:localhost:8501` forwards a port.
+        ("localhost:9000", "http://localhost:9000", 101),
+        # What is no browser.
+        ("localhost:{port}", None, 101),
+        ("localhost:{port}", "http://localhost:3000", 403),
+        ("localhost:{port}", "http://localhost", 403),
+        ("localhost:{port}", "http://127.0.0.1:{port}", 403),
+        ("localhost:{port}", "https://localhost:{port}", 403),
+        ("localhost:{port}", "https://example.org", 403),
+        ("localhost:{port}", "null", 403),
+        # A name of another site that resolves to this machine.
+        ("example.org:{port}", "http://example.org:{port}", 403),
+    ],
+)
+def test_only_its_own_pages_open_its_socket(port: int, host: str, origin: str | None, status: int):
+    headers = {
+        "Host": host.format(port=port),
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }
+    if origin is not None:
+        headers["Origin"] = origin.format(port=port)
+    assert _get(port, "/_stcore/stream", headers).status == status
+
+
+def test_a_page_of_another_origin_gets_nothing_and_frames_nothing(port: int):
+    host = f"localhost:{port}"
+    for path in ("/", "/tasks", "/_stcore/health"):
+        own = _get(port, path, {"Host": host, "Origin": f"http://{host}"})
+        other = _get(port, path, {"Host": host, "Origin": "http://localhost:3000"})
+        assert (own.status, other.status) == (200, 403)
+        for answer in (own, other):
+            assert answer.getheader("Content-Security-Policy") == "frame-ancestors 'none'"
+            assert answer.getheader("X-Frame-Options") == "DENY"
+
+
+def _get(port: int, path: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", path, headers=headers)
+        return connection.getresponse()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("127.0.0.1", "Address already in use"),
+        ("203.0.113.7", "Cannot assign requested address"),
+    ],
+)
+def test_where_it_cannot_listen_it_says_why_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, reason: str
+):
+    monkeypatch.setattr(os, "execve", lambda *_: pytest.fail("the server was started"))
+    store = write_store(tmp_path / "s", worked_example())
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ended = run("view", store.root, "--port", port, "--address", address)
+    assert ended.exit_code == 2
+    assert ended.err.startswith(f"graphcredit: the viewer cannot listen on {address}:{port}: ")
+    assert reason in ended.err
+    assert ended.err.count("\n") == 1
 
 
 def _listening(port: int) -> set[str]:
@@ -65,7 +151,9 @@ def test_any_address_but_loopback_warns(
     started: list[tuple[list[str], dict[str, str]]] = []
     monkeypatch.setattr(os, "execve", lambda _, command, env: started.append((command, env)))
     store = write_store(tmp_path / "s", worked_example())
-    result = CliRunner().invoke(app, ["view", str(store.root), "--address", address])
+    result = CliRunner().invoke(
+        app, ["view", str(store.root), "--address", address, "--port", str(_free_port())]
+    )
     assert result.exit_code == 0
     assert ("can read this store, without a password" in result.stderr) is warns
     ((command, environment),) = started

@@ -148,7 +148,7 @@ def test_a_tokenizer_has_at_least_a_token_for_each_letter(tmp_path: Path):
 def test_a_warm_up_killed_in_any_stage_goes_on_to_the_same_model(whole: Path, tmp_path: Path):
     context = get_context("forkserver")
     context.set_forkserver_preload(["graphcredit.trainer.cloning", "tests.cli.test_warmup"])
-    for what, count in (("play: text", 2), ("play: clone", 3), ("clone", 2), ("play: warm", 5)):
+    for what, count in (("play: text", 2), ("play: clone", 3), ("learn", 2), ("play: warm", 5)):
         process = context.Process(target=_run_and_kill, args=(tmp_path / "w", what, count))
         process.start()
         process.join()
@@ -169,7 +169,7 @@ def _run_and_kill(out: Path, what: str, count: int) -> None:
     torch.set_num_threads(1)
     told: Counter[bool] = Counter()
 
-    def on_progress(said: str, done: int, total: int) -> None:
+    def on_progress(said: str, done: int, total: int, note: str) -> None:
         told[said.startswith(what)] += 1
         if told[True] == count:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -1,5 +1,6 @@
 """What the kill tests run in processes of their own."""
 
+import ctypes
 import os
 import signal
 import time
@@ -71,6 +72,18 @@ def hold_recorder(root: Path, ready: Path) -> None:
         ready.touch()
         while True:
             time.sleep(1)
+
+
+def leave_child(root: Path, child: Path, *, by_python: bool) -> None:
+    """Log one step as worker w0, fork a child that lives on, write its number, and die."""
+    recorder = StepRecorder(root, run_id="r0", iteration=0, worker_id="w0")
+    recorder.trajectory(task_id="t", trajectory_id="x").log(**step(0))
+    process = os.fork() if by_python else ctypes.CDLL(None).fork()
+    if not process:
+        time.sleep(600)
+        os._exit(0)
+    child.write_text(str(process))
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def step(index: int) -> dict[str, Any]:

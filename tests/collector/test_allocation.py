@@ -11,7 +11,8 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
-from graphcredit.store.errors import OptionError
+from graphcredit.store.errors import InputError, OptionError
+from tests.credit.old_formula import as_made_before
 from tests.worlds import trajectory, worked_example, write_store
 
 
@@ -39,10 +40,10 @@ def _to(state: str, *, success: bool = False) -> Transition:
 
 
 def test_states_get_as_many_decisions_as_their_score_is_worth(tmp_path: Path):
-    """One of three trajectories succeeded: T = 4 and S = 4 ** -p."""
+    """One of three trajectories succeeded: T = 4 and S = 4 ** -p; nobody acted in D."""
     store = _credited(write_store(tmp_path / "store", worked_example()))
     allocation = _read(store, "t0")
-    # A: p = 1/3, S = 0.63, 8 S = 5.04; C: p = 1/2 - 2.5e-7, 8 S is a little above 4; D: p = 0
+    # A: p = 1/3, S = 0.63, 8 S = 5.04; C: p = 1/2 - 2.5e-7, 8 S is a little above 4
     assert [allocation.num_rollouts("t0", state) for state in "ACD"] == [6, 5, 8]
     assert allocation.scores["t0", "A"].num_total == 3
     assert allocation.scores["t0", "A"].score == pytest.approx(4 ** (-1 / 3), abs=1e-6)
@@ -52,8 +53,8 @@ def test_a_state_that_failed_often_gets_none_and_one_that_is_mastered_a_single_o
     failed = [trajectory(f"f{number}", "A a B") for number in range(10)]
     won = [trajectory(f"w{number}", "C c won", success=True) for number in range(10)]
     store = _credited(write_store(tmp_path / "store", *failed, *won))
-    # C: S = 21 ** -1 = 0.048, 8 S = 0.38
-    assert [_read(store, "t0").num_rollouts("t0", state) for state in "ABC"] == [0, 0, 1]
+    # C: S = 21 ** -1 = 0.048, 8 S = 0.38; in B all ended, nobody acted
+    assert [_read(store, "t0").num_rollouts("t0", state) for state in "ABC"] == [0, 8, 1]
 
 
 def test_states_that_are_not_in_the_history_get_all_there_are(tmp_path: Path):
@@ -93,11 +94,7 @@ def test_a_step_is_worth_its_novelty_the_drop_in_score_and_success():
     def score(num_total: int, value: float) -> StateScore:
         return StateScore(num_total=num_total, score=value, num_rollouts=1)
 
-    scores: dict[tuple[str, str | None], StateScore] = {
-        ("t0", "A"): score(5, 0.75),
-        ("t0", "B"): score(9, 0.5),
-        ("t0", None): score(3, 0.25),
-    }
+    scores = {("t0", "A"): score(5, 0.75), ("t0", "B"): score(9, 0.5)}
     allocation = Allocation(tree_size=8, scores=scores, omega_k=0.2)
     # w = 0.5 / e = 0.1839
     assert allocation.step_reward("t0", "A", _to("A")) == 0.0
@@ -108,7 +105,8 @@ def test_a_step_is_worth_its_novelty_the_drop_in_score_and_success():
         0.1839 - 0.3161 * 0.25, abs=1e-4
     )
     won = allocation.step_reward("t0", "A", _to("B", success=True))
-    assert won == pytest.approx(0.1839 + 0.3161 * 0.5 + 0.5, abs=1e-4)
+    # the goal is no state that anybody acts in, whatever its text: S = 1
+    assert won == pytest.approx(0.1839 - 0.3161 * 0.25 + 0.5, abs=1e-4)
     # nothing is known of X and Y: only that they differ
     assert allocation.step_reward("t0", "X", _to("Y")) == 0.5
 
@@ -126,3 +124,15 @@ def test_step_rewards_are_those_that_credit_gives_the_next_trajectory(tmp_path: 
         for step in steps
     ]
     assert credit["spo3_step_reward"].to_list() == pytest.approx(worth, abs=1e-6)
+
+
+def test_counts_by_the_older_formula_are_refused_until_they_are_counted_anew(tmp_path: Path):
+    store = _credited(write_store(tmp_path / "store", worked_example()))
+    as_made_before(store)
+    with pytest.raises(
+        InputError,
+        match=r"r0/state_scores\.parquet was made by another version of it, or does not "
+        r"say by which\. Run `graphcredit credit STORE --run r0 --estimator spo3`",
+    ):
+        _read(store, "t0")
+    assert _read(_credited(store), "t0").num_rollouts("t0", "A") == 6

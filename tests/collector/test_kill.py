@@ -3,11 +3,13 @@
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from graphcredit.collector.spool import recover_spools
 from graphcredit.collector.spool_file import read_spool
 from graphcredit.collector.worker_shards import find_shard
 from graphcredit.store import Store, create_store, read_steps
+from graphcredit.store.checks import check_store
 from graphcredit.store.errors import RecorderError
 from tests.collector import crash_worker
 
@@ -165,6 +168,42 @@ def test_workers_that_start_together_share_a_store_that_is_not_there_yet(tmp_pat
     rows = _steps(Store(root))
     assert len(rows) == 12 * 5
     assert len({row["trajectory_id"] for row in rows}) == 12
+
+
+@contextmanager
+def _child_of_a_dead_worker(root: Path, pid_file: Path, *, by_python: bool) -> Generator[int]:
+    """Let a worker fork a child and die; the child is at work until the block ends."""
+    process = processes.Process(
+        target=crash_worker.leave_child, args=(root, pid_file), kwargs={"by_python": by_python}
+    )
+    process.start()
+    process.join()
+    child = int(pid_file.read_text())
+    try:
+        yield child
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_child_that_outlives_its_worker_does_not_keep_the_spool(tmp_path: Path):
+    store = create_store(tmp_path / "store")
+    with _child_of_a_dead_worker(store.root, tmp_path / "child", by_python=True):
+        assert [recovered.num_steps for recovered in recover_spools(store)] == [1]
+
+
+def test_a_child_that_keeps_a_dead_workers_lock_is_named(tmp_path: Path):
+    store, held = create_store(tmp_path / "store"), dict[str, str]()
+    with _child_of_a_dead_worker(store.root, tmp_path / "child", by_python=False) as child:
+        assert recover_spools(store, on_held=held.__setitem__) == []
+        assert re.search(rf"w0\.lock is locked by process {child} \(.*end it", held["w0"])
+        with pytest.raises(RecorderError, match=rf"w0\.lock is locked by process {child} \("):
+            StepRecorder(store, run_id="r0", iteration=0, worker_id="w0")
+        (notice,) = check_store(store).notices
+        assert (notice.rule.name, notice.file) == ("live_spool", "spool/w0.arrows")
+        assert f"process {child} (" in notice.message
+    while not (recovered := recover_spools(store)):
+        time.sleep(0.01)  # the kernel takes a moment to end the child
+    assert [each.num_steps for each in recovered] == [1]
 
 
 def test_a_live_worker_is_left_alone_until_it_dies(tmp_path: Path):

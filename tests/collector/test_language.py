@@ -300,7 +300,9 @@ def test_a_model_whose_weights_are_cut_short_is_refused(tmp_path: Path):
     short = save_talker(tmp_path / "short")
     weights = Path(short) / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:500])
-    with pytest.raises(InputError, match=r"a policy must be a causal language model: .*short"):
+    with pytest.raises(
+        InputError, match=r"a policy must be a causal language model in safetensors: .*short"
+    ):
         parse_policy(f"hf:{short}", PLAIN).decide([_question(0)])
 
 
@@ -356,5 +358,57 @@ def test_a_directory_without_weights_is_refused(tmp_path: Path, model: str):
     for path in Path(model).iterdir():
         if path.suffix == ".json":
             (broken / path.name).write_bytes(path.read_bytes())
-    with pytest.raises(InputError, match=r"must be a causal language model: .*broken"):
+    with pytest.raises(InputError, match=r"as \*\.safetensors, but .*broken has none"):
         parse_policy(f"hf:{broken}", PLAIN).decide([_question(0)])
+
+
+class _Bomb:
+    """What a pickle of weights can do to whoever opens it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self._path,)
+
+
+def test_weights_that_can_run_code_are_never_opened(tmp_path: Path):
+    path = Path(save_talker(tmp_path / "pickled"))
+    (path / "model.safetensors").unlink()
+    torch.save({"weight": _Bomb(tmp_path / "exploded")}, path / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"as \*\.safetensors, but .* save_pretrained\(\) it"):
+        parse_policy(f"hf:{path}", PLAIN).decide([_question(0)])
+    assert not (tmp_path / "exploded").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"quantization_config": {"quant_method": "gptq", "bits": 4}}, "ImportError: .*GPTQ"),
+        ({"quantization_config": [1]}, "AttributeError: 'list' object has no attribute"),
+        ({"attn_implementation": "flash_attention_2"}, "ImportError: FlashAttention2"),
+        ({"attn_implementation": "of/somebody"}, "ImportError: .*kernels"),
+        ({"num_attention_heads": 0}, "ZeroDivisionError"),
+        ({"hidden_act": "nothing"}, "KeyError: 'nothing'"),
+        ({"model_type": "own", "auto_map": {"AutoConfig": "own.Config"}}, "custom code"),
+    ],
+)
+def test_whatever_is_wrong_in_a_models_files_is_one_line(
+    tmp_path: Path, settings: dict[str, Any], reason: str
+):
+    path = Path(save_talker(tmp_path / "odd"))
+    (path / "own.py").write_text("raise AssertionError('this must never run')")
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | settings))
+    with pytest.raises(InputError, match=f"^[^\\n]*{path}: [^\\n]*{reason}[^\\n]*$"):
+        parse_policy(f"hf:{path}", PLAIN).decide([_question(0)])
+
+
+def test_a_policy_of_random_weights_is_refused(tmp_path: Path):
+    path = Path(save_talker(tmp_path / "odd"))
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(
+        json.dumps(config | {"num_hidden_layers": 3, "layer_types": None})
+    )
+    with pytest.raises(InputError, match=r"of .*odd, a Qwen2ForCausalLM, 12 are missing"):
+        parse_policy(f"hf:{path}", PLAIN).decide([_question(0)])

@@ -1,9 +1,12 @@
 """Left-over spools become shards, up to what can be read; nothing is deleted unread."""
 
 import json
+import random
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -22,6 +25,7 @@ from graphcredit.collector.spool_file import (
 from graphcredit.collector.step_rules import check_step
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.schema import LARGEST_NUMBER
 
 HEADER = SpoolHeader(spool_id="s0", run_id="r0", iteration=3, worker_id="w7")
 
@@ -57,7 +61,10 @@ def test_a_spool_is_an_arrow_stream_with_one_batch_for_each_step(tmp_path: Path)
     with pa.ipc.open_stream(path) as reader:
         batches = list(reader)
     assert [batch.num_rows for batch in batches] == [1, 1]
-    assert json.loads(batches[1]["values"][0].as_py()) == {
+    values = json.loads(batches[1]["values"][0].as_py())
+    assert next(iter(values)) == "crc32"
+    assert values | {"crc32": ""} == {
+        "crc32": "",
         "task_id": "t0",
         "trajectory_id": "x",
         "step_index": 1,
@@ -78,6 +85,49 @@ def test_a_torn_tail_at_any_byte_costs_only_the_torn_step(tmp_path: Path):
         num_whole = sum(size >= end for end in ends[1:])
         assert [row["step_index"] for row in content.rows] == list(range(num_whole))
         assert content.num_bytes_unread == size - ends[num_whole]
+
+
+def test_a_flipped_bit_is_never_read_as_another_value(tmp_path: Path):
+    end = {"terminated": True, "truncated": False, "success": True}
+    ids = np.arange(3, dtype=np.int32)
+    together = encode_steps([_row(0, "y", response_ids=ids), _row(1, "y")])
+    messages = [encode_step(_row(0)), encode_step(_row(1, thought="b")), together]
+    messages.append(encode_end("x", end))
+    path = tmp_path / "w7.arrows"
+    prefixes = [
+        repr(read_spool(_spool(path, messages[:number])).rows)
+        for number in range(len(messages) + 1)
+    ]
+    whole = path.read_bytes()
+    for place in random.Random(0).sample(range(len(whole) * 8), 1500):
+        flipped = bytearray(whole)
+        flipped[place // 8] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        with suppress(SchemaError):
+            content = read_spool(path)
+            assert content.header == HEADER
+            expected = prefixes if content.num_bytes_unread else prefixes[-1:]
+            assert repr(content.rows) in expected, place
+
+
+def test_a_spool_without_checksums_is_read(tmp_path: Path):
+    path = _spool(tmp_path / "w7.arrows", [encode_step(_row(0))])
+    with pa.ipc.open_stream(path) as reader:
+        (batch,) = reader
+        head = reader.schema.metadata[b"graphcredit.spool"]
+    texts = pa.array([_without_checksum(batch["values"][0].as_py())])
+    schema = batch.schema.with_metadata({"graphcredit.spool": _without_checksum(head)})
+    older = pa.RecordBatch.from_arrays([texts, batch["parts"]], schema=schema)
+    path.write_bytes(schema.serialize().to_pybytes() + older.serialize().to_pybytes())
+    content = read_spool(path)
+    assert (content.header, content.num_bytes_unread) == (HEADER, 0)
+    assert content.rows == [_row(0)]
+
+
+def _without_checksum(text: str | bytes) -> str:
+    values = json.loads(text)
+    del values["crc32"]
+    return json.dumps(values)
 
 
 def test_steps_that_belong_together_do_not_come_apart_where_one_is_damaged(tmp_path: Path):
@@ -200,15 +250,20 @@ def test_the_unfinished_shard_of_a_dead_worker_is_removed_and_others_are_not(tmp
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 _IDS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=5)
-_NUMBER = st.floats(allow_nan=False, allow_infinity=False)
+_DISTANCE = st.floats(0, LARGEST_NUMBER)
 _COLUMNS = st.fixed_dictionaries(
-    {"state": _TEXT, "action": _TEXT, "next_state": _TEXT, "reward": _NUMBER},
+    {
+        "state": _TEXT,
+        "action": _TEXT,
+        "next_state": _TEXT,
+        "reward": st.floats(-LARGEST_NUMBER, LARGEST_NUMBER),
+    },
     optional={
         "thought": _TEXT,
         "admissible_actions": st.lists(_TEXT, max_size=3),
         "is_action_valid": st.booleans(),
         "cost": st.floats(1e-9, 1e9),
-        "oracle_distance": _NUMBER,
+        "oracle_distance": _DISTANCE,
         "prompt_ids": _IDS,
         "response_ids": _IDS,
         "temperature": st.floats(0, 2, width=32),

@@ -164,3 +164,15 @@ def test_what_was_asked_before_is_forgotten(engine: Any, tmp_path: Path):
     before = engine._llm.num_resets
     engine.forget()
     assert engine._llm.num_resets == before + 1
+
+
+def test_weights_other_than_safetensors_are_never_opened(engine: Any, tmp_path: Path):
+    model = save_talker(tmp_path / "model")
+    engine.load(model)
+    options = engine._llm.options
+    assert (options["load_format"], options["trust_remote_code"]) == ("safetensors", False)
+    other = save_talker(tmp_path / "other")
+    (tmp_path / "other" / "model.safetensors").rename(tmp_path / "other" / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"as \*\.safetensors, but .*other has none"):
+        engine.load(other)
+    assert engine._llm.loaded == [model]

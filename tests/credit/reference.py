@@ -289,54 +289,56 @@ def spo3(
     omega_k: float = 0.1,
     normalize: str = "std",
 ) -> list[dict[Key, float]]:
-    """Return the advantages of each iteration of a run, one trajectory after the other."""
-    total: dict[Any, int] = defaultdict(int)
-    success: dict[Any, int] = defaultdict(int)
-    num_ended = 0
-    advantages: list[dict[Key, float]] = []
-    for rows in iterations:
-        groups = groups_of(rows)
-        rewards: dict[str, dict[tuple[str, int], float]] = {task: {} for task in groups}
-        ended = sorted(
-            (steps[-1]["logged_at"], name, task)
-            for task, group in groups.items()
-            for name, steps in group.trajectories.items()
-        )
-        for _, name, task in ended:
-            group = groups[task]
-            steps = group.trajectories[name]
+    """Return the advantages of each iteration of a run.
 
-            def score(node: Any, task: str = task, num_ended: int = num_ended) -> float:
-                n, k = total[task, node], success[task, node]
-                p = k / (n + EPSILON)
-                if n == 0:
-                    return 1.0
-                if n - k >= xi and p <= zeta:
-                    return 0.0
-                return math.exp(-alpha * math.log(1 + num_ended) * p)
+    Of every trajectory all that ended before it are counted again: those of its task in which some
+    step was taken from a state.
+    """
+    groups = [groups_of(rows) for rows in iterations]
+    ended = sorted(
+        (number, steps[-1]["logged_at"], name, task)
+        for number, by_task in enumerate(groups)
+        for task, group in by_task.items()
+        for name, steps in group.trajectories.items()
+    )
+    rewards: dict[tuple[int, str], dict[tuple[str, int], float]] = defaultdict(dict)
+    for num_ended, (number, _, name, task) in enumerate(ended):
+        before = [groups[i][task].trajectories[n] for i, _, n, t in ended[:num_ended] if t == task]
 
-            for index, step in enumerate(steps):
-                state, target = step["state"], group.target(name, index)
-                w = 0.5 * math.exp(-omega_k * total[task, state])
-                is_won = index == len(steps) - 1 and group.ok(name)
-                rewards[task][name, index] = (
-                    w * (target != state)
-                    + (0.5 - w) * (score(state) - score(target))
-                    + 0.5 * is_won
-                )
-            passed = {step["state"] for step in steps} | {group.target(name, len(steps) - 1)}
-            for node in passed:
-                total[task, node] += 1
-                success[task, node] += group.ok(name)
-            num_ended += 1
-        advantages.append(
-            {
-                (task, *key): value
-                for task, group in groups.items()
-                for key, value in state_part(group, rewards[task], normalize).items()
-            }
-        )
-    return advantages
+        def count(state: Any, before: list[list[Step]] = before) -> tuple[int, int]:
+            outcomes = [
+                steps[-1]["success"]
+                for steps in before
+                if any(step["state"] == state for step in steps)
+            ]
+            return len(outcomes), sum(outcomes)
+
+        def score(state: Any, capital_t: int = 1 + num_ended, count: Any = count) -> float:
+            n, k = count(state)
+            p = k / (n + EPSILON)
+            if n == 0:
+                return 1.0
+            if n - k >= xi and p <= zeta:
+                return 0.0
+            return math.exp(-alpha * math.log(capital_t) * p)
+
+        group = groups[number][task]
+        for index, step in enumerate(group.trajectories[name]):
+            source, target = step["state"], group.target(name, index)
+            w = 0.5 * math.exp(-omega_k * count(source)[0])
+            drop = score(source) - score(target)
+            won = target == GOAL
+            rewards[number, task][name, index] = (
+                w * (source != target) + (0.5 - w) * drop + 0.5 * won
+            )
+    return [
+        {
+            (task, *key): value
+            for task, group in by_task.items()
+            for key, value in state_part(group, rewards[number, task], normalize).items()
+        }
+        for number, by_task in enumerate(groups)
+    ]
 
 
 ESTIMATORS = {

@@ -12,9 +12,39 @@ Tried = dict[str, dict[str, list[tuple[Any, float]]]]
 """Action to the states it was taken at, to where it led there and at what cost."""
 
 
+def share_of_equal(visits: list[tuple[str, frozenset[str]]], same_state: bool) -> Fraction:
+    """Return how often one of the other visits, of the same or another state, has the same list."""
+    shares: list[Fraction] = []
+    for number, (state, actions) in enumerate(visits):
+        others = [
+            other_actions == actions
+            for other, (other_state, other_actions) in enumerate(visits)
+            if other != number and (other_state == state) == same_state
+        ]
+        if others:
+            shares.append(Fraction(sum(others), len(others)))
+    return sum(shares, Fraction(0)) / len(shares) if shares else Fraction(1)
+
+
+def lists_are_of_states(group: Group) -> bool:
+    """Return whether the lists of admissible actions say anything of the states of a group."""
+    visits = [
+        (step["state"], frozenset(step["admissible_actions"]))
+        for _, _, step in group.steps()
+        if step.get("admissible_actions") is not None
+    ]
+    is_told_apart = share_of_equal(visits, same_state=False) <= Fraction(1, 2)
+    return is_told_apart and share_of_equal(visits, same_state=True) >= Fraction(2, 3)
+
+
 def possible_actions(group: Group) -> dict[str, set[str]]:
-    """Return {state: actions that were logged as admissible on any visit}."""
+    """Return {state: actions that were logged as admissible on any visit}.
+
+    Nothing is, where the lists of a group say nothing of its states.
+    """
     possible: dict[str, set[str]] = {}
+    if not lists_are_of_states(group):
+        return possible
     for _, _, step in group.steps():
         possible.setdefault(step["state"], set()).update(step.get("admissible_actions") or ())
         possible.setdefault(step["next_state"], set())

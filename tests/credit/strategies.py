@@ -3,6 +3,7 @@
 Texts share words and states share possible actions, so that some states are alike.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -18,8 +19,13 @@ THOUGHTS = [None, "", "a, then b", "It was ä  🍎!", "B? C!", "WON or lost", "
 
 
 @st.composite
-def trajectory(draw: st.DrawFn, task: str, name: str) -> list[dict[str, Any]]:
-    """Draw one trajectory; now and then one that breaks a rule of completeness."""
+def trajectory(
+    draw: st.DrawFn, task: str, name: str, lists: Mapping[str, list[str] | None] | None
+) -> list[dict[str, Any]]:
+    """Draw one trajectory; now and then one that breaks a rule of completeness.
+
+    `lists` are the admissible actions of each state; each step draws its own where there are none.
+    """
     length = draw(st.integers(1, 6))
     states = draw(st.lists(st.sampled_from(STATES), min_size=length + 1, max_size=length + 1))
     success = draw(st.booleans())
@@ -32,7 +38,9 @@ def trajectory(draw: st.DrawFn, task: str, name: str) -> list[dict[str, Any]]:
             "state": states[index],
             "next_state": states[index + 1],
             "action": draw(st.sampled_from(["go", "look"])),
-            "admissible_actions": draw(st.sampled_from(ADMISSIBLE)),
+            "admissible_actions": lists[states[index]]
+            if lists
+            else draw(st.sampled_from(ADMISSIBLE)),
             "is_action_valid": draw(st.integers(0, 3)) > 0,
             "reward": draw(st.sampled_from(REWARDS)),
             "cost": draw(st.sampled_from(COSTS)),
@@ -63,7 +71,9 @@ def trajectory(draw: st.DrawFn, task: str, name: str) -> list[dict[str, Any]]:
 def logs(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Draw the steps of one to three groups of one to five trajectories."""
     rows: list[dict[str, Any]] = []
+    of_states = st.fixed_dictionaries({state: st.sampled_from(ADMISSIBLE) for state in STATES})
     for group in range(draw(st.integers(1, 3))):
+        lists = draw(st.one_of(of_states, st.none()))
         for number in range(draw(st.integers(1, 5))):
-            rows += draw(trajectory(f"task-{group}", f"{group}-{number}"))
+            rows += draw(trajectory(f"task-{group}", f"{group}-{number}", lists))
     return rows

@@ -1,5 +1,6 @@
 """Analogy: worked by hand, and what nothing, everything and too much of it come to."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from graphcredit.credit import likeness
+from graphcredit.credit import compute, likeness
+from graphcredit.credit.action_lists import MEANING, Worth
 from graphcredit.credit.assembly import assemble
 from graphcredit.credit.estimators.analogy import Analogy
 from graphcredit.credit.merging import MergeSettings
@@ -16,7 +18,7 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
-from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.errors import CreditWarning, InputError, OptionError
 from tests.credit.strategies import logs
 from tests.worlds import START, step_table, trajectory, worked_example, write_store
 
@@ -91,12 +93,67 @@ def test_costs_are_those_of_where_the_action_was_taken_and_credit_is_a_share_of_
     assert rewards(rows) == pytest.approx([1, 1, (3 - 7) / 8, 0])
 
 
-def test_where_nothing_is_admissible_the_graph_is_all_there_is():
-    rows = [row | {"admissible_actions": None} for row in example()]
+EVERYTHING = sorted({action for actions in POSSIBLE.values() for action in actions})
+
+WORTHLESS: dict[str, Callable[[int], list[str] | None]] = {
+    "missing": lambda number: None,
+    "constant": lambda number: EVERYTHING,
+    "changing": lambda number: [*EVERYTHING, f"wait {number} minutes"],
+}
+"""Number of a step to a list that says nothing of its state, by what the report calls it."""
+
+
+def relisted(rows: list[dict[str, Any]], worth: str) -> list[dict[str, Any]]:
+    """Return the steps with worthless lists."""
+    lists = map(WORTHLESS[worth], range(len(rows)))
+    return [row | {"admissible_actions": own} for row, own in zip(rows, lists, strict=True)]
+
+
+@pytest.mark.parametrize("worth", WORTHLESS)
+def test_where_lists_say_nothing_of_states_the_graph_is_all_there_is(worth: str):
+    rows = relisted(example(), worth)
     assert distances(rows) == [2, 1, np.inf, 0]
     assert rewards(rows) == [1, 1, -1, 0]
-    failed = [row | {"admissible_actions": None} for row in example(success=False)]
-    assert rewards(failed) == [0, 0, 0]
+    assert rewards(relisted(example(success=False), worth)) == [0, 0, 0]
+
+
+def test_a_group_of_one_state_has_nothing_to_search_for():
+    """Its list is exact, and tells nothing apart: leaving the state is no loss."""
+    rows = trajectory("x", "S pull S push T")
+    rows = [row | {"admissible_actions": ["pull", "push", "wait"]} for row in rows]
+    assert rewards(rows) == [0, 0]
+
+
+@pytest.mark.parametrize("worth", WORTHLESS)
+def test_each_group_is_judged_by_itself_and_the_report_says_so(tmp_path: Path, worth: str):
+    sound = example(success=False)
+    broken = relisted(example(success=False, task_id="t1"), worth)
+    broken = [row | {"trajectory_id": f"t1-{row['trajectory_id']}"} for row in broken]
+    store = write_store(tmp_path / "s", sound, broken)
+    (report,) = assign_credit(store, CreditSettings(estimators=configure(["analogy"]))).values()
+    assert report.action_lists == {"useful": 1, worth: 1}
+    (notice,) = report.notices
+    assert notice.startswith(
+        f"1 of 2 groups have {MEANING[Worth[worth.upper()]]}: analogy imagines"
+    )
+    credit = [row["analogy_step_reward"] for row in stored(store)]
+    assert credit == pytest.approx([-1, 1, 0, 0, 0, 0])
+    with pytest.warns(CreditWarning, match="1 of 2 groups have") as said:
+        table = compute(step_table([*sound, *broken]), estimators=["analogy"])
+    assert table["analogy_step_reward"].to_pylist() == credit
+    assert [str(warning.message) for warning in said] == [notice]
+
+
+def test_lists_on_some_steps_are_used_where_they_are(tmp_path: Path):
+    rows = example(success=False)
+    rows[1]["admissible_actions"] = None
+    # y is at KITCHEN without a list, where x had one; CARROT has one.
+    store = write_store(tmp_path / "s", rows)
+    (report,) = assign_credit(store, CreditSettings(estimators=configure(["analogy"]))).values()
+    assert report.action_lists == {"partial": 1}
+    (notice,) = report.notices
+    assert "actions on some steps only: analogy imagines nothing at the others" in notice
+    assert [row["analogy_step_reward"] for row in stored(store)] == pytest.approx([-1, 1, 0])
 
 
 def test_a_refused_action_tried_nothing():
@@ -126,9 +183,15 @@ def test_states_that_are_equally_alike_all_count():
 
 def test_what_was_possible_on_any_visit_is_possible():
     again = trajectory("z", [CARROT, "look", CARROT, "look", CARROT])
+    waits = [
+        row | {"admissible_actions": POSSIBLE[HALL]}
+        for row in trajectory("w", [HALL, "wait", HALL, "wait", HALL])
+    ]
     for possible in (None, ["drop"]):
         unlogged = [row | {"admissible_actions": possible} for row in again]
-        assert distances([*unlogged[:1], *example(), *unlogged[1:]])[2] == pytest.approx(4)
+        # Lists of states: another visit has the same list 6 of 8 times, at CARROT 0, 1/2 and 1/2.
+        rows = [*unlogged[:1], *example(), *waits, *unlogged[1:]]
+        assert distances(rows)[2] == pytest.approx(4)
 
 
 @settings(max_examples=30, deadline=None)
@@ -169,6 +232,10 @@ def test_the_cost_of_searching_must_be_a_number_above_0(value: str):
 
 def credited(store: Store, iteration: int = 0, **options: Any) -> list[dict[str, Any]]:
     assign_credit(store, CreditSettings(estimators=configure(["analogy"]), **options))
+    return stored(store, iteration)
+
+
+def stored(store: Store, iteration: int = 0) -> list[dict[str, Any]]:
     tables = [pq.ParquetFile(shard.credit_path).read() for shard in store.shards(None, iteration)]
     return [row for table in tables for row in table.to_pylist()]
 
@@ -208,6 +275,6 @@ def test_a_window_lends_what_was_tried(tmp_path: Path):
         [row | {"admissible_actions": POSSIBLE[CARROT]} for row in dropped],
         iteration=1,
     )
-    # Alone, all that is known is that CARROT had more to try.
-    assert [row["analogy_step_reward"] for row in credited(store, 1)] == [-1]
+    # Alone, one state has a list: nothing tells it apart, and there is no signal.
+    assert [row["analogy_step_reward"] for row in credited(store, 1)] == [0]
     assert [row["analogy_step_reward"] for row in credited(store, 1, graph_window=1)] == [1]

@@ -9,20 +9,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from graphcredit.credit.audit import CHECKS, AuditReport, AuditThresholds, audit
 from graphcredit.credit.audits.check import Finding, Severity
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
 from graphcredit.store import Store, create_store
-from graphcredit.store.errors import InputError, OptionError, SchemaError
+from graphcredit.store.errors import InputError, NothingToCreditError, OptionError, SchemaError
 from tests.credit.audit_worlds import (
     START,
     Row,
     at,
+    by_analogy,
     change_configuration,
     change_credit,
     credited,
+    listed,
     merged_without_noise,
     renamed,
     rollout,
@@ -31,6 +36,7 @@ from tests.credit.audit_worlds import (
     sound_group,
     win,
 )
+from tests.credit.old_formula import as_made_before
 from tests.credit.strategies import logs
 from tests.worlds import write_store
 
@@ -81,7 +87,18 @@ def _grown(root: Path) -> Store:
 
 def _killed(root: Path) -> Store:
     store = credited(root, sound_group("t0"), sound_group("t1"))
-    return change_configuration(store, {"grpo": {"options": {"normalize": "none"}}}, shard=1)
+    path = store.shards()[1].credit_path
+    before = path.read_bytes()
+    assign_credit(store, CreditSettings(estimators=configure(["grpo"], ["grpo.normalize=none"])))
+    path.write_bytes(before)
+    return store
+
+
+def _credited_long_ago(root: Path) -> Store:
+    store = credited(root, sound_group())
+    assign_credit(store, CreditSettings(estimators=configure(["spo3"])))
+    as_made_before(store)
+    return store
 
 
 def _dead_group() -> list[Row]:
@@ -92,6 +109,9 @@ def _dead_group() -> list[Row]:
 def _merged(guard: bool, **actions: list[list[str] | None]) -> Callable[[Path], Store]:
     return lambda root: merged_without_noise(root, guard, **actions)
 
+
+LISTED = listed(sound_group("t1"), lambda row, number: ["look", f"leave {row['state']}"])
+"""A group whose lists of admissible actions tell its states apart."""
 
 GROUP = sound_group()
 COPY = renamed(GROUP[:2], "t0-copy")
@@ -229,13 +249,42 @@ FAULTS = (
         counted=(1, 2),
         detail="credited as a group of 3, has 4 trajectories",
     ),
+    *[
+        Fault(
+            check="infinite_credit",
+            make=_changed(
+                lambda row, name=name, value=value: {name: value} if row["state"] == "M" else {}
+            ),
+            severity=ERROR,
+            counted=(2, 16),
+            detail="first at step 1 of t0-a",
+        )
+        for name in ("graphgpo_advantage", "goal_distance")
+        for value in (float("inf"), float("-inf"))
+    ],
     Fault(
         check="mixed_options",
         make=_killed,
         severity=ERROR,
         counted=(1, 7),
         task=None,
-        detail="grpo was run in 2 ways",
+        detail="grpo: its shards were made in 2 ways",
+    ),
+    Fault(
+        check="outdated_credit",
+        make=_grown,
+        severity=ERROR,
+        counted=(7, 7),
+        task=None,
+        detail="g2po: it was made of other step shards than there are",
+    ),
+    Fault(
+        check="old_formula",
+        make=_credited_long_ago,
+        severity=ERROR,
+        counted=(1, 8),
+        task=None,
+        detail="another version of the formula made spo3",
     ),
     Fault(
         # 1, 1, 0, 0 are returns that nobody centred. 12 balanced columns, 2 groups.
@@ -308,6 +357,49 @@ FAULTS = (
         counted=(1, 1),
         detail='node 0 (2 texts, "S") joins texts that differ in their admissible actions in 2 '
         "ways, for example at t0-a step 0, t0-c step 0",
+    ),
+    Fault(
+        check="weak_action_lists",
+        make=_plain(listed(sound_group("t0"), lambda row, number: ["up", "wait"]), LISTED),
+        severity=INFO,
+        counted=(1, 2),
+        detail="the visits of other states show the same list 100% of the time",
+    ),
+    Fault(
+        check="weak_action_lists",
+        make=_plain(listed(sound_group("t0"), lambda row, number: [f"wait {number}"]), LISTED),
+        severity=INFO,
+        counted=(1, 2),
+        detail="the other visits of a state show the same list 0% of the time",
+    ),
+    Fault(
+        # Of the four steps of the successes, those from S.
+        check="weak_action_lists",
+        make=_plain(
+            listed(
+                sound_group("t0"), lambda row, number: None if number in (0, 2) else [row["state"]]
+            ),
+            LISTED,
+        ),
+        severity=INFO,
+        counted=(1, 2),
+        detail="2 of 8 steps have no list",
+    ),
+    Fault(
+        check="analogy_without_lists",
+        make=lambda root: by_analogy(root, sound_group("t0"), LISTED),
+        severity=WARNING,
+        counted=(1, 2),
+        detail="none of 8 steps has a list",
+    ),
+    Fault(
+        check="analogy_without_lists",
+        make=lambda root: by_analogy(
+            root, listed(sound_group("t0"), lambda row, number: ["up", "wait"]), LISTED
+        ),
+        severity=WARNING,
+        counted=(1, 2),
+        detail="the visits of other states show the same list 100% of the time",
     ),
     Fault(
         # S → M is progress, in one of the 6 steps of failures.
@@ -392,6 +484,25 @@ SOUND: dict[str, tuple[str, Callable[[Path], Store]]] = {
         "aliased_actions",
         _credited([*sound_group("t0"), *win("a", "S up N win G", task="t1")]),
     ),
+    "lists that say little of states, where the audit warns that analogy fell back": (
+        "weak_action_lists",
+        lambda root: by_analogy(
+            root, listed(sound_group("t0"), lambda row, number: ["up", "wait"]), LISTED
+        ),
+    ),
+    "lists that tell states apart, read by analogy": (
+        "analogy_without_lists",
+        lambda root: by_analogy(root, LISTED),
+    ),
+    "lists that differ in order only between the visits of a state": (
+        "weak_action_lists",
+        _plain(
+            listed(
+                sound_group(),
+                lambda row, number: ["up", row["state"]][:: 1 if number % 2 else -1],
+            )
+        ),
+    ),
     "credit that an older iteration lacks altogether": (
         "stale_credit",
         lambda root: write_store(credited(root, sound_group()).root, sound_group(), iteration=1),
@@ -422,7 +533,12 @@ def test_a_store_without_credit_gets_what_needs_steps_alone(tmp_path: Path):
     report = audit(write_store(tmp_path / "s", sound_group()))
     assert report.findings == ()
     assert report.skipped == {c.name: c.needs for c in CHECKS if c.needs != "steps"}
-    assert set(report.numbers) == {"group sizes", "returns", "step weight"}
+    assert set(report.numbers) == {
+        "group sizes",
+        "returns",
+        "step weight",
+        "groups by lists of admissible actions",
+    }
 
 
 def test_the_numbers_of_the_sound_store(tmp_path: Path):
@@ -437,6 +553,7 @@ def test_the_numbers_of_the_sound_store(tmp_path: Path):
         "mean of failures": 0,
     }
     assert list(numbers["step weight"].values()) == [1, 1, 0.5, 0.5]
+    assert numbers["groups by lists of admissible actions"] == {"missing": 2}
     # S is left 6 times in each group, M twice.
     assert numbers["state group sizes"] == {"2-3": 2, "4-7": 2}
     assert numbers["advantages"]["grpo mean"] == pytest.approx(0, abs=1e-7)
@@ -530,11 +647,11 @@ def test_what_credit_refuses_is_incomplete_and_leaves_no_credit_stale(
     finding = finding_named(report, "incomplete_trajectories")
     assert finding is not None
     assert (finding.number, finding.total) == (1, 5)
-    assert "a value that is null or not finite" in finding.check.means
+    assert "a reward or cost that is out of its range" in finding.check.means
 
 
 def test_incomplete_trajectories_alone_are_counted_and_nothing_else_fails(tmp_path: Path):
-    store = credited(tmp_path / "s", rollout("dead", "S up M", success=None))
+    store = write_store(tmp_path / "s", rollout("dead", "S up M", success=None))
     report = audit(store)
     assert [(f.check.name, f.number, f.total) for f in report.findings] == [
         ("incomplete_trajectories", 1, 1)
@@ -549,6 +666,18 @@ def test_a_shard_without_rows_is_audited(tmp_path: Path):
 def test_a_configuration_that_is_no_json_object_is_refused_by_name(tmp_path: Path):
     store = change_configuration(sound(tmp_path / "s"), ["grpo"], shard=0)
     with pytest.raises(SchemaError, match=r'w0-000000\.parquet must say .* found b\'\["grpo"\]'):
+        audit(store)
+
+
+def test_text_that_is_not_utf8_is_refused_by_file(tmp_path: Path):
+    store = sound(tmp_path / "s")
+    path = store.shards()[0].path
+    table = pq.ParquetFile(path).read()
+    index = table.schema.get_field_index("action")
+    values = pa.array([b"\xff"] * table.num_rows)
+    bad = pa.Array.from_buffers(pa.string(), table.num_rows, values.buffers())
+    pq.write_table(table.set_column(index, "action", bad), path)
+    with pytest.raises(SchemaError, match=r"one cannot be read: .*w0-000000\.parquet"):
         audit(store)
 
 
@@ -600,11 +729,15 @@ def test_credit_of_a_program_that_writes_advantages_only_is_audited(tmp_path: Pa
 @given(logs(), st.sampled_from([(), ("grpo.stat_over=steps", "graphgpo.stat_over=steps")]))
 def test_our_own_credit_always_balances_and_is_never_stale(rows: list[Row], options: Any):
     with TemporaryDirectory() as folder:
-        store = credited(Path(folder) / "s", rows, settings=options)
+        try:
+            store = credited(Path(folder) / "s", rows, settings=options)
+        except NothingToCreditError:
+            reject()
         report = audit(store)
     ours = {
         "stale_credit",
         "mixed_options",
+        "old_formula",
         "unbalanced_advantages",
         "uneven_episode_advantages",
     }

@@ -116,9 +116,22 @@ def test_a_model_needs_sentence_transformers(monkeypatch: pytest.MonkeyPatch):
 class StandInModel:
     """What sentence-transformers offers, as far as it is used."""
 
-    def __init__(self, name: str, *, device: str, local_files_only: bool) -> None:
-        if not local_files_only or name == "absent":
+    def __init__(
+        self,
+        name: str,
+        *,
+        device: str,
+        local_files_only: bool,
+        trust_remote_code: bool,
+        model_kwargs: dict[str, bool],
+    ) -> None:
+        assert local_files_only
+        assert not trust_remote_code
+        assert model_kwargs == {"use_safetensors": True}
+        if name == "absent":
             raise OSError("offline")
+        if name == "../..":
+            raise KeyError("hidden_size")
 
     def encode(self, texts: list[str], **options: Any) -> Vectors:
         assert options["normalize_embeddings"]
@@ -148,9 +161,15 @@ def test_only_the_e5_family_gets_its_prefix(name: str, has_prefix: bool):
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_a_model_that_is_not_here_is_named_with_the_remedy():
-    with pytest.raises(InputError, match=r"'absent' must be on this machine.*--embedder ngram"):
-        ModelEmbedder("absent").embed(["a"])
+@pytest.mark.parametrize(
+    ("name", "reason"), [("absent", "offline"), ("../..", "KeyError: 'hidden_size'")]
+)
+def test_what_is_no_model_is_named_with_the_reason(name: str, reason: str):
+    with pytest.raises(
+        InputError, match=r"the embedder must be ngram, or a .* on this machine"
+    ) as e:
+        ModelEmbedder(name).embed(["a"])
+    assert str(e.value).endswith(f"{name!r}: {reason}")
 
 
 def test_a_model_directory_that_changed_is_another_model(tmp_path: Path):

@@ -1,20 +1,40 @@
 """Credit without a store: the same numbers, from a table in memory."""
 
 import random
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.credit import assign, compute
+from graphcredit.credit import table as table_module
+from graphcredit.credit.arrays import Floats
+from graphcredit.credit.batch import StepBatch
 from graphcredit.credit.settings import CreditSettings
-from graphcredit.credit.table import ESTIMATORS, configure
-from graphcredit.store.errors import InputError, OptionError, SchemaError
+from graphcredit.credit.table import ESTIMATORS, Estimator, configure
+from graphcredit.store.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, ErGraph
+from graphcredit.store.errors import CreditWarning, InputError, OptionError, SchemaError
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 ALL = [row.name for row in ESTIMATORS if row.name != "sapo"]
+
+BROKEN: dict[str, tuple[dict[str, Any], str]] = {
+    "a null": ({"reward": None}, "a value is null"),
+    "an infinite reward": (
+        {"reward": float("inf")},
+        "a reward or cost is out of its range",
+    ),
+    "a step twice": ({"step_index": 1}, "a step_index is there twice"),
+    "a step that is missing": ({"step_index": 9}, "step_index is not 0 … T-1"),
+    "a trailing space": ({"next_state": "B "}, "a next_state is not the following state"),
+    "an early end": ({"terminated": True}, "a step before the last one has an end or a success"),
+}
+"""What is changed in the first step of x, A a B, and the reason that is given."""
 
 
 def test_the_worked_example_without_a_store():
@@ -36,8 +56,8 @@ def test_a_polars_frame_in_any_order_gives_its_rows_in_that_order():
 
 
 def test_memory_and_store_give_the_same(tmp_path: Path):
-    first = [*worked_example(), *trajectory("dead", "A a B", success=None)]
-    second = [*trajectory("v", "A a B b D"), *trajectory("w", "A c C d won", success=True)]
+    first = _listed([*worked_example(), *trajectory("dead", "A a B", success=None)])
+    second = _listed([*trajectory("v", "A a B b D"), *trajectory("w", "A c C d won", success=True)])
     write_store(tmp_path / "s", first, iteration=0)
     store = write_store(tmp_path / "s", second, iteration=5)
     assign(store, CreditSettings(estimators=configure(ALL)))
@@ -48,9 +68,136 @@ def test_memory_and_store_give_the_same(tmp_path: Path):
         .append_column("iteration", pa.array([number] * len(rows)))
         for number, rows in ((5, second), (0, first))
     ]
-    credit = compute(pa.concat_tables(parts), estimators=ALL)
+    credit = compute(pa.concat_tables(parts), estimators=ALL, on_incomplete="ignore")
     assert credit.slice(len(second)).to_pylist() == expected[0].to_pylist()
     assert credit.slice(0, len(second)).to_pylist() == expected[1].to_pylist()
+
+
+@pytest.mark.parametrize(("change", "reason"), BROKEN.values(), ids=BROKEN.keys())
+def test_rows_without_credit_are_counted_by_reason(change: dict[str, Any], reason: str):
+    rows = worked_example()
+    rows[0] |= change
+    with pytest.warns(CreditWarning) as said:
+        credit = compute(_nullable(rows), estimators=["grpo"])
+    assert credit["grpo_advantage"].is_null().to_pylist() == [True] * 4 + [False] * 4
+    (message,) = [str(warning.message) for warning in said]
+    first, why, example, _ = message.splitlines()
+    assert first == "4 of 8 rows have no credit: 1 of 3 trajectories are not complete"
+    assert why.split() == ["1", *reason.split()]
+    assert example.startswith("for example 'x' of task 't0', step ")
+    assert said[0].filename == __file__
+
+
+def test_each_reason_is_counted_over_all_iterations():
+    ends = ({"terminated": False, "truncated": False}, {"success": None}, {"success": None})
+    rows = worked_example()
+    for last, change in zip((3, 5, 7), ends, strict=True):
+        rows[last] |= change
+    table = _nullable(rows).append_column("iteration", pa.array([0] * 4 + [1] * 4))
+    with pytest.warns(CreditWarning, match="8 of 8 rows have no credit: 3 of 3 trajector") as said:
+        credit = compute(table, estimators=["grpo"])
+    assert credit["grpo_advantage"].null_count == 8
+    lines = [" ".join(line.split()) for line in str(said[0].message).splitlines()]
+    assert {"1 the last step has no end", "2 the last step has no success value"} <= set(lines)
+
+
+def test_incomplete_trajectories_are_an_error_or_nothing_where_that_is_asked_for():
+    rows = worked_example()
+    rows[0]["next_state"] += " "
+    table = step_table(rows)
+    with pytest.raises(InputError, match="4 of 8 rows have no credit"):
+        compute(table, estimators=["grpo"], on_incomplete="raise")
+    assert compute(table, estimators=["grpo"], on_incomplete="ignore").num_rows == 8
+    whole = step_table(worked_example())
+    assert compute(whole, estimators=["grpo"], on_incomplete="raise")["grpo_advantage"][0].is_valid
+    with pytest.raises(OptionError, match="on_incomplete must be one of warn, raise, ignore"):
+        compute(whole, estimators=["grpo"], on_incomplete="drop")  # pyright: ignore[reportArgumentType]
+
+
+def test_groups_that_an_estimator_lacks_something_for_are_named():
+    table = step_table(worked_example())
+    with pytest.warns(CreditWarning, match="1 of 1 groups have no lists of admissible actions"):
+        compute(table, estimators=["analogy"])
+    nothing = ErGraph(entities=ENTITY_SCHEMA.empty_table(), relations=RELATION_SCHEMA.empty_table())
+    with pytest.warns(CreditWarning, match=r"1 of 1 groups have no entities in er_graph/"):
+        compute(table, estimators=["sapo"], er_graph=nothing)
+
+
+@pytest.mark.parametrize("penalty", [-5.0, float("nan"), float("inf")])
+def test_a_penalty_that_the_stage_refuses_is_refused(penalty: float):
+    with pytest.raises(OptionError, match="invalid_action_penalty must be 0 or more"):
+        compute(step_table(worked_example()), estimators=["grpo"], invalid_action_penalty=penalty)
+
+
+def test_no_estimator_is_refused():
+    for nothing in ([], {}):
+        with pytest.raises(OptionError, match="name at least one estimator"):
+            compute(step_table(worked_example()), estimators=nothing)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Made:
+    """An estimator of a plugin: 1 where the batch has lists, else 0."""
+
+    def assign(self, batch: StepBatch) -> dict[str, Floats]:
+        return {"advantage": np.full(batch.num_steps, float(batch.analogies is not None))}
+
+
+def _made(monkeypatch: pytest.MonkeyPatch, *reads: str) -> None:
+    row = Estimator(name="made", options=_Made, writes=("advantage",), reads=reads, paper="none")
+    monkeypatch.setitem(table_module._BY_NAME, "made", row)
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        ("observation", "declares 'observation', of which a batch has nothing"),
+        ("nonsense", "declares 'nonsense', of which a batch has nothing"),
+        ("thought", "declares 'thought', which is read for sapo only"),
+        ("logged_at", "declares 'logged_at', which is read for spo3 only"),
+    ],
+)
+def test_a_row_that_declares_what_it_cannot_be_given_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str, why: str
+):
+    _made(monkeypatch, column)
+    message = f"made {why}. It may declare admissible_actions"
+    with pytest.raises(OptionError, match=message):
+        configure(["made"])
+    with pytest.raises(OptionError, match=message):
+        compute(step_table(worked_example()), estimators={"made": _Made()})
+    store = write_store(tmp_path / "s", worked_example())
+    with pytest.raises(OptionError, match=message):
+        assign(store, CreditSettings(estimators={"made": _Made()}))
+    assert not list(store.root.glob("credit/**/*.parquet"))
+
+
+@pytest.mark.parametrize("reads", [("admissible_actions",), ("reward",), ()])
+def test_a_row_gets_what_it_may_declare_with_and_without_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: tuple[str, ...]
+):
+    _made(monkeypatch, *reads)
+    rows = _listed(worked_example())
+    credit = compute(step_table(rows), estimators=["made"])
+    assert credit["made_advantage"].to_pylist() == [float(reads == ("admissible_actions",))] * 8
+    store = write_store(tmp_path / "s", rows)
+    assign(store, CreditSettings(estimators=configure(["made"])))
+    (shard,) = store.shards()
+    written = pq.ParquetFile(shard.credit_path).read()
+    assert written["made_advantage"].equals(credit["made_advantage"])
+
+
+def _listed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return steps with lists of admissible actions that tell their states apart."""
+    return [row | {"admissible_actions": ["a", f"open {row['state']}"]} for row in rows]
+
+
+def _nullable(rows: list[dict[str, Any]]) -> pa.Table:
+    """Return steps as another program holds them: any value may be null."""
+    fields = [field.with_nullable(True) for field in step_table([]).schema]
+    defaults = step_table(rows[:1]).to_pylist()[0] | {"success": None}
+    defaults |= {"terminated": False, "truncated": False, "reward": 0.0}
+    return pa.Table.from_pylist([defaults | row for row in rows], schema=pa.schema(fields))
 
 
 def test_options_are_given_as_the_table_configures_them():

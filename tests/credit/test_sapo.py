@@ -187,7 +187,7 @@ def test_the_stage_writes_what_the_example_says(tmp_path: Path):
     assert found["x", 2]["sapo_step_reward"] == 1.25
     assert found["y", 0]["sapo_advantage"] == pytest.approx(-0.4571, abs=1e-4)
     made_by = json.loads(tables[0].schema.metadata[CONFIGURATION_KEY])["sapo"]
-    assert made_by["er_graph"] == GRAPH.digest()
+    assert made_by["entities"] == GRAPH.digest()
 
 
 def test_groups_without_entities_or_an_answer_are_counted_and_told(tmp_path: Path):

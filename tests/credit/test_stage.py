@@ -1,9 +1,7 @@
 """The stage on stores written by hand: what it writes, keeps, counts and leaves alone."""
 
 import json
-import os
 import random
-import subprocess
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.credit.encoding import encode
+from graphcredit.credit.memory import compute
 from graphcredit.credit.merging import MergeSettings
 from graphcredit.credit.plan import plan_batches
 from graphcredit.credit.report import CreditReport
@@ -21,12 +20,19 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import ESTIMATORS, configure
 from graphcredit.store import Store, open_store
+from graphcredit.store.atomic import atomic_path
 from graphcredit.store.catalog import connect
 from graphcredit.store.checks import check_store
-from graphcredit.store.errors import InputError, OptionError, SchemaError
+from graphcredit.store.errors import (
+    InputError,
+    NothingToCreditError,
+    OptionError,
+    SchemaError,
+)
 from graphcredit.store.layout import Shard
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS
 from graphcredit.trainer.advantages import check_credit
+from tests.credit.old_formula import as_made_before
 from tests.credit.test_estimators import slow_advantages
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
@@ -127,31 +133,92 @@ def test_incomplete_trajectories_get_null_and_are_counted(tmp_path: Path):
         assert {v for k, v in row.items() if k not in ("trajectory_id", "step_index")} == {None}
     assert rows[0]["gigpo_advantage"] == pytest.approx(2.1547, abs=5e-5)
     assert (report.num_incomplete, report.num_incomplete_steps) == (2, 3)
-    assert report.incomplete_reasons == {"the last step has no end, or no success value": 2}
+    assert report.incomplete_reasons == {"the last step has no end": 2}
     assert report.num_groups == 1
 
 
+OUT_OF_RANGE = "a reward or cost is out of its range"
+
+
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("change", "step", "reason"),
     [
-        ({"reward": float("nan")}, "a value is null, not finite, or a cost is not above 0"),
-        ({"cost": 0.0}, "a value is null, not finite, or a cost is not above 0"),
-        ({"step_index": 9}, "step_index is not 0 … T-1, each once"),
-        ({"next_state": "elsewhere"}, "a next_state is not the following state"),
-        ({"success": True}, "a step before the last one has an end or a success"),
-        ({"truncated": True}, "a step before the last one has an end or a success"),
+        ({"reward": float("nan")}, 0, OUT_OF_RANGE),
+        ({"reward": 1e39}, 0, OUT_OF_RANGE),
+        ({"cost": 0.0}, 0, OUT_OF_RANGE),
+        ({"cost": 1e308}, 0, OUT_OF_RANGE),
+        ({"step_index": 1}, 1, "a step_index is there twice"),
+        ({"step_index": 9}, 1, "step_index is not 0 … T-1"),
+        ({"next_state": "A "}, 0, "a next_state is not the following state"),
+        ({"success": True}, 0, "a step before the last one has an end or a success"),
+        ({"truncated": True}, 0, "a step before the last one has an end or a success"),
     ],
 )
 def test_a_broken_trajectory_is_left_out_with_its_reason(
-    tmp_path: Path, change: dict[str, Any], reason: str
+    tmp_path: Path, change: dict[str, Any], step: int, reason: str
 ):
     rows = worked_example()
     rows[0] |= change
     store = write_store(tmp_path / "s", rows)
     report = run(store, "grpo")
     assert report.incomplete_reasons == {reason: 1}
-    assert report.incomplete_example == f"'x' of task 't0': {reason}"
+    assert report.incomplete_example is not None
+    assert report.incomplete_example.startswith(f"'x' of task 't0', step {step}: {reason}")
     assert [row["grpo_advantage"] is None for row in read_credit(store)] == [True] * 4 + [False] * 4
+
+
+def test_without_a_complete_trajectory_nothing_is_written_and_the_reasons_are_told(tmp_path: Path):
+    rows = worked_example()
+    store = write_store(tmp_path / "s", rows)
+    run(store, "grpo")
+    before = files_of(store)
+    write_store(tmp_path / "s", rows, rows)  # the same log by two workers
+    with pytest.raises(NothingToCreditError, match=r"none of 3 \(16 steps\)") as refused:
+        run(store, "grpo")
+    assert "\n3: a step_index is there twice\nfor example 'x' of" in str(refused.value)
+    assert files_of(store) == before
+
+
+@pytest.mark.parametrize("iteration", [0, 2])
+def test_an_iteration_without_a_complete_trajectory_is_credited_among_others(
+    tmp_path: Path, iteration: int
+):
+    write_store(tmp_path / "s", worked_example(), iteration=1)
+    store = write_store(tmp_path / "s", trajectory("u", "A a B", success=None), iteration=iteration)
+    reports = assign_credit(store, CreditSettings(estimators=configure(["grpo"])))
+    assert sorted(report.num_trajectories for report in reports.values()) == [0, 3]
+    assert [row["trajectory_id"] for row in read_credit(store)].count("u") == 1
+    assert not list(store.root.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "column"),
+    [
+        ("graphgpo.success_reward=1e42", "graphgpo"),
+        ("graphgpo.step_weight=1e300", "graphgpo"),
+    ],
+)
+def test_credit_that_overflows_is_refused_by_estimator(tmp_path: Path, setting: str, column: str):
+    store = write_store(tmp_path / "s", worked_example())
+    with pytest.raises(InputError, match=rf"the credit of {column} must be finite 32-bit"):
+        run(store, column, settings=(setting,))
+    assert not store.shards()[0].credit_path.exists()
+    steps = step_table(worked_example())
+    with pytest.raises(InputError, match=rf"the credit of {column} must be finite 32-bit"):
+        compute(steps, estimators=configure([column], [setting]))
+
+
+def test_rewards_and_costs_at_the_ends_of_their_ranges_make_finite_credit(tmp_path: Path):
+    rows = [
+        row | {"reward": 1e24 * (-1) ** number, "cost": (1e24, 1e-24)[number % 2]}
+        for number, row in enumerate(worked_example())
+    ]
+    store = write_store(tmp_path / "s", rows)
+    report = run(store, invalid_action_penalty=1e24)
+    assert report.num_incomplete == 0
+    numbers = [v for row in read_credit(store) for v in row.values() if isinstance(v, float)]
+    assert np.isfinite(numbers).all()
+    assert check_store(store).errors == ()
 
 
 def test_what_is_counted_in_the_worked_example(tmp_path: Path):
@@ -314,6 +381,18 @@ def test_the_potential_is_that_of_kept_columns_as_far_as_they_say_how_they_were_
     assert nodes["rewardflow_value"].to_pylist() == pytest.approx(values)
 
 
+def test_columns_of_an_older_formula_are_not_kept(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    run(store, "spo3", "grpo")
+    as_made_before(store)
+    (notice,) = run(store, "rloo").notices
+    assert "the spo3 columns were not kept: another version of its formula made them" in notice
+    assert "--estimator spo3" in notice
+    (row, *_) = read_credit(store)
+    assert "grpo_advantage" in row
+    assert "spo3_advantage" not in row
+
+
 def test_kept_columns_that_are_older_than_the_steps_are_named(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example())
     run(store, "grpo")
@@ -421,9 +500,9 @@ def test_columns_that_a_killed_run_left_in_some_shards_are_not_kept_as_if_it_had
         assert {name for name in found if "_step_" not in name and "_episode_" not in name} == names
         assert None not in found.values()
     with pytest.raises(InputError, match="must have the column grpo_advantage"):
-        check_credit(store.shards(), "grpo_advantage")
+        check_credit(store, store.shards(), "grpo_advantage")
     run(store, "grpo")
-    check_credit(store.shards(), "grpo_advantage")
+    check_credit(store, store.shards(), "grpo_advantage")
 
 
 def test_columns_of_which_a_damaged_shard_lost_a_part_are_not_kept(tmp_path: Path):
@@ -451,7 +530,7 @@ def test_columns_that_are_older_than_a_shard_are_kept_again_and_again_and_not_tr
         assert None not in values[: len(one)]
         assert {*values[len(one) :]} == {None}
         with pytest.raises(InputError, match="other step shards"):
-            check_credit(store.shards(), "grpo_advantage")
+            check_credit(store, store.shards(), "grpo_advantage")
 
 
 @pytest.mark.parametrize("fails_at", [1, 2])
@@ -561,14 +640,15 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, table: st
     store = write_store(tmp_path / "s", worked_example())
     folder = store.root / table / "run_id=r0" / "iteration=000000"
     folder.mkdir(parents=True)
-    process = subprocess.Popen(["true"])
-    process.wait()
-    dead, alive = folder / f"a.parquet.{process.pid}.tmp", folder / f"b.parquet.{os.getpid()}.tmp"
-    for path in (dead, alive):
+    dead, older = folder / "a.parquet.0a1b2c3d.tmp", folder / "a.parquet.12345.tmp"
+    for path in (dead, older):
         path.write_bytes(b"half")
-    run(store, "grpo")
-    assert not dead.exists()
-    assert alive.exists()
+    with atomic_path(folder / "notes.txt") as alive:
+        run(store, "grpo")
+        assert not dead.exists()
+        assert not older.exists()
+        alive.write_text("whole")
+    assert (folder / "notes.txt").exists()
 
 
 def test_a_null_key_names_the_column(tmp_path: Path):

@@ -5,22 +5,33 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from graphcredit.credit.merging import MergeSettings
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
+from graphcredit.store.errors import NothingToCreditError
 from tests.credit import reference
+from tests.credit.old_formula import as_made_before
 from tests.credit.strategies import logs
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 Rows = list[dict[str, Any]]
 
 
-def _credit(store: Store, iteration: int | None = None, *options: str, rows: int = 1 << 17) -> None:
-    wanted = CreditSettings(estimators=configure(["spo3"], options), batch_rows=rows)
+def _credit(
+    store: Store,
+    iteration: int | None = None,
+    *options: str,
+    rows: int = 1 << 17,
+    merge: MergeSettings | None = None,
+) -> None:
+    wanted = CreditSettings(
+        estimators=configure(["spo3"], options), merge=merge or MergeSettings(), batch_rows=rows
+    )
     assign_credit(store, wanted, iteration=iteration)
 
 
@@ -50,16 +61,81 @@ def _assert_same(found: list[list[float | None]], expected: list[list[float | No
             assert one == (other if other is None else pytest.approx(other, rel=1e-5, abs=1e-6))
 
 
+def _credit_if_any(store: Store, iteration: int | None = None, **options: Any) -> None:
+    """Credit, and leave examples out that have no complete trajectory to credit."""
+    try:
+        _credit(store, iteration, **options)
+    except NothingToCreditError:
+        reject()
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> list[Rows]:
+    """Draw iterations in which some trajectories see all texts in capitals."""
+    iterations = draw(st.lists(logs(), min_size=1, max_size=3))
+    names = sorted({row["trajectory_id"] for rows in iterations for row in rows})
+    loud = draw(st.sets(st.sampled_from(names)))
+    return [
+        [_shouted(row) if row["trajectory_id"] in loud else row for row in i] for i in iterations
+    ]
+
+
+def _shouted(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {name: row[name].upper() for name in ("state", "next_state")}
+
+
+def _folded(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {name: row[name].casefold() for name in ("state", "next_state")}
+
+
+def _acted(iterations: list[Rows]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return for each task and state how many trajectories took a step from it, and succeeded."""
+    outcomes: dict[tuple[str, str], list[bool]] = {}
+    for rows in iterations:
+        for task, group in reference.groups_of(step_table(rows).to_pylist()).items():
+            for name, steps in group.trajectories.items():
+                for state in {step["state"] for step in steps}:
+                    outcomes.setdefault((task, state), []).append(group.ok(name))
+    return {state: (len(won), sum(won)) for state, won in outcomes.items()}
+
+
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(iterations=st.lists(logs(), min_size=1, max_size=3), batch_rows=st.sampled_from([1, 1000]))
+@given(
+    iterations=runs(),
+    batch_rows=st.sampled_from([1, 1000]),
+    merges=st.booleans(),
+    is_incremental=st.booleans(),
+)
 def test_a_whole_run_agrees_with_the_reference(
-    tmp_path_factory: pytest.TempPathFactory, iterations: list[Rows], batch_rows: int
+    tmp_path_factory: pytest.TempPathFactory,
+    iterations: list[Rows],
+    batch_rows: int,
+    merges: bool,
+    is_incremental: bool,
 ):
-    store = _write(tmp_path_factory.mktemp("run") / "s", iterations)
-    _credit(store, rows=batch_rows)
-    _assert_same(_advantages(store), _expected(iterations))
+    """Trajectories end at the same time, in states where others act, and with invalid steps."""
+    merge = MergeSettings(rules=("casefold",), guard=False) if merges else MergeSettings()
+    root = tmp_path_factory.mktemp("run") / "s"
+    for number, rows in enumerate(iterations):
+        store = write_store(root, rows, iteration=number)
+        if is_incremental:
+            _credit_if_any(store, number, rows=batch_rows, merge=merge)
+    if not is_incremental:
+        _credit_if_any(store, rows=batch_rows, merge=merge)
+    states = [[_folded(row) for row in rows] for rows in iterations] if merges else iterations
+    _assert_same(_advantages(store), _expected(states))
+    counts = pq.ParquetFile(store.history_path("r0")).read().to_pylist()
+    found = {
+        (row["task_id"], row["state"].casefold() if merges else row["state"]): (
+            row["num_total"],
+            row["num_success"],
+        )
+        for row in counts
+    }
+    assert found == _acted(states)
+    assert len(found) == len(counts)
 
 
 def _three_iterations() -> list[Rows]:
@@ -113,6 +189,21 @@ def test_more_steps_in_an_old_iteration_are_counted_anew(tmp_path: Path):
     _assert_same([tables[0]["spo3_advantage"].to_pylist()], _expected(changed)[2:])
 
 
+def test_a_history_of_the_older_formula_is_counted_anew(tmp_path: Path):
+    iterations = _three_iterations()
+    store = _write(tmp_path / "s", iterations[:2])
+    _credit(store)
+    as_made_before(store)
+    write_store(store.root, iterations[2], iteration=2)
+    _credit(store, 2)
+    (shard,) = store.shards(iteration=2)
+    found = pq.ParquetFile(shard.credit_path).read()["spo3_advantage"].to_pylist()
+    _assert_same([found], _expected(iterations)[2:])
+    fresh = _write(tmp_path / "fresh", iterations)
+    _credit(fresh)
+    assert store.history_path("r0").read_bytes() == fresh.history_path("r0").read_bytes()
+
+
 def test_an_old_shard_that_was_written_again_is_counted_anew(tmp_path: Path):
     iterations = _three_iterations()
     store = _write(tmp_path / "s", iterations)
@@ -133,18 +224,17 @@ def test_the_counts_scores_and_rollouts_of_the_worked_example(tmp_path: Path):
     _credit(store)
     rows = pq.ParquetFile(store.history_path("r0")).read().to_pylist()
     counts = {r["state"]: (r["num_total"], r["num_success"]) for r in rows}
-    assert counts == {"A": (3, 1), "B": (2, 1), "C": (2, 1), "D": (1, 0), None: (1, 1)}
+    # z ends in B and y in D, where they no longer act; nobody acts at the goal.
+    assert counts == {"A": (3, 1), "B": (1, 1), "C": (2, 1)}
     scores = {row["state"]: row["score"] for row in rows}
-    # T = 4: S(A) = 4^(-1/3), S(B) = 4^(-1/2); nobody won from D, but too few tried.
+    # T = 4: S(A) = 4^(-1/3), S(B) = 4^(-1), S(C) = 4^(-1/2).
     assert scores["A"] == pytest.approx(4 ** (-1 / 3), rel=1e-5)
-    assert scores["B"] == pytest.approx(0.5, rel=1e-5)
-    assert scores["D"] == 1.0
+    assert scores["B"] == pytest.approx(0.25, rel=1e-5)
+    assert scores["C"] == pytest.approx(0.5, rel=1e-5)
     assert {row["state"]: row["num_rollouts"] for row in rows} == {
         "A": 6,  # ⌈8 · 0.63⌉
-        "B": 5,  # ⌈8 · 0.5000003⌉: p = 1 / (2 + 1e-6) is a little less than a half
+        "B": 3,  # ⌈8 · 0.2500003⌉: p = 1 / (1 + 1e-6) is a little less than 1
         "C": 5,
-        "D": 8,
-        None: 3,
     }
 
 
@@ -153,10 +243,7 @@ def test_a_state_that_failed_too_often_is_intractable(tmp_path: Path):
     store = _write(tmp_path / "s", [failures])
     _credit(store)
     rows = pq.ParquetFile(store.history_path("r0")).read().to_pylist()
-    assert {(row["state"], row["score"], row["num_rollouts"]) for row in rows} == {
-        ("A", 0.0, 0),
-        ("B", 0.0, 0),
-    }
+    assert {(row["state"], row["score"], row["num_rollouts"]) for row in rows} == {("A", 0.0, 0)}
 
 
 def test_options_change_the_scores_on_disk(tmp_path: Path):
@@ -164,4 +251,5 @@ def test_options_change_the_scores_on_disk(tmp_path: Path):
     _credit(store)
     _credit(store, None, "spo3.g_max=2")
     rows = pq.ParquetFile(store.history_path("r0")).read().to_pylist()
-    assert {row["state"]: row["num_rollouts"] for row in rows}["D"] == 2
+    # ⌈2 · 0.63⌉, ⌈2 · 0.2500003⌉, ⌈2 · 0.5000003⌉
+    assert {row["state"]: row["num_rollouts"] for row in rows} == {"A": 2, "B": 1, "C": 2}

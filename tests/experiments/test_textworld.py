@@ -20,7 +20,7 @@ from experiments.textworld.curves import area, coverage, first_at, paired_test, 
 from experiments.textworld.health import health
 from experiments.textworld.markdown import markdown
 from experiments.textworld.run import RISE, against_kept, chosen, quick
-from experiments.textworld.runs import KEPT, Runs, mean_success
+from experiments.textworld.runs import KEPT, Runs, mean_success, older_formulas
 from experiments.textworld.settings import (
     ARMS,
     SETTINGS,
@@ -212,6 +212,18 @@ def test_a_run_that_is_made_again_is_shown_beside_the_kept_one(tmp_path: Path):
     assert "mean success now 0.300 from weights " in said
     assert ", kept 0.100 from weights " in said
     assert "now" not in against_kept(Runs(out=tmp_path / "none", kept=kept), CELL)
+
+
+def test_kept_runs_of_an_older_formula_are_named(tmp_path: Path):
+    cells = [replace(CELL, arm=arm) for arm in ("grpo", "spo3", "spo3-scores")]
+    for cell in cells:
+        _write(tmp_path / "a", cell, [6_000, 12_000], [0.1, 0.1])
+    made = Runs(out=tmp_path / "a")
+    assert older_formulas(made, cells) == []
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    made.done(cells).drop("formula").write_parquet(kept / "easy.parquet")
+    assert older_formulas(Runs(out=tmp_path / "b", kept=kept), cells) == ["spo3", "spo3-scores"]
 
 
 def test_runs_from_other_weights_are_told_apart(tmp_path: Path):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.catalog import connect, rebuild_catalog, run_trusted_query
 from graphcredit.store.checks import check_store
-from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
+from graphcredit.store.errors import PathError, QueryRefusedError, SchemaError, StoreFormatError
 from graphcredit.store.sandbox import run_query
 from graphcredit.store.schema import CREDIT_COLUMNS, STEP_COLUMNS
 from graphcredit.store.views import VIEW_NAMES, duckdb_type
@@ -34,7 +34,7 @@ def test_every_view_is_there_and_empty_before_the_first_file(tmp_path: Path):
 
 def test_a_store_cannot_be_made_below_a_file(tmp_path: Path):
     (tmp_path / "file").touch()
-    with pytest.raises(StoreFormatError, match="a store must be a directory that can be made"):
+    with pytest.raises(PathError, match="name another path"):
         create_store(tmp_path / "file" / "store")
 
 

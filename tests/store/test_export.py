@@ -1,5 +1,8 @@
 """Steps and credit as ordinary files."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -92,8 +95,54 @@ def test_steps_without_the_credit_that_is_asked_for_are_counted(tmp_path: Path):
 def test_nothing_is_overwritten(tmp_path: Path):
     store = _credited(tmp_path / "s")
     export_store(store, tmp_path / "out")
-    with pytest.raises(InputError, match="must be a new directory"):
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    with pytest.raises(InputError, match="must be a new directory, or an empty one: it holds 'r0"):
         export_store(store, tmp_path / "out")
+    assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
+def test_a_killed_export_is_not_there_and_the_next_one_removes_its_traces(tmp_path: Path):
+    store, out = _credited(tmp_path / "s"), tmp_path / "out"
+    code = (
+        "import os\nfrom pathlib import Path\n"
+        "from graphcredit.store import open_store\n"
+        "from graphcredit.store.export import export_store\n"
+        f"export_store(open_store({str(store.root)!r}), Path({str(out)!r}),"
+        " on_progress=lambda done, total: done == 2 and os._exit(9))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    assert not out.exists()
+    (left,) = tmp_path.glob("out.*.tmp")
+    report = export_store(store, out)
+    assert report.removed == (left,)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "s"]
+    assert pq.read_table(out).num_rows == report.num_steps == 9
+
+
+def test_an_empty_directory_and_a_link_to_one_are_filled(tmp_path: Path):
+    store = _credited(tmp_path / "s")
+    (tmp_path / "empty").mkdir()
+    export_store(store, tmp_path / "empty")
+    assert pq.read_table(tmp_path / "empty").num_rows == 9
+    (tmp_path / "link").symlink_to(tmp_path / "disk" / "out")
+    export_store(store, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert pq.read_table(tmp_path / "disk" / "out").num_rows == 9
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe", "circle"])
+def test_what_cannot_become_a_directory_is_refused_and_stays(tmp_path: Path, kind: str):
+    store, out = _credited(tmp_path / "s"), tmp_path / "out"
+    match kind:
+        case "file":
+            out.touch()
+        case "pipe":
+            os.mkfifo(out)
+        case _:
+            out.symlink_to(out)
+    with pytest.raises(InputError, match="it is no directory"):
+        export_store(store, out)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "s"]
 
 
 def test_an_estimator_without_credit_is_refused_with_those_that_have(tmp_path: Path):
@@ -109,4 +158,4 @@ def test_credit_of_other_rows_is_refused(tmp_path: Path, rows: list[int]):
     pq.write_table(table.take(pa.array(rows)), path)
     with pytest.raises(SchemaError, match="must have the rows of its step shard"):
         export_store(store, tmp_path / "out")
-    assert list((tmp_path / "out").glob("*.parquet")) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "s"]

@@ -1,18 +1,27 @@
 """What is refused moves away whole, what is sound stays, and a crash at any point loses nothing."""
 
+import errno
 import json
 import os
+import shlex
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.store import Store, read_steps
+from graphcredit.store import Store, quarantine_plan, read_steps
+from graphcredit.store.catalog import run_trusted_query
 from graphcredit.store.checks import check_store
-from graphcredit.store.quarantine import quarantine_store
+from graphcredit.store.errors import InputError
+from graphcredit.store.lock import alone_in
+from graphcredit.store.lost import lost_trajectories
+from graphcredit.store.quarantine import Quarantined, quarantine_store
 from tests.store.whole_store import CREDIT, STEPS, add_file, set_value, whole_store
-from tests.worlds import step_table, trajectory, write_store
+from tests.worlds import START, step_table, trajectory, write_store
 
 SOUND = Counter({"y": 2, "z": 2, "dead": 2})
 
@@ -100,7 +109,8 @@ def test_notes_of_others_in_the_quarantine_are_left_alone(tmp_path: Path):
     for name, content in notes.items():
         add_file(f"quarantine/{name}", content)(store.root)
     assert quarantine_store(store)[1] == []
-    assert {p.name: p.read_bytes() for p in store.quarantine_dir.iterdir()} == notes
+    found = {p.name: p.read_bytes() for p in store.quarantine_dir.iterdir() if p.name != ".lock"}
+    assert found == notes
     assert (store.root / "spool/w0.arrows").read_bytes() == b"live"
 
 
@@ -151,3 +161,184 @@ def test_a_shard_of_unknown_columns_keeps_them(tmp_path: Path):
     _, (item,) = quarantine_store(store)
     assert item.kept is not None
     assert pq.read_table(store.root / item.kept, partitioning=None)["mood"].to_pylist() == ["A"]
+
+
+def _later(rows: list[dict[str, Any]], hours: int) -> list[dict[str, Any]]:
+    """Return the same steps as another worker would log them, hours later."""
+    return [
+        row
+        | {"worker_id": f"w{hours}", "logged_at": START + timedelta(hours=hours, seconds=number)}
+        for number, row in enumerate(rows)
+    ]
+
+
+X, Y, Z = (trajectory(name, "A a B b C", success=True) for name in "xyz")
+
+COPIES: dict[str, tuple[list[list[dict[str, Any]]], str, set[str]]] = {
+    "one shard": ([[*_later(X, 1), *Y, *_later(X, 2)]], "twice", {"w0"}),
+    "interleaved": (
+        [[r for rows in zip(_later(X, 2), _later(Y, 3), _later(X, 1), strict=True) for r in rows]],
+        "twice",
+        {"w0"},
+    ),
+    "two shards": ([[*_later(X, 2), *Y], [*Z, *_later(X, 1)]], "twice", {"w1"}),
+    "a shard alone": ([[*_later(X, 1), *Y, *Z], _later(X, 2)], "twice", {"w1"}),
+    "three shards": ([_later(X, 1), [*Y, *_later(X, 2)], _later(X, 3)], "3 times", {"w1", "w2"}),
+    "spread": (
+        [[*_later(X[:1], 1), *Y, *_later(X[:1], 2)], _later(X[1:], 3), _later(X[1:], 4)],
+        "twice",
+        {"w0", "w2"},
+    ),
+}
+"""Shards; how often check says that x is there; the shards that move."""
+
+
+@pytest.mark.parametrize(("shards", "often", "moving"), COPIES.values(), ids=COPIES)
+def test_of_equal_copies_the_first_stays(
+    tmp_path: Path, shards: list[list[dict[str, Any]]], often: str, moving: set[str]
+):
+    store = write_store(tmp_path / "store", *shards)
+    num_others = sum(row["trajectory_id"] != "x" for rows in shards for row in rows)
+    errors = check_store(store).errors
+    assert {error.rule.name for error in errors} == {"unique_trajectory"}
+    assert {error.found for error in errors} == {f"the same trajectory {often}, equal: x"}
+    report, moved = quarantine_store(store)
+    assert report.violations == ()
+    assert {Path(item.source).name[:2] for item in moved} == moving
+    assert all((item.copied, item.refused) == (("x",), ()) for item in moved)
+    assert _steps_of_trajectories(store)["x"] == 2
+    assert report.num_steps == 2 + num_others
+    assert lost_trajectories(store, moved) == []
+
+
+def test_a_copy_in_a_damaged_shard_leaves_the_others_as_they_are(tmp_path: Path):
+    store = write_store(tmp_path / "store", [], [*_later(X, 1), *Y], _later(X, 2))
+    add_file(STEPS, b"noise")(store.root)
+    report, moved = quarantine_store(store)
+    assert [Path(item.source).name[:2] for item in moved] == ["w0", "w2"]
+    assert report.violations == ()
+    assert _steps_of_trajectories(store) == {"x": 2, "y": 2}
+
+
+def test_steps_that_are_there_again_go_and_the_trajectory_stays_whole(tmp_path: Path):
+    """A worker died after its first step and was started again with the same ids."""
+    store = write_store(tmp_path / "store", _later(X[:1], 1), _later(X, 2))
+    (error,) = check_store(store).errors
+    assert error.found == "steps of a trajectory more than once, equal: x"
+    report, _ = quarantine_store(store)
+    assert (report.errors, report.num_incomplete) == ((), 0)
+    assert _steps_of_trajectories(store) == {"x": 2}
+
+
+def test_of_copies_that_differ_none_stays_and_that_is_said_with_the_way_back(tmp_path: Path):
+    other = _later([X[0] | {"reward": 5.0}, X[1]], 2)
+    store = write_store(tmp_path / "it's", [*X, *Y], other)
+    assert "unique_step" in {error.rule.name for error in check_store(store).errors}
+    _, moved = quarantine_store(store)
+    assert _steps_of_trajectories(store) == {"y": 2}
+    (lost,) = lost_trajectories(store, moved)
+    assert (lost.run_id, lost.iteration, lost.trajectory_id) == ("r0", 0, "x")
+    assert lost.files == tuple(item.target for item in moved)
+    assert len(lost.files) == 2
+    assert lost.message.startswith("no copy of trajectory 'x' is left in run r0, iteration 0: ")
+    command = shlex.split(lost.remedy(store).partition("for example: ")[2])
+    assert command[:4] == ["graphcredit", "sql", "--unlocked", str(store.root)]
+    run_trusted_query(store, command[4])
+    assert _steps_of_trajectories(store) == {"x": 2, "y": 2}
+    assert check_store(store).errors == ()
+
+
+def _fails(path: Path, error: OSError, function: Any) -> Any:
+    def fail(*arguments: Any, **options: Any) -> Any:
+        if path in arguments:
+            raise error
+        return function(*arguments, **options)
+
+    return fail
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENOENT])
+def test_what_the_system_refuses_is_no_damage_and_nothing_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+):
+    store = write_store(tmp_path / "store", X, [*Y, *Y, Y[0] | {"reward": 3.0}], Z)
+    closed, error = store.shards()[2].path, OSError(number, os.strerror(number))
+    monkeypatch.setattr(pq, "ParquetFile", _fails(closed, error, pq.ParquetFile))
+    monkeypatch.setattr(Path, "open", _fails(closed, error, Path.open))
+    before = [shard.path for shard in store.shards()]
+    found = {error.rule.name: error.found for error in check_store(store).errors}
+    assert found["accessible"] == os.strerror(number)
+    assert "readable" not in found
+    with pytest.raises(InputError, match=f"found {os.strerror(number)}, which is no damage"):
+        quarantine_store(store)
+    assert [shard.path for shard in store.shards()] == before
+    assert list(store.quarantine_dir.glob("*.parquet")) == []
+
+
+def test_nothing_moves_where_the_kept_rows_have_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = write_store(tmp_path / "store", [*X, *Y], [*_later(X, 1), *Z])
+    set_value(STEPS, 3, "cost", -1.0)(store.root)
+    write, full = quarantine_plan.write_table_unsynced, OSError(errno.ENOSPC, "No space left")
+    calls: list[Path] = []
+
+    def write_once(table: pa.Table, path: Path) -> None:
+        calls.append(path)
+        write(table, path)
+        if len(calls) == 2:
+            raise full
+
+    monkeypatch.setattr(quarantine_plan, "write_table_unsynced", write_once)
+    before = sorted(store.root.glob("steps/**/*"))
+    with pytest.raises(OSError, match="No space left"):
+        quarantine_store(store)
+    assert len(calls) == 2
+    assert sorted(store.root.glob("steps/**/*")) == before
+
+
+def test_nothing_moves_from_a_folder_that_may_not_be_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = whole_store(tmp_path / "store")
+    set_value(STEPS, 1, "reward", float("nan"))(store.root)
+    folder = store.steps_dir("r0", 0)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != folder)
+    before = sorted(path for path in store.root.rglob("*") if path.is_file())
+    with pytest.raises(InputError, match=r"before anything moves: .* may not be written to"):
+        quarantine_store(store)
+    (store.quarantine_dir / ".lock").unlink()
+    assert sorted(path for path in store.root.rglob("*") if path.is_file()) == before
+
+
+def test_what_moved_is_reported_when_an_error_ends_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = whole_store(tmp_path / "store")
+    set_value(STEPS, 1, "reward", float("nan"))(store.root)
+    rename = os.rename
+
+    def rename_credit(source: Path, target: Path) -> None:
+        if source == store.root / STEPS:
+            raise OSError(errno.EIO, "Input/output error")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", rename_credit)
+    moved: list[Quarantined] = []
+    with pytest.raises(OSError, match="Input/output error"):
+        quarantine_store(store, on_move=moved.append)
+    monkeypatch.undo()
+    assert [item.source for item in moved] == [CREDIT]
+    _, rest = quarantine_store(store)
+    assert [item.source for item in rest] == [STEPS]
+    assert check_store(store).errors == ()
+    assert not list(store.root.rglob("*.tmp"))
+
+
+def test_one_process_at_a_time_moves(tmp_path: Path):
+    store = whole_store(tmp_path / "store")
+    with (
+        alone_in(store.quarantine_dir, "taken"),
+        pytest.raises(InputError, match="by one process at a time"),
+    ):
+        quarantine_store(store)

@@ -1,8 +1,13 @@
 """A stranger's SQL reads the views, within limits, and can do nothing else."""
 
+import re
+import subprocess
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -105,14 +110,8 @@ def test_without_the_locks_the_statement_does_destroy_a_shard(tmp_path: Path, na
     assert pq.read_table(store.root / STEPS, partitioning=None).num_rows == 1
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT repeat('x', 2000000000)",
-        "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 1",
-    ],
-)
-def test_a_query_without_end_is_stopped_in_time(store: Store, sql: str):
+def test_a_query_without_end_is_stopped_in_time(store: Store):
+    sql = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 1"
     started = time.perf_counter()
     with pytest.raises(QueryRefusedError, match=r"must finish within 0\.5 s"):
         run_query(store, sql, seconds=0.5)
@@ -122,6 +121,83 @@ def test_a_query_without_end_is_stopped_in_time(store: Store, sql: str):
 def test_a_query_that_wants_all_memory_is_stopped(store: Store):
     with pytest.raises(QueryRefusedError, match="more than 64 MiB of memory"):
         run_query(store, "SELECT list(i) FROM range(100000000) t(i)", memory=64 * MIB)
+
+
+class _Watched(subprocess.Popen[bytes]):
+    """A process whose peak of resident memory is known."""
+
+    peak = 0
+    """Bytes, of the process that was started last."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        _Watched.peak = 0
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while self.returncode is None:
+            try:
+                status = Path(f"/proc/{self.pid}/status").read_text()
+            except OSError:
+                return
+            if found := re.search(r"VmHWM:\s+(\d+) kB", status):
+                _Watched.peak = max(_Watched.peak, int(found[1]) << 10)
+            time.sleep(0.002)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT repeat('x', 10000000) FROM range(10000)",
+        "SELECT string_split(repeat('a,', 100000000), ',')",
+        "SELECT list_transform(range(20000000), lambda x: repeat('q', 100))",
+        "SELECT flatten(list_transform(range(20000), lambda x: range(20000)))",
+    ],
+)
+def test_what_duckdb_does_not_count_is_kept_to_the_limit_too(
+    store: Store, monkeypatch: pytest.MonkeyPatch, sql: str
+):
+    monkeypatch.setattr(subprocess, "Popen", _Watched)
+    with pytest.raises(QueryRefusedError, match="more than 64 MiB of memory"):
+        run_query(store, sql, memory=64 * MIB)
+    assert 64 * MIB < _Watched.peak < (64 + 256) * MIB
+
+
+@pytest.mark.parametrize(
+    ("sql", "num_rows", "num_mib"),
+    [
+        ("SELECT repeat('x', 100000) FROM range(600)", 600, 57),
+        ("SELECT i, hash(i) FROM range(3000000) t(i)", 3_000_000, 45),
+        ("SELECT i, hash(i) AS h FROM range(1200000) t(i) ORDER BY h", 1_200_000, 18),
+    ],
+)
+def test_a_query_that_just_fits_is_answered(store: Store, sql: str, num_rows: int, num_mib: int):
+    table = run_query(store, sql, max_rows=None, memory=64 * MIB).table
+    assert (table.num_rows, table.nbytes // MIB) == (num_rows, num_mib)
+
+
+def test_row_groups_are_read_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Read ahead as pyarrow does, twelve row groups of 16 MiB each would be in memory at once."""
+    store = create_store(tmp_path / "store")
+    letters = np.random.default_rng(0).integers(97, 123, (2000, 4000), np.uint8)
+    texts = pa.array([row.tobytes().decode() for row in letters])
+    for number in range(6):
+        steps = step_table([{"trajectory_id": "x", "state": "a", "next_state": "b"}] * 2000)
+        for name in ("state", "next_state"):
+            steps = steps.set_column(steps.schema.get_field_index(name), name, texts)
+        path = store.steps_dir("r0", 0) / f"w{number}-000000.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(steps, path, row_group_size=1000, compression="none")
+    monkeypatch.setattr(subprocess, "Popen", _Watched)
+    sql = "SELECT sum(length(state) + length(next_state))::BIGINT AS n FROM steps"
+    assert run_query(store, sql, memory=64 * MIB).table.to_pydict() == {"n": [96_000_000]}
+    assert _Watched.peak < (64 + 256) * MIB
+
+
+def test_an_error_amid_the_rows_is_one_refusal(store: Store):
+    sql = "SELECT CASE WHEN i < 5000 THEN 1 ELSE error('stop here') END FROM range(9000) t(i)"
+    with pytest.raises(QueryRefusedError, match=r"DuckDB refused the query: .*stop here"):
+        run_query(store, sql, max_rows=None)
 
 
 def test_a_result_larger_than_the_memory_limit_is_refused(store: Store):
@@ -194,6 +270,17 @@ def test_shards_of_other_layouts_and_odd_paths_read_alike(tmp_path: Path):
     assert result.equals(run_trusted_query(store, sql).table)
     assert result.num_rows == 11
     assert set(result["run_id"].to_pylist()) == {"r0"}
+
+
+def test_text_that_is_not_utf8_is_refused(tmp_path: Path):
+    store = whole_store(tmp_path / "store")
+    table = pq.read_table(store.root / STEPS, partitioning=None)
+    values = pa.array([b"\xff"] * table.num_rows)
+    bad = pa.Array.from_buffers(pa.string(), table.num_rows, values.buffers())
+    index = table.schema.get_field_index("thought")
+    pq.write_table(table.set_column(index, "thought", bad), store.root / STEPS)
+    with pytest.raises(QueryRefusedError, match=r"text must be UTF-8: .*graphcredit check"):
+        run_query(store, "SELECT thought FROM steps")
 
 
 def test_a_damaged_shard_is_named(tmp_path: Path):

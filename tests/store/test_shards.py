@@ -66,6 +66,27 @@ def test_text_that_is_no_text_is_named_however_it_is_read(tmp_path: Path, state:
         conform(read, columns, where="here", keep_dictionaries=True)
 
 
+def test_text_that_is_not_utf8_is_named_however_it_is_read(tmp_path: Path):
+    path = tmp_path / "foreign.parquet"
+    table = step_table([{"trajectory_id": "x", "state": "A", "next_state": "B"}])
+    position = table.schema.get_field_index("state")
+    bad = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
+    pq.write_table(table.set_column(position, "state", bad), path)
+    for dictionaries in ([], ["state"]):
+        with open_parquet(path, dictionaries=dictionaries) as file:
+            read = file.read()
+        with pytest.raises(SchemaError, match=r"here: column 'state' must be UTF-8: .*UTF8"):
+            conform(read, step_columns(["state"]), where="here", keep_dictionaries=True)
+
+
+def test_a_column_whose_name_is_not_utf8_is_a_file_that_cannot_be_read(tmp_path: Path):
+    path = tmp_path / "foreign.parquet"
+    pq.write_table(pa.table({"thought": ["a"]}), path)
+    path.write_bytes(path.read_bytes().replace(b"thought", b"\xffhought"))
+    with pytest.raises(SchemaError, match=r"foreign\.parquet cannot be read as Parquet: .*0xff"):
+        open_parquet(path)
+
+
 def test_text_that_is_missing_is_named_however_it_is_read(tmp_path: Path):
     path = tmp_path / "foreign.parquet"
     table = step_table([{"trajectory_id": "x", "state": "A", "next_state": "B"}])

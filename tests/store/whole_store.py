@@ -1,5 +1,6 @@
 """A store with a file of every kind that keeps every rule, and ways to break one."""
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 
 from graphcredit.store import Store
 from graphcredit.store.schema import (
+    CONFIGURATION_KEY,
     CREDIT_COLUMNS,
     EDGE_COLUMNS,
     ENTITY_COLUMNS,
@@ -32,9 +34,16 @@ ENTITIES = "er_graph/entities.parquet"
 RELATIONS = "er_graph/relations.parquet"
 
 
-def write_rows(path: Path, columns: tuple[Column, ...], rows: list[Mapping[str, Any]]) -> None:
+def write_rows(
+    path: Path,
+    columns: tuple[Column, ...],
+    rows: list[Mapping[str, Any]],
+    made_by: Mapping[str, Any] | None = None,
+) -> None:
     """Write rows as a Parquet file; what a row leaves out is null."""
     schema = arrow_schema(columns)
+    if made_by:
+        schema = schema.with_metadata({CONFIGURATION_KEY: json.dumps(made_by).encode()})
     full = [{name: row.get(name) for name in schema.names} for row in rows]
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(full, schema=schema), path)
@@ -62,7 +71,8 @@ def whole_store(root: Path) -> Store:
     edge = {"task_id": "t0", "state_id": 0, "next_state_id": 1, "action": "a"}
     write_rows(root / EDGES, EDGE_COLUMNS, [edge | {"visits": 1, "cost": 1.0, "is_pruned": False}])
     score = {"task_id": "t0", "state": "A", "num_total": 3, "num_success": 1}
-    write_rows(root / SCORES, STATE_SCORE_COLUMNS, [score | {"score": 0.5, "num_rollouts": 2}])
+    score |= {"score": 0.5, "num_rollouts": 2}
+    write_rows(root / SCORES, STATE_SCORE_COLUMNS, [score], {"formula": 2})
     vectors = {"text_hash": [b"0123456789abcdef"], "vector": [[0.5, 0.5]]}
     (root / VECTORS).parent.mkdir(parents=True)
     pq.write_table(pa.table(vectors), root / VECTORS)
@@ -79,7 +89,7 @@ def edit(relative: str, change: Callable[[list[dict[str, Any]]], Any]) -> Callab
     def fault(root: Path) -> None:
         schema = pq.read_schema(root / relative)
         # Another program's schema allows a null where ours does not.
-        schema = pa.schema([field.with_nullable(True) for field in schema])
+        schema = pa.schema([field.with_nullable(True) for field in schema], schema.metadata)
         rows = pq.read_table(root / relative, schema=schema, partitioning=None).to_pylist()
         change(rows)
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), root / relative)

@@ -88,8 +88,10 @@ def importance_weights(batch: Batch, mode: str, low: float, high: float) -> list
     weights = []
     for token in batch:
         same = [t for t in batch if t.segment == token.segment]
-        of = same if mode.startswith("sequence") else [token]
-        rho = math.exp(clip(mean([t.old - t.behaviour for t in of]), -20, 20))
+        own = token.old - token.behaviour
+        gaps = [t.old - t.behaviour for t in same]
+        level = {"sequence": math.fsum(gaps), "geometric": mean(gaps)}.get(mode.split("-")[0], own)
+        rho = math.exp(clip(level, -20, 20))
         if mode == "none":
             weights.append(1.0)
         elif mode.endswith("truncate"):

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from graphcredit.store import atomic
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.trainer import checkpoint
 from graphcredit.trainer.checkpoint import (
     Checkpoint,
@@ -198,11 +198,15 @@ def test_an_optimizer_is_taken_over_from_the_newest_checkpoint_alone(tmp_path: P
         read_optimizer(directory)
 
 
-def test_a_damaged_only_checkpoint_is_none_with_a_notice(tmp_path: Path):
+def test_checkpoints_that_are_all_damaged_are_none_only_where_that_is_asked_for(tmp_path: Path):
     _flip(_save(tmp_path, 10) / "model.safetensors")
-    found, notices = _latest(tmp_path)
+    _truncate(_save(tmp_path, 20) / "optimizer.safetensors")
+    with pytest.raises(TrainingError, match=r"none of the 2 in .* is whole: .*--restart"):
+        _latest(tmp_path)
+    found, notices = latest_checkpoint(tmp_path, rank_worker.IDENTITY, may_restart=True)
     assert found is None
-    assert "model.safetensors is not what was written" in notices[0]
+    assert "optimizer.safetensors is not what was written" in notices[0]
+    assert "model.safetensors is not what was written" in notices[1]
 
 
 def _edit(path: Path, **changes: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graphcredit.store.errors import OptionError
+from graphcredit.store.errors import OptionError, PathError
 from graphcredit.store.options import help_of
 from graphcredit.trainer.config import TrainConfig, read_config
 
@@ -137,7 +137,7 @@ def test_steps_without_advantage_stay_where_they_have_a_part_of_a_share(aggregat
 
 
 def test_a_directory_is_no_configuration(tmp_path: Path):
-    with pytest.raises(OptionError, match=r"a configuration must be a TOML file: .*directory"):
+    with pytest.raises(PathError, match=r"Is a directory\. Name a file"):
         read_config(tmp_path, _NEEDED)
 
 

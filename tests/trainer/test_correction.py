@@ -28,16 +28,54 @@ def weights(mode: CorrectionMode, *batch: Token) -> list[float]:
 
 
 def test_each_mode_on_ratios_a_quarter_one_and_four_of_one_response():
-    """Bounds 0.5 and 2. The geometric mean is 1, so as a sequence nothing is out of bounds."""
+    """Bounds 0.5 and 2. The product is 1, and so is its root: as a whole all is within bounds."""
     batch = [sampled(0.25), sampled(1.0), sampled(4.0)]
     assert weights("none", *batch) == [1.0, 1.0, 1.0]
     assert weights("token-truncate", *batch) == pytest.approx([0.25, 1.0, 2.0])
     assert weights("token-mask", *batch) == pytest.approx([0.0, 1.0, 0.0])
     assert weights("sequence-truncate", *batch) == pytest.approx([1.0, 1.0, 1.0])
     assert weights("sequence-mask", *batch) == pytest.approx([1.0, 1.0, 1.0])
+    assert weights("geometric-truncate", *batch) == pytest.approx([1.0, 1.0, 1.0])
+    assert weights("geometric-mask", *batch) == pytest.approx([1.0, 1.0, 1.0])
 
 
-def test_a_sequence_is_judged_by_its_geometric_mean_and_as_a_whole():
+def test_a_sequence_is_judged_by_the_product_of_its_ratios_as_trl_and_verl_do():
+    """Products: 0.8 · 0.8 = 0.64; 1.6 · 1.6 = 2.56; 0.7 · 0.7 = 0.49; 1.5 alone."""
+    batch = [
+        *[sampled(0.8)] * 2,
+        *[sampled(1.6, segment=1)] * 2,
+        *[sampled(0.7, segment=2)] * 2,
+        sampled(1.5, segment=3),
+    ]
+    product = pytest.approx([0.64, 0.64, 2.0, 2.0, 0.49, 0.49, 1.5])
+    assert weights("sequence-truncate", *batch) == product
+    masked = pytest.approx([0.64, 0.64, 0.0, 0.0, 0.0, 0.0, 1.5])
+    assert weights("sequence-mask", *batch) == masked
+    # Their means are within the bounds, all of them.
+    mean = pytest.approx([0.8, 0.8, 1.6, 1.6, 0.7, 0.7, 1.5])
+    assert weights("geometric-truncate", *batch) == mean
+    assert weights("geometric-mask", *batch) == mean
+
+
+def test_the_gradient_of_a_response_is_weighed_by_its_product():
+    """ρ = 0.8 · 0.8 = 0.64 for both tokens of advantage 3, of the mean 0.8: a quarter more."""
+    for mode, rho in (("sequence-truncate", 0.64), ("geometric-truncate", 0.8)):
+        tokens = tensors([sampled(0.8, advantage=3.0)] * 2)
+        loss = loss_of(tokens, Reinforce(), correction=Correction(mode=mode))
+        assert gradient_of(tokens, loss) == pytest.approx([-3.0 * rho] * 2)
+
+
+def test_a_product_of_many_ratios_neither_overflows_nor_vanishes():
+    """400 tokens of exp(±1): e^400 is no float64 of any use; cut to e^±20."""
+    far = [token(logprob=-1.0, behaviour=-2.0)] * 400
+    near = [token(logprob=-2.0, behaviour=-1.0)] * 400
+    for batch, end in ((far, math.exp(20)), (near, math.exp(-20))):
+        correction = Correction(mode="sequence-truncate", high=1e30)
+        found = importance_weights(tensors(batch), correction)[0].tolist()
+        assert found == pytest.approx([end] * 400)
+
+
+def test_a_geometric_mean_judges_a_response_as_a_whole():
     """Means: (16 · 1)^(1/2) = 4; (1/16 · 1)^(1/2) = 1/4; 1.5 alone."""
     batch = [
         sampled(16.0),
@@ -46,8 +84,8 @@ def test_a_sequence_is_judged_by_its_geometric_mean_and_as_a_whole():
         sampled(1.0, segment=1),
         sampled(1.5, segment=2),
     ]
-    assert weights("sequence-truncate", *batch) == pytest.approx([2.0, 2.0, 0.25, 0.25, 1.5])
-    assert weights("sequence-mask", *batch) == pytest.approx([0.0, 0.0, 0.0, 0.0, 1.5])
+    assert weights("geometric-truncate", *batch) == pytest.approx([2.0, 2.0, 0.25, 0.25, 1.5])
+    assert weights("geometric-mask", *batch) == pytest.approx([0.0, 0.0, 0.0, 0.0, 1.5])
 
 
 def test_a_ratio_on_a_bound_is_kept():

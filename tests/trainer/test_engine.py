@@ -82,7 +82,7 @@ def test_a_sample_so_long_that_it_turns_those_beside_it_is_refused(
     alone = engine.score(pack_samples([short])).logprob
     beside = engine.score(pack_samples([short, longest])).logprob[: len(alone)]
     assert torch.allclose(alone, beside, atol=1e-5)
-    with pytest.raises(InputError, match=r"at most 48 tokens .* found 49 .* --max-tokens 48"):
+    with pytest.raises(InputError, match=r"at most 48 tokens .* found 49 .* --max-step-tokens 48"):
         engine.score(pack_samples([short, too_long]))
 
 

@@ -214,11 +214,11 @@ def test_credit_without_a_shard_that_came_later_is_refused(tmp_path: Path):
 
 
 def test_credit_made_of_other_steps_is_refused(tmp_path: Path):
-    store = token_store(tmp_path / "s", two_episodes()[:1])
+    store = token_store(tmp_path / "s")
     old = store.shards()[0].credit_path.read_bytes()
-    token_store(store.root, two_episodes(), num_shards=2)
+    token_store(store.root, row_group_rows=1)
     store.shards()[0].credit_path.write_bytes(old)
-    _refused(store, "w0-000000.parquet", "other step shards", "graphcredit credit STORE -e")
+    _refused(store, "iteration=000000 is stale", "other step shards", "graphcredit credit STORE -e")
 
 
 def test_credit_of_two_configurations_is_refused(tmp_path: Path):
@@ -226,7 +226,17 @@ def test_credit_of_two_configurations_is_refused(tmp_path: Path):
     old = store.shards()[1].credit_path.read_bytes()
     stamp_credit(store, distance_discount=0.5)
     store.shards()[1].credit_path.write_bytes(old)
-    _refused(store, "one configuration", "w1-000000.parquet", "graphcredit credit STORE -e")
+    _refused(store, "iteration=000000 is mixed", "made in 2 ways", "graphcredit credit STORE -e")
+
+
+def test_credit_by_an_older_formula_is_refused(tmp_path: Path):
+    store = token_store(tmp_path / "s", column="spo3_advantage")
+    _refused(
+        store, "is stale, another version of its formula made it", "iteration=000000",
+        "Run `graphcredit credit STORE -e spo3` again", column="spo3_advantage",
+    )  # fmt: skip
+    stamp_credit(store, formula=2)
+    assert _index(store, "spo3_advantage") == 5
 
 
 @pytest.mark.parametrize("metadata", [None, {CONFIGURATION_KEY: b"?"}, {CONFIGURATION_KEY: b"[]"}])

@@ -1,6 +1,7 @@
 """Which models are taken, which are refused and why, and that what is saved loads again."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,20 @@ import pytest
 import torch
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine import open_engine
 from graphcredit.trainer.flops import training_flops
-from graphcredit.trainer.model import decoder_layers, load_model, model_shape, quiet_peft
+from graphcredit.trainer.model import (
+    check_model,
+    decoder_layers,
+    load_model,
+    model_shape,
+    quiet_peft,
+    tokenizer_notices,
+)
 from tests.trainer.models import NUM_TOKENS, save_tiny_model, tiny_tokenizer
 from tests.trainer.packs import pack_samples, random_samples
 
@@ -28,6 +36,10 @@ def config(model: str, **options: Any) -> TrainConfig:
 
 def _load(name: str, **options: Any) -> Any:
     return load_model(name, config(name, **options))
+
+
+def _check(name: str) -> None:
+    check_model(name, config(name))
 
 
 def _edit(path: Path, **changes: Any) -> None:
@@ -127,11 +139,57 @@ def test_quantised_weights_are_refused(tmp_path: Path):
         _load(name)
 
 
-def test_a_tokenizer_larger_than_the_embedding_is_refused(tmp_path: Path):
+def test_a_tokenizer_that_transformers_would_add_to_stands_beside_a_model_of_its_size(
+    tmp_path: Path,
+):
+    """Beside a Qwen2, transformers opens any tokenizer as one of Qwen2's, with a token of its own.
+
+    What is saved beside the policy is what was there, less what is no file.
+    """
+    name = save_tiny_model(tmp_path / "before")
+    tiny_tokenizer(NUM_TOKENS).save_pretrained(tmp_path / "before")
+    assert len(AutoTokenizer.from_pretrained(name)) > NUM_TOKENS
+    (tmp_path / "before/spiece.model").write_bytes(b"\x00sentences")
+    (tmp_path / "before/tokenizer-old").mkdir()
+    check_model(name, config(name))
+    engine = open_engine(name, config(name))
+    assert tokenizer_notices(tmp_path / "before", engine.num_ids) == []
+    engine.save_pretrained(tmp_path / "after")
+    for file in ("tokenizer.json", "tokenizer_config.json", "spiece.model"):
+        assert (tmp_path / "after" / file).read_bytes() == (tmp_path / "before" / file).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"quantization_config": [1]}, "AttributeError: 'list' object has no attribute"),
+        ({"attn_implementation": "flash_attention_2"}, "ImportError: FlashAttention2"),
+        ({"attn_implementation": "of/somebody"}, "ImportError: .*kernels"),
+        ({"num_attention_heads": 0}, "ZeroDivisionError"),
+        ({"hidden_act": "nothing"}, "KeyError: 'nothing'"),
+    ],
+)
+@pytest.mark.parametrize("check", [_load, _check])
+def test_whatever_is_wrong_in_a_configuration_is_one_line(
+    tmp_path: Path, check: Callable[[str], Any], settings: dict[str, Any], reason: str
+):
+    name = save_tiny_model(tmp_path)
+    _edit(tmp_path / "config.json", **settings)
+    with pytest.raises(InputError, match=f"^{name} must hold [^\\n]*{reason}[^\\n]*$"):
+        check(name)
+
+
+def test_a_tokenizer_larger_than_the_embedding_is_noticed(tmp_path: Path):
     name = save_tiny_model(tmp_path, "llama")
     tiny_tokenizer(NUM_TOKENS + 3).save_pretrained(tmp_path)
-    with pytest.raises(InputError, match="100 tokens and the model embeds only 97"):
-        _load(name)
+    _load(name)
+    (notice,) = tokenizer_notices(tmp_path, NUM_TOKENS)
+    assert "has tokens up to 99, and the model embeds only 0 to 96" in notice
+    (tmp_path / "tokenizer.json").write_text("{", encoding="utf-8")
+    (notice,) = tokenizer_notices(tmp_path, NUM_TOKENS)
+    assert "kept as it is, but cannot be read" in notice
+    (tmp_path / "tokenizer.json").unlink()
+    assert tokenizer_notices(tmp_path, NUM_TOKENS) == []
 
 
 @pytest.mark.parametrize("targets", ["lm_head", "q_proj,lm_head"])

@@ -2,14 +2,14 @@
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from graphcredit.trainer.correction import Correction
+from graphcredit.trainer.correction import Correction, CorrectionMode
 from graphcredit.trainer.objectives.ppo import Ppo
 from graphcredit.trainer.objectives.reinforce import Reinforce
 from graphcredit.trainer.policy_loss import averages
@@ -22,9 +22,7 @@ from tests.trainer.token_batches import batches, gradient_of, loss_of, tensors, 
 @given(
     batch=batches(gap=2.0),
     name=st.sampled_from([row.name for row in OBJECTIVES]),
-    mode=st.sampled_from(
-        ["none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"]
-    ),
+    mode=st.sampled_from(get_args(CorrectionMode)),
     estimator=st.sampled_from(["k1", "k2", "k3"]),
     kl=st.sampled_from([0.0, 0.01, 0.5]),
     entropy=st.sampled_from([0.0, 0.1]),

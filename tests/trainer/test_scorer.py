@@ -97,7 +97,8 @@ def test_packed_is_one_by_one_is_padded():
 
 @pytest.mark.parametrize("head_chunk", [1, 3, 1000])
 def test_the_size_of_the_chunks_does_not_matter(head_chunk: int):
-    model = tiny_model()
+    # In float32 the order of a sum is worth more than this on some processors.
+    model = tiny_model().double()
     whole = _score(_scorer(model), SAMPLES)
     chunked = _score(_scorer(model, head_chunk=head_chunk), SAMPLES)
     torch.testing.assert_close(chunked, whole, atol=1e-5, rtol=0)

@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from graphcredit.store import Store
 from graphcredit.store.catalog import connect
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.trainer.config import TrainConfig, read_config
 from graphcredit.trainer.engine import compute_dtype
 from graphcredit.trainer.train import train
@@ -317,6 +317,125 @@ def test_a_damaged_optimizer_is_not_taken_over_and_its_training_makes_it_again(t
     train(read_config(tmp_path / "out" / "config.toml", {}))
     assert newest.read_bytes() == whole
     train(following)
+
+
+def test_a_training_all_of_whose_checkpoints_are_damaged_begins_anew_only_if_asked(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 12))
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), checkpoint_every=1)
+    result = train(config)
+    whole = _weights(Path(result["model"]))
+    (tmp_path / "out" / "result.json").unlink()
+    newest, older = sorted((tmp_path / "out" / "checkpoints").iterdir(), reverse=True)
+    (newest / "model.safetensors").write_bytes(b"")
+    again = train(config)
+    (notice,) = again["notices"]
+    assert f"{newest} is damaged" in notice
+    found = _weights(tmp_path / "out" / "model")
+    assert all(torch.equal(found[name], whole[name]) for name in whole)
+    (tmp_path / "out" / "result.json").unlink()
+    for path in (newest, older):
+        (path / "optimizer.safetensors").unlink()
+    with pytest.raises(TrainingError, match=r"none of the 2 in .* is whole"):
+        train(config)
+    assert not (tmp_path / "out" / "result.json").exists()
+    assert train(config, restart=True)["num_updates"] == result["num_updates"]
+    found = _weights(tmp_path / "out" / "model")
+    assert all(torch.equal(found[name], whole[name]) for name in whole)
+
+
+def test_a_training_of_before_is_gone_on_with_under_the_name_its_correction_has_now(
+    tmp_path: Path,
+):
+    """Its config.toml says `sequence-truncate`, and no version: it meant the geometric mean."""
+    store = token_store(tmp_path / "s", random_episodes(0, 12))
+    model = save_tiny_model(tmp_path / "m")
+    config = _config(tmp_path, store, model, correction="geometric-truncate")
+    whole = _weights(Path(train(config)["model"]))
+    result = tmp_path / "out" / "result.json"
+    saved = tmp_path / "out" / "config.toml"
+    text = saved.read_text(encoding="utf-8").replace("geometric-truncate", "sequence-truncate")
+    saved.write_text(text.replace("options_version = 2\n", ""), encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"was 'geometric-truncate' \(what was .* give 'geometric-truncate'"
+    ):
+        train(replace(config, correction="sequence-truncate"))
+    assert result.exists()
+    result.unlink()
+    with pytest.raises(InputError, match=r"sequence-\* is their product, as in TRL and verl"):
+        train(read_config(saved, {}))
+    train(config)
+    found = _weights(tmp_path / "out" / "model")
+    assert all(torch.equal(found[name], whole[name]) for name in whole)
+    other = train(replace(config, out=tmp_path / "other", correction="sequence-truncate"))
+    assert not torch.equal(
+        _weights(Path(other["model"]))["lm_head.weight"], whole["lm_head.weight"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "formula"),
+    [
+        (
+            "sequence-truncate",
+            "min(ρ, 2), with ρ = exp(sum of (old - behaviour) over the response)",
+        ),
+        ("geometric-mask", "ρ from 0 to 2, 0 outside, with ρ = exp(mean of"),
+        ("token-truncate", None),
+    ],
+)
+def test_what_a_correction_of_whole_responses_is_is_said_at_the_start(
+    tmp_path: Path, mode: Any, formula: str | None
+):
+    store = token_store(tmp_path / "s", random_episodes(0, 4))
+    model = save_tiny_model(tmp_path / "m")
+    notices = train(_config(tmp_path, store, model, correction=mode, correction_low=0.0))["notices"]
+    assert len(notices) == (formula is not None)
+    assert all(formula is not None and formula in notice for notice in notices)
+
+
+def test_steps_that_the_model_has_no_positions_for_are_refused_or_left_out_and_counted(
+    tmp_path: Path,
+):
+    """Two episodes by hand: 5, 7, 5, 4 and 6 tokens; the longest is in row 1."""
+    store = token_store(tmp_path / "s")
+    model = save_tiny_model(tmp_path / "m", max_position_embeddings=5)
+    config = _config(tmp_path, store, model)
+    with pytest.raises(
+        InputError,
+        match=r"at most 5 tokens .* no more positions: 2 of 5 steps are longer, up to 7 tokens in "
+        r".*parquet, row 1\. --max-step-tokens 5 leaves",
+    ):
+        train(config)
+    result = train(replace(config, max_step_tokens=5))
+    assert (result["num_kept"], result["dropped"]) == (3, {"over_long": 2})
+
+
+def test_progress_is_told_of_every_stage_and_within_an_update(tmp_path: Path):
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), max_tokens=24)
+    told: list[tuple[str, float, int]] = []
+    result = train(config, on_progress=lambda *values: told.append(values[:3]))
+    stages = list(dict.fromkeys(what for what, _, _ in told))
+    passes = ["log-probabilities: start", "train"]
+    assert stages == ["read the steps", "load the model", *passes, "save the policy"]
+    done = [done for what, done, _ in told if what == "train"]
+    assert done == sorted(done)
+    assert done[-1] == result["num_updates"]
+    assert any(0 < each < 1 for each in done)
+
+
+def test_a_training_that_taught_nothing_says_so(tmp_path: Path):
+    rounds = [episode("x", turn([1, 2], [3], advantage=0.0), turn([4], [5, 6], advantage=0.0))]
+    store = token_store(tmp_path / "s", rounds)
+    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"))
+    told: list[str] = []
+    result = train(config, on_notice=told.append)
+    assert result["nothing_learnt"] == "all advantages are 0"
+    assert told == result["notices"] == ["nothing was learnt: all advantages are 0"]
+    assert train(config) == result
+    other = token_store(tmp_path / "t", random_episodes(0, 4))
+    sound = train(replace(config, store=other.root, out=tmp_path / "sound"))
+    assert "nothing_learnt" not in sound
 
 
 def test_training_stops_before_the_update_that_finds_the_policy_too_far(tmp_path: Path):

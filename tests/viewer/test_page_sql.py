@@ -17,6 +17,8 @@ from tests.viewer.stores import credited, two_tasks
 
 SHARD = "steps/run_id=r0/iteration=000000/w0-000000.parquet"
 
+_ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 1"
+
 HOSTILE = {
     "overwrites a shard": "WITH x AS (COPY (SELECT 1) TO '{shard}' "
     "(FORMAT parquet, USE_TMP_FILE false)) SELECT * FROM x",
@@ -91,7 +93,7 @@ def test_a_hostile_query_is_refused_and_changes_nothing(
 
 def test_a_query_without_end_is_stopped(store: Store, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(page, "_SECONDS", 0.5)
-    app = open_page(monkeypatch, store, "sql", q="SELECT repeat('x', 2000000000)")
+    app = open_page(monkeypatch, store, "sql", q=_ENDLESS)
     assert "must finish within 0.5 s" in app.code[0].value
 
 
@@ -116,20 +118,31 @@ def test_columns_of_one_name_are_told_apart(store: Store, monkeypatch: pytest.Mo
 def test_values_of_any_type_are_shown_and_saved(store: Store, monkeypatch: pytest.MonkeyPatch):
     values = (
         "NULL, [1, NULL], {'a': [1.5]}, MAP {'k': 1}, 1::HUGEINT, INTERVAL 3 DAY, 'x'::BLOB, "
-        "TIMESTAMPTZ '2026-01-01 00:00:00+00', DATE '2026-01-01', 1.5::DECIMAL(9, 2), uuid()"
+        "TIMESTAMPTZ '2026-01-01 00:00:00+00', DATE '2026-01-01', 1.5::DECIMAL(9, 2), uuid(), "
+        "union_value(a := 1)"
     )
     app = open_page(monkeypatch, store, "sql", q=f"SELECT {values}")
     assert not app.exception
     assert not app.error
-    assert app.dataframe[0].value.shape == (1, 11)
+    assert app.dataframe[0].value.shape == (1, 12)
     table = run_query(store, f"SELECT {values}").table
     assert len(csv_text(table).splitlines()) == 2
-    assert pq.read_table(io.BytesIO(page.parquet_bytes(table))).shape == (1, 11)
+    assert pq.read_table(io.BytesIO(page.parquet_bytes(table))).shape == (1, 12)
 
 
 def test_csv_has_lists_as_json_and_null_as_nothing():
     table = pa.table({"a": [[1, 2], None], "b": ['x,"y"', "é"], "c": [True, None]})
     assert csv_text(table) == 'a,b,c\n"[1, 2]","x,""y""",True\n,é,\n'
+
+
+def test_a_date_that_python_does_not_have_is_shown_and_saved(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    query = "SELECT DATE '20000-01-01' AS d"
+    app = open_page(monkeypatch, store, "sql", q=query)
+    assert not app.exception
+    assert len(app.dataframe) == 1
+    assert csv_text(run_query(store, query).table) == "d\n20000-01-01\n"
 
 
 def test_an_empty_store_can_be_asked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

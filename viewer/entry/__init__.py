@@ -1,1 +1,1 @@
-"""The script that `streamlit run` is given, in a folder of its own."""
+"""What Streamlit is given to serve and to run, in a folder of its own."""

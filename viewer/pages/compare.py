@@ -39,6 +39,7 @@ def show() -> None:
         )
         others = _others(names, estimator) if kind == _KINDS[0] else _iterations(run, iteration)
         other = _choose_other(others, kind)
+    missing.doubtful_credit(run, iteration)
     if other is None and kind == _KINDS[0]:
         missing.no_second_estimator(store, run, iteration, estimator)
     elif other is None:
@@ -94,6 +95,7 @@ def _two_iterations(run: str, iteration: int, estimator: str, other: str) -> Non
     if estimator not in ask(estimators, **there):
         missing.no_credit(viewed_store(), other_run, int(number))
         return
+    missing.doubtful_credit(other_run, int(number))
     pairs = ActionPairs.of(
         ask(queries.action_advantages, **here, estimator=estimator),
         ask(queries.action_advantages, **there, estimator=estimator),

@@ -41,6 +41,7 @@ def show() -> None:
     place = _choose_place(store)
     if place is None:
         return
+    missing.doubtful_credit(place.run_id, place.iteration)
     steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         part = controls.choose_part(place.estimator, steps.column_names)
@@ -199,6 +200,7 @@ def _shading(place: _Place, graph: TaskGraph, part: str, *, by_value: bool) -> S
 def _other_graph(place: _Place, other: str, part: str) -> TaskGraph:
     if other.startswith(_ITERATION):
         number = int(other.removeprefix(_ITERATION))
+        missing.doubtful_credit(place.run_id, number)
         return _read(place, number, f"{place.estimator}_{part}")
     # An estimator without a step part is compared by the advantage that it has.
     steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)

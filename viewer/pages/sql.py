@@ -10,7 +10,9 @@ import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.sandbox import MIB, QueryResult, run_query
+from graphcredit.store.values import for_parquet
 from graphcredit.store.views import VIEW_NAMES
+from graphcredit.viewer import missing
 from graphcredit.viewer.cache import viewed_store
 from graphcredit.viewer.csv_text import csv_text
 from graphcredit.viewer.queries.saved import READY
@@ -110,12 +112,15 @@ def _show_answer(answer: _Answer) -> None:
         show_code(answer.error or "")
         return
     result = answer.result
+    for doubt in result.doubts:
+        missing.doubtful(doubt)
     words = f"{result.table.num_rows:,} rows in {result.seconds:.2f} s."
     if result.is_cut:
         more = "more" if result.num_left_out is None else f"{result.num_left_out:,} more"
         words += f" There are {more}: filter, aggregate, or use `graphcredit sql`."
     st.caption(words)
-    table = result.table.rename_columns(_distinct(result.table.column_names))
+    # Where Parquet has no type for a column, the browser has none either.
+    table, _ = for_parquet(result.table.rename_columns(_distinct(result.table.column_names)))
     show_table(table)
     with st.container(horizontal=True):
         _download("CSV", "text/csv", lambda: csv_text(table).encode())
@@ -140,11 +145,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
-    """Return a table as the bytes of a Parquet file; it has no intervals, so they become text."""
-    for index, field in enumerate(table.schema):
-        if pa.types.is_interval(field.type):
-            texts = [None if value is None else str(value) for value in table[index].to_pylist()]
-            table = table.set_column(index, field.name, pa.array(texts, pa.string()))
+    """Return a table as the bytes of a Parquet file; intervals and unions become text in it."""
     sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd")
+    pq.write_table(for_parquet(table)[0], sink, compression="zstd")
     return sink.getvalue()

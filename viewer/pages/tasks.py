@@ -127,6 +127,7 @@ def show() -> None:
     if estimator is not None and num_old:
         what = f"Trajectories of {num_old:,} of {facts.num_rows:,} tasks"
         missing.newer_steps(store, run, iteration, estimators=names, what=what)
+    missing.doubtful_credit(run, iteration)
     _table(_wanted(facts))
     if estimator is not None:
         _against_outcome(run, iteration, estimator)

@@ -36,6 +36,7 @@ def show() -> None:
         estimator = None
     else:
         _course(table, estimator, step)
+    missing.doubtful_credit(**where)
     _buttons(table, estimator, step)
     here = None if estimator is None else _here(table, estimator, step)
     actions = None if here is None else ask(queries.actions_here, **here)
@@ -63,8 +64,8 @@ def _no_credit_here(table: pa.Table, names: Sequence[str]) -> None:
     """Say why this trajectory has no credit of the estimator that others have."""
     if not step_facts.has_values(table):
         st.info(
-            "This trajectory has a value that is null or not finite, or a cost that is not above "
-            "0: it gets no credit. `graphcredit check` names the value."
+            "This trajectory has a value that is null, or a reward or cost that is out of its "
+            "range: it gets no credit. `graphcredit check` names the value."
         )
     elif not step_facts.has_all_steps(table):
         st.info("This trajectory lacks steps or an end: only complete ones get credit.")

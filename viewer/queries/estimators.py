@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
+from graphcredit.store.credit_state import credit_states, doubts
 from graphcredit.store.layout import Store
 from graphcredit.store.schema import split_estimator_column
+from graphcredit.store.snapshot import unchanged
 from graphcredit.store.views import identifier
 from graphcredit.viewer.queries.views import columns
 
@@ -38,6 +40,26 @@ def estimators(store: Store, *, run_id: str, iteration: int) -> list[str]:
     found = columns(store, "credit", run_id=run_id, iteration=iteration)
     split = filter(None, map(split_estimator_column, found))
     return most_telling_first(name for name, part in split if part == "advantage")
+
+
+def credit_doubts(store: Store, *, run_id: str, iteration: None, number: int) -> list[str]:
+    """Return why credit of an iteration must not be relied on, a line per reason.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: None: credit may be made of all iterations of the run, so a change in any counts.
+        number: The iteration that is shown.
+
+    Raises:
+        SchemaError: A credit shard cannot be read.
+    """
+    return unchanged(
+        store,
+        lambda: doubts(credit_states(store, run_id=run_id, iteration=number)),
+        run_id=run_id,
+        iteration=iteration,
+    )
 
 
 def column(estimator: str, part: str) -> str:

@@ -3,7 +3,7 @@
 DuckDB reads what a query needs and spills what does not fit: memory does not grow with the store.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -15,20 +15,13 @@ import pyarrow as pa
 from graphcredit.store.catalog import Connection, connect
 from graphcredit.store.errors import QueryRefusedError
 from graphcredit.store.layout import Store
+from graphcredit.store.snapshot import Stamp, stamp, unchanged
 
 MEMORY_LIMIT = "1GiB"
 """Of each of the `MOST_OPEN` connections; what does not fit goes to temporary files."""
 
 MOST_OPEN = 4
 """Iterations, or whole runs, whose views are open at a time."""
-
-Stamp = tuple[tuple[str, int, int], ...]
-"""Name, size and time of files."""
-
-
-def stamp(store: Store, run_id: str, iteration: int | None) -> Stamp:
-    """Return name, size and time of each file of an iteration, or of all; changes change it."""
-    return tuple(sorted(_stats(store, run_id, iteration)))
 
 
 def answer(
@@ -52,8 +45,12 @@ def answer(
         QueryRefusedError: A file is damaged inside, or there is not enough memory.
         SchemaError: A file cannot be opened.
     """
-    with _views(store, run_id, iteration) as views:
-        return views.sql(sql, params=list(parameters) or None).to_arrow_table()
+
+    def read() -> pa.Table:
+        with _views(store, run_id, iteration) as views:
+            return views.sql(sql, params=list(parameters) or None).to_arrow_table()
+
+    return unchanged(store, read, run_id=run_id, iteration=iteration)
 
 
 def columns(store: Store, view: str, *, run_id: str, iteration: int) -> list[str]:
@@ -62,8 +59,12 @@ def columns(store: Store, view: str, *, run_id: str, iteration: int) -> list[str
     Raises:
         SchemaError: A file cannot be opened.
     """
-    with _views(store, run_id, iteration) as views:
-        return views.sql(f"FROM {view}").columns
+
+    def read() -> list[str]:
+        with _views(store, run_id, iteration) as views:
+            return views.sql(f"FROM {view}").columns
+
+    return unchanged(store, read, run_id=run_id, iteration=iteration)
 
 
 @contextmanager
@@ -86,23 +87,3 @@ def _open(root: Path, run_id: str, iteration: int | None, files: Stamp) -> Conne
     connection.execute("SET temp_directory = ?", [str(spill)])
     connection.execute("SET parquet_metadata_cache = true")
     return connection
-
-
-def _stats(store: Store, run_id: str, iteration: int | None) -> Iterator[tuple[str, int, int]]:
-    for shard in store.shards(run_id, iteration):
-        yield from _stat(shard.path)
-        yield from _stat(shard.credit_path)
-    folder = "*" if iteration is None else f"iteration={iteration:06d}"
-    for table in ("graph", "training"):
-        for path in store.root.glob(f"{table}/run_id={run_id}/{folder}/*.parquet"):
-            yield from _stat(path)
-    yield from _stat(store.history_path(run_id))
-
-
-def _stat(path: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield what tells versions of a file apart; nothing for a file that is not there."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return
-    yield str(path), found.st_size, found.st_mtime_ns

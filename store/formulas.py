@@ -1,0 +1,58 @@
+"""Which version of an estimator's formula made its columns, or its counts in `history/`.
+
+Where a formula comes to give other numbers, its version goes up here. What an older one made stays
+where it is: it is recognised by what its file says, and nobody takes it for today's.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from graphcredit.store.schema import CONFIGURATION_KEY
+
+FORMULA_KEY = "formula"
+"""Where a configuration has the version; without it that is 1."""
+
+_VERSIONS: Mapping[str, int] = {"analogy": 2, "spo3": 2}
+"""Version of an estimator's formula; 1 of those that are not listed.
+
+analogy: 2 imagines only where lists of admissible actions say something of their states. 1 did from
+any list.
+spo3: 2 counts the states in which trajectories acted. 1 also counted what a last step led to.
+"""
+
+
+def formula_of(estimator: str) -> int:
+    """Return the version of an estimator's formula that this program computes."""
+    return _VERSIONS.get(estimator, 1)
+
+
+def is_of_other_formula(estimator: str, made_by: Any) -> bool:
+    """Return whether credit or counts were made by another version of an estimator's formula.
+
+    Args:
+        estimator: Its name.
+        made_by: What their file says of how they were made. Anything but an object, by another
+            program, says nothing of formulas.
+    """
+    return isinstance(made_by, dict) and made_by.get(FORMULA_KEY, 1) != formula_of(estimator)
+
+
+def configuration_of(schema: pa.Schema) -> dict[str, Any]:
+    """Return what a file says of how it was made; nothing where it does not say it in JSON."""
+    try:
+        found = json.loads((schema.metadata or {}).get(CONFIGURATION_KEY, b"{}"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def history_configuration(schema: pa.Schema) -> dict[str, Any] | None:
+    """Return what a file of `history/` says of how it was counted.
+
+    None where this program would count otherwise, or the file does not say.
+    """
+    found = configuration_of(schema)
+    return None if is_of_other_formula("spo3", found) else found

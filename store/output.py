@@ -1,0 +1,65 @@
+"""The file that a user wants a result in, whatever kind of file that is."""
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from graphcredit.store.atomic import atomic_path
+from graphcredit.store.errors import InputError
+
+_MOST_LINKS = 40
+"""That a system follows, one after the other."""
+
+
+@contextmanager
+def output_path(path: Path) -> Generator[Path]:
+    """Yield a temporary path; on success its content goes to where a user wants it.
+
+    A new or regular file appears whole, under its name or behind the link that was named. Anything
+    else, such as a pipe, a device or `/dev/stdout`, is written to.
+
+    Raises:
+        InputError: It is a directory.
+    """
+    if path.is_dir():
+        raise InputError(f"the output must be a file: {path} is a directory. Name a file in it")
+    descriptor = _own_descriptor(path)
+    if descriptor is None and _is_regular(path):
+        behind = Path(os.path.realpath(path))
+        with atomic_path(behind) as temporary:
+            yield temporary
+            if behind.exists():
+                shutil.copymode(behind, temporary)
+        return
+    with tempfile.TemporaryDirectory(prefix="graphcredit-output-") as folder:
+        temporary = Path(folder, "output")
+        yield temporary
+        opened = (
+            os.open(path, os.O_WRONLY | os.O_NOCTTY) if descriptor is None else os.dup(descriptor)
+        )
+        with os.fdopen(opened, "wb") as target, temporary.open("rb") as source:
+            shutil.copyfileobj(source, target)
+
+
+def _is_regular(path: Path) -> bool:
+    """Return whether a path, or what its links lead to, is a regular file or is to become one."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _own_descriptor(path: Path) -> int | None:
+    """Return the open file of this process that `/dev/stdout` or `/dev/fd/3` stands for."""
+    for _ in range(_MOST_LINKS):
+        folder = os.path.realpath(path.parent)
+        if folder in ("/dev/fd", f"/proc/{os.getpid()}/fd") and path.name.isdigit():
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = path.parent / os.readlink(path)
+    return None

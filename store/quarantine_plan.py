@@ -1,0 +1,218 @@
+"""What `quarantine.py` has to move, and what of it is kept."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+import secrets
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphcredit.store.atomic import TEMPORARY_SUFFIX, sync_file, write_table_unsynced
+from graphcredit.store.errors import SchemaError
+from graphcredit.store.files import TableFile, find_files
+from graphcredit.store.layout import Store
+from graphcredit.store.shards import open_parquet
+from graphcredit.store.tree import Tree, walk_store
+from graphcredit.store.violations import Violation
+
+_ELSEWHERE = "its trajectories break rules in other shards"
+
+_Partition = tuple[str | None, int | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Move:
+    """One file to move, whose kept rows are written already."""
+
+    source: str
+    """Where it is, relative to the store."""
+    reasons: Sequence[object]
+    """What goes into the note."""
+    kept: str | None = None
+    """Where its other rows will be; they wait at `temporary_of_kept`."""
+    refused: tuple[str | None, ...] = ()
+    """Its trajectories that break a rule."""
+    copied: tuple[str, ...] = ()
+    """Its trajectories of which an equal copy stays."""
+
+
+def plan_moves(store: Store, errors: Iterable[Violation]) -> list[Move]:
+    """Return what to move so that errors end, and write what is kept of it.
+
+    What has two names, or is reached by a link, is left out, and so are trajectories that reach
+    into it. So are iterations with a file of a newer schema version: what that file holds is not
+    known here, and the others cannot be judged without it.
+
+    Raises:
+        OSError: A shard cannot be read or a kept one not be written; none is left then.
+    """
+    by_file: defaultdict[str, list[Violation]] = defaultdict(list)
+    unknown: set[str] = set()
+    for error in errors:
+        if error.rule.is_movable:
+            for relative in _files_in(store, error.file):
+                by_file[relative].append(error)
+        elif error.rule.name == "schema_version":
+            unknown.add(error.file)
+    if not by_file:
+        return []
+    tree = walk_store(store)
+    tables = {table.relative: table for table in find_files(store)[0]}
+    for relative in _iterations_of(unknown, tables):
+        by_file.pop(relative, None)
+        tables.pop(relative, None)
+    refused = _refused_trajectories(by_file, tables, tree)
+    moves: list[Move] = []
+    try:
+        for relative in sorted(by_file.keys() | tables.keys()):
+            if tree.other_name(relative) is None:
+                moves += _plan(store, relative, tables.get(relative), by_file, refused)
+    except BaseException:
+        discard_kept(store, moves)
+        raise
+    return _with_credit(store, moves, tree)
+
+
+def _files_in(store: Store, relative: str) -> list[str]:
+    """Return a file; or the shards in a folder, where a violation is of all of them."""
+    path = store.root / relative
+    if not path.is_dir():
+        return [relative]
+    return [shard.relative_to(store.root).as_posix() for shard in sorted(path.glob("*.parquet"))]
+
+
+def _iterations_of(files: Iterable[str], tables: Mapping[str, TableFile]) -> list[str]:
+    """Return all table files of the iterations that some files are of."""
+    places = {(tables[file].run_id, tables[file].iteration) for file in files if file in tables}
+    return [name for name, table in tables.items() if (table.run_id, table.iteration) in places]
+
+
+def temporary_of_kept(path: Path) -> Path:
+    """Return where kept rows wait until the file that they are of has moved."""
+    return path.with_name(path.name + TEMPORARY_SUFFIX)
+
+
+def discard_kept(store: Store, moves: Iterable[Move]) -> None:
+    """Remove what was to be kept of files that are not moved after all."""
+    for move in moves:
+        if move.kept is not None:
+            temporary_of_kept(store.root / move.kept).unlink(missing_ok=True)
+
+
+def _refused_trajectories(
+    by_file: Mapping[str, list[Violation]], tables: Mapping[str, TableFile], tree: Tree
+) -> dict[_Partition, frozenset[str | None]]:
+    refused: defaultdict[_Partition, set[str | None]] = defaultdict(set)
+    for relative, violations in by_file.items():
+        if relative in tables:
+            place = tables[relative].run_id, tables[relative].iteration
+            for violation in violations:
+                if not violation.copies:
+                    refused[place] |= violation.trajectories
+    for relative, table in tables.items():
+        ids = refused.get((table.run_id, table.iteration))
+        if table.kind == "steps" and ids and tree.other_name(relative) is not None:
+            ids -= trajectories_of(table)
+    return {place: frozenset(ids) for place, ids in refused.items()}
+
+
+def trajectories_of(shard: TableFile) -> set[str | None]:
+    """Return the trajectories of a shard; none of one that cannot be read."""
+    try:
+        with open_parquet(shard.path) as parquet:
+            column = parquet.read(columns=["trajectory_id"])["trajectory_id"]
+    except (SchemaError, pa.ArrowException, OSError, KeyError):
+        return set()
+    return set(pc.unique(column.cast(pa.string())).to_pylist())
+
+
+def _plan(
+    store: Store,
+    relative: str,
+    table: TableFile | None,
+    by_file: Mapping[str, list[Violation]],
+    refused: Mapping[_Partition, frozenset[str | None]],
+) -> list[Move]:
+    violations = by_file.get(relative, [])
+    is_about_rows = all(violation.trajectories for violation in violations)
+    if table is None or table.kind != "steps" or not is_about_rows:
+        return [Move(source=relative, reasons=_reasons(violations))] if violations else []
+    ids = refused.get((table.run_id, table.iteration), frozenset())
+    copies = [row for violation in violations for row in violation.copies]
+    if not ids and not copies:
+        return []
+    return _split(store, table, ids, copies, _reasons(violations) or [_ELSEWHERE])
+
+
+def _split(
+    store: Store,
+    shard: TableFile,
+    refused: frozenset[str | None],
+    copies: list[int],
+    reasons: Sequence[object],
+) -> list[Move]:
+    """Plan to move a shard with refused trajectories or copies; write what stays of it."""
+    with open_parquet(shard.path) as parquet:
+        table = parquet.read()
+    ids = table["trajectory_id"].cast(pa.string())
+    is_refused = pc.is_in(ids, value_set=pa.array(list(refused), pa.string())).to_numpy()
+    is_copy = np.zeros(table.num_rows, bool)
+    is_copy[copies] = True
+    is_copy &= ~is_refused
+    sound = table.filter(pa.array(~(is_refused | is_copy)))
+    if sound.num_rows == table.num_rows:
+        return []
+    kept = None
+    if sound.num_rows:
+        kept = shard.path.with_name(f"kept-{secrets.token_hex(6)}-000000.parquet")
+        try:
+            write_table_unsynced(sound, temporary_of_kept(kept))
+            sync_file(temporary_of_kept(kept))
+        except BaseException:
+            temporary_of_kept(kept).unlink(missing_ok=True)
+            raise
+    return [
+        Move(
+            source=shard.relative,
+            reasons=reasons,
+            kept=None if kept is None else kept.relative_to(store.root).as_posix(),
+            refused=tuple(pc.unique(ids.filter(pa.array(is_refused))).to_pylist()),
+            copied=tuple(pc.unique(ids.filter(pa.array(is_copy))).to_pylist()),
+        )
+    ]
+
+
+def _with_credit(store: Store, moves: Iterable[Move], tree: Tree) -> list[Move]:
+    """Put before each step shard the credit shard that is of it, once."""
+    planned: dict[str, Move] = {}
+    for move in sorted(moves, key=lambda move: not move.source.startswith("steps/")):
+        folder, _, rest = move.source.partition("/")
+        credit = f"credit/{rest}"
+        if folder == "steps" and _is_movable(store, credit, tree):
+            planned[credit] = Move(source=credit, reasons=[f"its step shard {move.source} moved"])
+        planned.setdefault(move.source, move)
+    return list(planned.values())
+
+
+def _is_movable(store: Store, relative: str, tree: Tree) -> bool:
+    return (store.root / relative).is_file() and tree.other_name(relative) is None
+
+
+def _reasons(violations: Iterable[Violation]) -> list[dict[str, Any]]:
+    return [
+        {
+            "rule": violation.rule.name,
+            "holds": violation.rule.holds,
+            "found": violation.found,
+            "first_rows": list(violation.rows),
+            "num_rows": violation.num_rows,
+        }
+        for violation in violations
+    ]

@@ -1,0 +1,148 @@
+"""What the values of a step must be: one table of rules, each as Python and as SQL.
+
+The recorder applies the Python side to what is logged, the check the SQL side to what any program
+wrote. Values have the types of their columns already: a recorder makes them so or refuses them,
+and in a file `columns` and `readable` are the rules about types.
+"""
+
+import json
+from collections.abc import Callable, Sized
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.store.rules import REWRITE, RowRule, Severity
+from graphcredit.store.schema import LARGEST_NUMBER, SMALLEST_COST
+
+IS_JSON_OBJECT = "is_json_object"
+"""SQL function that `are_json_objects` is; readers of JSON differ in what they let pass."""
+
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ValueRule(RowRule):
+    """Something that must hold of the values that a step has in some columns."""
+
+    columns: tuple[str, ...]
+    """The rule is about the first, which is not null; the others may be."""
+    keeps: Callable[..., bool]
+    """Python: whether the values of the columns, in that order, keep the rule."""
+
+
+def is_json_object(text: str) -> bool:
+    """Return whether a text is a JSON object, as RFC 8259 has it, that UTF-8 can hold."""
+    try:
+        parsed = _parse(text)
+        if "\\u" in text:
+            json.dumps(parsed, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(parsed, dict)
+
+
+def are_json_objects(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return `is_json_object` of each text: the SQL function of that name."""
+    codes = texts.combine_chunks().dictionary_encode()
+    is_object = pa.array(map(is_json_object, codes.dictionary.to_pylist()), pa.bool_())
+    return pa.chunked_array([is_object.take(codes.indices)])
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_parse = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+
+def _rule(
+    name: str,
+    column: str,
+    holds: str,
+    keeps: Callable[..., bool],
+    condition: str,
+    *,
+    beside: tuple[str, ...] = (),
+    found: str | None = None,
+    severity: Severity = Severity.ERROR,
+    remedy: str = REWRITE,
+) -> ValueRule:
+    return ValueRule(
+        name=name,
+        holds=f"{column} must be {holds}",
+        remedy=remedy,
+        severity=severity,
+        condition=condition,
+        found=found or column,
+        columns=(column, *beside),
+        keeps=keeps,
+    )
+
+
+def _between(name: str, column: str, low: float, high: float, holds: str = "") -> ValueRule:
+    def keeps(value: float) -> bool:
+        return low <= value <= high
+
+    # DuckDB takes a range that a file's statistics keep for kept, but they know nothing of NaN.
+    sql = f"isfinite({column}) AND {column} BETWEEN {low!r}::DOUBLE AND {high!r}::DOUBLE"
+    return _rule(name, column, holds or f"a number from {low:g} to {high:g}", keeps, sql)
+
+
+def _not_empty(column: str) -> ValueRule:
+    return _rule("not_empty", column, "a string that is not empty", bool, f"{column} <> ''")
+
+
+def _finite(column: str) -> ValueRule:
+    holds = f"a finite number of at most {_FLOAT32_MAX:.3g} in size"
+    return _between("finite_number", column, -_FLOAT32_MAX, _FLOAT32_MAX, holds)
+
+
+def _are_finite(values: Any) -> bool:
+    return bool(np.isfinite(values).all())
+
+
+def _have_one_length(values: Sized, others: Sized | None) -> bool:
+    return others is not None and len(values) == len(others)
+
+
+VALUE_RULES: tuple[ValueRule, ...] = (
+    _not_empty("task_id"),
+    _not_empty("trajectory_id"),
+    _between("finite_reward", "reward", -LARGEST_NUMBER, LARGEST_NUMBER),
+    _between("positive_cost", "cost", SMALLEST_COST, LARGEST_NUMBER),
+    _between("not_negative", "oracle_distance", 0.0, LARGEST_NUMBER),
+    _between("not_negative", "next_oracle_distance", 0.0, LARGEST_NUMBER),
+    _finite("temperature"),
+    _finite("top_p"),
+    _rule(
+        "finite_logprobs",
+        "response_logprobs",
+        f"finite numbers of at most {_FLOAT32_MAX:.3g} in size",
+        _are_finite,
+        "coalesce(isfinite(list_max(response_logprobs)) "
+        "AND isfinite(list_min(response_logprobs)), true)",
+        found="'one that is NaN or infinite'",
+        severity=Severity.NOTICE,
+        remedy="nothing needs doing: training gives such tokens no weight, and counts them",
+    ),
+    _rule(
+        "token_lengths",
+        "response_logprobs",
+        "one number for each of response_ids",
+        _have_one_length,
+        "response_logprobs IS NULL OR coalesce(len(response_ids) = len(response_logprobs), false)",
+        beside=("response_ids",),
+        found="coalesce(len(response_ids)::VARCHAR, 'no') || ' ids, '"
+        " || coalesce(len(response_logprobs)::VARCHAR, 'no') || ' log-probabilities'",
+    ),
+    _rule(
+        "extra_object",
+        "extra",
+        "a JSON object, without lone surrogates",
+        is_json_object,
+        f"{IS_JSON_OBJECT}(extra)",
+    ),
+)
+"""Each column's rules are applied in this order."""

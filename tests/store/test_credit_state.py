@@ -1,0 +1,287 @@
+"""Credit is current only while all that it was made of is as it was; whoever shows it says so."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from graphcredit.cli.main import app
+from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.table import configure
+from graphcredit.store import Store
+from graphcredit.store.catalog import connect, rebuild_catalog, run_trusted_query
+from graphcredit.store.checks import check_store
+from graphcredit.store.credit_state import credit_states, doubts
+from graphcredit.store.er_graph import merge_er_graph
+from graphcredit.store.errors import InputError
+from graphcredit.store.sandbox import run_query
+from graphcredit.store.schema import CONFIGURATION_KEY
+from graphcredit.trainer.advantages import check_credit
+from tests.credit.entity_world import entity, er_graph
+from tests.worlds import trajectory, worked_example, write_store
+
+STATES = "FROM credit_state ORDER BY ALL"
+
+
+def _three_iterations(root: Path) -> Store:
+    for number in (1, 2, 3):
+        store = write_store(root, worked_example(), iteration=number)
+    return store
+
+
+def _credit(store: Store, name: str, window: int = 0, **where: Any) -> list[str]:
+    settings = CreditSettings(estimators=configure([name]), graph_window=window)
+    reports = assign_credit(store, settings, **where)
+    return [notice for report in reports.values() for notice in report.notices]
+
+
+def _stale(store: Store) -> list[int]:
+    """Return the iterations whose credit is stale, as everybody sees it."""
+    states = credit_states(store)
+    found = [state.iteration for state in states if state.state == "stale"]
+    checked = check_store(store)
+    assert checked.errors == ()
+    assert [v.file for v in checked.notices if v.rule.name == "stale_credit"] == [
+        f"credit/run_id=r0/iteration={number:06d}" for number in found
+    ]
+    for state in states:
+        shards = store.shards("r0", state.iteration)
+        if state.state == "stale":
+            with pytest.raises(InputError, match=r"is stale, it|older than the steps"):
+                check_credit(store, shards, f"{state.estimator}_advantage")
+        else:
+            check_credit(store, shards, f"{state.estimator}_advantage")
+    return found
+
+
+def _late(store: Store) -> None:
+    write_store(store.root, worked_example(), trajectory("late", "A a B"), iteration=1)
+
+
+def _new(store: Store) -> None:
+    write_store(store.root, worked_example(), iteration=0)
+
+
+def _removed(store: Store) -> None:
+    store.shards("r0", 1)[0].path.unlink()
+
+
+def _rewritten(store: Store) -> None:
+    mended = [row | {"reward": row["reward"] * 2} for row in worked_example()]
+    write_store(store.root, mended, iteration=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "change", "stale"),
+    [
+        # Iteration 1 is in reach of 2 for a window of 1, and of 2 and 3 for one of 2.
+        ("graphgpo", 1, _late, [1, 2]),
+        ("graphgpo", 2, _late, [1, 2, 3]),
+        ("graphgpo", 1, _new, [1]),
+        ("graphgpo", 2, _new, [1, 2]),
+        ("spo3", 0, _new, [1, 2, 3]),
+        ("spo3", 0, _rewritten, [1, 2, 3]),
+    ],
+)
+def test_credit_is_stale_when_an_iteration_that_it_reads_changes(
+    tmp_path: Path, name: str, window: int, change: Callable[[Store], None], stale: list[int]
+):
+    store = _three_iterations(tmp_path / "s")
+    _credit(store, name, window)
+    assert _stale(store) == []
+    change(store)
+    assert _stale(store) == stale
+    _credit(store, name, window)
+    assert _stale(store) == []
+
+
+@pytest.mark.parametrize(("name", "window"), [("spo3", 0), ("graphgpo", 1)])
+def test_credit_of_a_shard_that_was_removed_since_is_stale(tmp_path: Path, name: str, window: int):
+    store = _three_iterations(tmp_path / "s")
+    _credit(store, name, window)
+    _removed(store)
+    states = {state.iteration: state.state for state in credit_states(store)}
+    assert states == {2: "stale", 3: "stale" if name == "spo3" else "current"}
+
+
+def test_an_iteration_beyond_the_window_or_of_another_run_does_not_matter(tmp_path: Path):
+    store = _three_iterations(tmp_path / "s")
+    _credit(store, "graphgpo", 1)
+    write_store(store.root, worked_example(), iteration=7)
+    write_store(store.root, worked_example(), run_id="r1", iteration=0)
+    assert _stale(store) == []
+
+
+def test_columns_that_are_kept_are_said_to_be_stale(tmp_path: Path):
+    store = _three_iterations(tmp_path / "s")
+    _credit(store, "spo3")
+    _late(store)
+    (notice,) = _credit(store, "grpo", iteration=3)
+    assert notice == (
+        "the spo3 columns that were kept are stale: it was made of other step shards of earlier "
+        "iterations than there are. Run credit again with --estimator spo3"
+    )
+
+
+def _forget(store: Store, *marks: str, **others: str) -> None:
+    """Let all credit say what an earlier version of the program wrote."""
+    paths = [shard.credit_path for shard in store.shards()]
+    for path in [*paths, *store.root.glob("graph/**/*.parquet")]:
+        table = pq.ParquetFile(path).read()
+        made_by = json.loads(table.schema.metadata[CONFIGURATION_KEY])
+        old = {
+            name: {k: v for k, v in way.items() if k not in marks} | others
+            for name, way in made_by.items()
+        }
+        metadata = {**table.schema.metadata, CONFIGURATION_KEY: json.dumps(old).encode()}
+        pq.write_table(table.replace_schema_metadata(metadata), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "stale"),
+    [("grpo", 0, []), ("graphgpo", 0, []), ("graphgpo", 1, [1, 2, 3]), ("spo3", 0, [1, 2, 3])],
+)
+def test_older_credit_that_does_not_say_what_it_read_is_not_believed(
+    tmp_path: Path, name: str, window: int, stale: list[int]
+):
+    store = _three_iterations(tmp_path / "s")
+    _credit(store, name, window)
+    _forget(store, "earlier")
+    assert _stale(store) == stale
+    reasons = {state.reason for state in credit_states(store) if state.state == "stale"}
+    assert reasons <= {"it does not say what step shards of earlier iterations it was made of"}
+
+
+def test_entities_of_other_tasks_do_not_matter_and_those_of_its_own_do(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    merge_er_graph(store, er_graph([entity("A", answers=True), entity("B")]))
+    _credit(store, "sapo")
+    more = [entity(name, task_id="t9") for name in "abcdefghijk"]
+    merge_er_graph(store, er_graph(more))
+    assert _stale(store) == []
+    merge_er_graph(store, er_graph([entity("A", answers=True), entity("C")]))
+    assert _stale(store) == [0]
+    _credit(store, "sapo")
+    assert _stale(store) == []
+    (store.root / "er_graph" / "entities.parquet").unlink()
+    (state,) = credit_states(store)
+    assert (state.state, state.reason) == (
+        "stale",
+        "it was made of other entities than there are",
+    )
+
+
+def test_the_digest_of_all_entities_in_older_credit_is_compared(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    graph = er_graph([entity("A", answers=True), entity("B")])
+    merge_er_graph(store, graph)
+    _credit(store, "sapo")
+    _forget(store, "entities", er_graph=graph.digest())
+    assert _stale(store) == []
+    merge_er_graph(store, er_graph([entity("A", task_id="t9")]))
+    assert _stale(store) == [0]
+
+
+def _mixed(root: Path) -> Store:
+    """Return what a kill amid the renames leaves: gigpo in one shard of two, rloo in both."""
+    store = write_store(root, worked_example(), trajectory("more", "A a B"))
+    _credit(store, "rloo")
+    path = store.shards()[1].credit_path
+    old = path.read_bytes()
+    _credit(store, "gigpo")
+    path.write_bytes(old)
+    return store
+
+
+MIXED = ("r0", 0, "gigpo", "mixed", "1 of 2 shards have none")
+LINE = (
+    "the credit of run r0, iteration 0 by gigpo is mixed: 1 of 2 shards have none. Run "
+    "`graphcredit credit STORE -e gigpo --run r0 --iteration 0` again"
+)
+
+
+def test_every_query_says_which_credit_is_mixed(tmp_path: Path):
+    store = _mixed(tmp_path / "s")
+    rows = [MIXED, ("r0", 0, "rloo", "current", "")]
+    locked, trusted = run_query(store, STATES), run_trusted_query(store, STATES)
+    for result in (locked, trusted):
+        assert [tuple(row.values()) for row in result.table.to_pylist()] == rows
+        assert result.doubts == (LINE,)
+    with connect(store) as connection:
+        assert connection.sql(STATES).fetchall() == rows
+
+
+@pytest.mark.parametrize("options", [["--unlocked"], []])
+def test_sql_says_it_on_stderr(tmp_path: Path, options: list[str]):
+    store = _mixed(tmp_path / "s")
+    query = [str(store.root), "SELECT 1 AS one", "--format", "csv"]
+    done = CliRunner().invoke(app, ["sql", *query, *options])
+    assert (done.exit_code, done.stdout.split()) == (0, ["one", "1"])
+    assert done.stderr == f"notice: {LINE}\n"
+
+
+def test_an_export_says_it_on_stderr(tmp_path: Path):
+    store = _mixed(tmp_path / "s")
+    done = CliRunner().invoke(app, ["export", str(store.root), str(tmp_path / "out")])
+    assert (done.exit_code, done.stderr) == (0, f"notice: {LINE}\n")
+
+
+def test_the_catalog_file_knows_no_more_than_when_it_was_built(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    _credit(store, "rloo")
+    _credit(write_store(store.root, worked_example(), run_id="r1"), "rloo", run_id="r1")
+    rebuild_catalog(store)
+
+    def seen() -> list[tuple[Any, ...]]:
+        with duckdb.connect(str(store.catalog_path), read_only=True) as connection:
+            return connection.sql(STATES).fetchall()
+
+    assert seen() == [("r0", 0, "rloo", "current", ""), ("r1", 0, "rloo", "current", "")]
+    write_store(store.root, worked_example(), trajectory("late", "A a B"))
+    changed = "files of the run changed since store.duckdb was built: ask `graphcredit sql`"
+    assert seen() == [("r0", None, None, "unknown", changed), ("r1", 0, "rloo", "current", "")]
+    rebuild_catalog(store)
+    assert [row[3] for row in seen()] == ["stale", "current"]
+
+
+def test_foreign_credit_is_neither_current_nor_doubtful(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    _credit(store, "rloo")
+    path = store.shards()[0].credit_path
+    pq.write_table(pq.ParquetFile(path).read().replace_schema_metadata(None), path)
+    (state,) = credit_states(store)
+    assert (state.state, doubts([state])) == ("foreign", [])
+
+
+def test_only_a_few_lines_are_told(tmp_path: Path):
+    store = _three_iterations(tmp_path / "s")
+    write_store(store.root, worked_example(), iteration=4)
+    _credit(store, "spo3")
+    _new(store)
+    lines = doubts(credit_states(store))
+    assert len(lines) == 4
+    assert lines[0].startswith("the credit of run r0, iteration 1 by spo3 is stale: it was made of")
+    assert lines[-1] == "and 1 more like these: see the view credit_state"
+
+
+def test_each_iteration_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import graphcredit.store.credit_sources as sources
+
+    store = _three_iterations(tmp_path / "s")
+    _credit(store, "spo3")
+    hashed: list[str] = []
+    fingerprint = sources.fingerprint
+
+    def counted(paths: list[Path]) -> str:
+        hashed.extend(path.parent.name for path in paths)
+        return fingerprint(paths)
+
+    monkeypatch.setattr(sources, "fingerprint", counted)
+    assert len(credit_states(store)) == 3
+    assert sorted(hashed) == [f"iteration={number:06d}" for number in (1, 2, 3)]

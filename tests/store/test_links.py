@@ -1,0 +1,130 @@
+"""What has two names in a store is named and left alone; other disks may hold its runs."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from graphcredit.store import Store, read_steps
+from graphcredit.store.catalog import connect
+from graphcredit.store.checks import check_store
+from graphcredit.store.errors import InputError, StoreFormatError
+from graphcredit.store.quarantine import quarantine_store
+from tests.store.whole_store import CREDIT, STEPS, add_file, set_value, whole_store
+
+RUN = "steps/run_id=r0"
+ITERATION = f"{RUN}/iteration=000000"
+
+Linker = Callable[[Path, Path], None]
+
+
+def _symbolic(path: Path, target: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(os.path.relpath(target, path.parent))
+
+
+def _hard(path: Path, target: Path) -> None:
+    path.hardlink_to(target)
+
+
+# Name, what it stands for, how, and the rule that names it.
+TWICE: dict[str, tuple[str, str, Linker, str]] = {
+    "a name for the newest run": ("steps/latest", RUN, _symbolic, "link"),
+    "a run": ("steps/run_id=r1", RUN, _symbolic, "one_name"),
+    "an iteration": (f"{RUN}/iteration=000001", ITERATION, _symbolic, "one_name"),
+    "an iteration of another run": (
+        "steps/run_id=r1/iteration=000000",
+        ITERATION,
+        _symbolic,
+        "one_name",
+    ),
+    "a shard": (f"{ITERATION}/w9-000000.parquet", STEPS, _symbolic, "one_name"),
+    "a hard link": (f"{ITERATION}/w9-000000.parquet", STEPS, _hard, "one_name"),
+    "a hard link elsewhere": ("keep.parquet", STEPS, _hard, "link"),
+    "the store in itself": (f"{ITERATION}/loop", ".", _symbolic, "link"),
+    "the store as a run": ("steps/run_id=r1", ".", _symbolic, "one_name"),
+}
+
+
+def _files(store: Store) -> set[Path]:
+    return {path for path in store.root.rglob("*.parquet") if path.is_file()}
+
+
+@pytest.mark.parametrize(("name", "target", "linker", "rule"), TWICE.values(), ids=TWICE)
+def test_what_has_two_names_is_named_and_left_alone(
+    tmp_path: Path, name: str, target: str, linker: Linker, rule: str
+):
+    store = whole_store(tmp_path / "store")
+    linker(store.root / name, store.root / target)
+    shards = {path for path in _files(store) if "credit" not in path.parts}
+    report, _ = quarantine_store(store)
+    assert rule in {
+        violation.rule.name for violation in report.violations if violation.file == name
+    }
+    assert _files(store) >= shards
+    add_file(STEPS, b"noise")(store.root)
+    report, _ = quarantine_store(store)
+    assert ("readable", STEPS) in {(error.rule.name, error.file) for error in report.errors}
+    assert _files(store) >= shards
+    (store.root / name).unlink()
+    report, _ = quarantine_store(store)
+    assert (report.errors, report.num_steps) == ((), 0)
+
+
+@pytest.mark.parametrize("name", ["steps/run_id=r1", f"{RUN}/iteration=000001"])
+def test_readers_refuse_a_folder_of_two_names(tmp_path: Path, name: str):
+    store = whole_store(tmp_path / "store")
+    _symbolic(store.root / name, store.root / (RUN if "r1" in name else ITERATION))
+    with pytest.raises(StoreFormatError, match=r"must have one name: .* would count twice"):
+        list(read_steps(store))
+    with pytest.raises(StoreFormatError, match="Remove the link"):
+        connect(store)
+
+
+def test_a_run_on_another_disk_is_read_and_nothing_of_it_moves(tmp_path: Path):
+    store = whole_store(tmp_path / "store")
+    (store.root / RUN).rename(tmp_path / "disk")
+    (store.root / RUN).symlink_to(tmp_path / "disk")
+    assert sum(table.num_rows for table in read_steps(store)) == 10
+    report = check_store(store)
+    assert (report.errors, report.num_steps) == ((), 10)
+    (notice,) = report.notices
+    assert (notice.rule.name, notice.file) == ("link", RUN)
+    assert str(tmp_path / "disk") in notice.found
+
+    set_value(STEPS, 1, "reward", float("nan"))(store.root)
+    (store.root / CREDIT).unlink()
+    report, moved = quarantine_store(store)
+    assert moved == []
+    assert [error.rule.name for error in report.errors] == ["finite_reward"]
+    assert (store.root / STEPS).exists()
+
+
+def test_a_file_with_another_name_outside_moves_and_stays_there(tmp_path: Path):
+    store = whole_store(tmp_path / "store")
+    add_file(STEPS, b"noise")(store.root)
+    (tmp_path / "backup").hardlink_to(store.root / STEPS)
+    report, moved = quarantine_store(store)
+    assert report.errors == ()
+    assert [item.source for item in moved] == [CREDIT, STEPS]
+    assert (tmp_path / "backup").read_bytes() == b"noise"
+
+
+@pytest.mark.parametrize("kind", ["nowhere", "itself", "folder", "pipe"])
+def test_what_is_no_file_in_a_shards_place_is_said_before_anything_moves(tmp_path: Path, kind: str):
+    store = whole_store(tmp_path / "store")
+    add_file(STEPS, b"noise")(store.root)
+    place = store.root / ITERATION / "w9-000000.parquet"
+    match kind:
+        case "folder":
+            place.mkdir()
+        case "pipe":
+            os.mkfifo(place)
+        case _:
+            place.symlink_to(place if kind == "itself" else "nowhere")
+    named = {(v.rule.name, v.file) for v in check_store(store).errors}
+    assert ("accessible", f"{ITERATION}/w9-000000.parquet") in named
+    with pytest.raises(InputError, match="before anything moves"):
+        quarantine_store(store)
+    assert (store.root / STEPS).read_bytes() == b"noise"

@@ -1,0 +1,29 @@
+"""Whether a training had anything to learn from."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def why_nothing_was_learnt(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return why the policy has learnt nothing from the log, or None where it has.
+
+    Where all advantages are 0, a divergence or an entropy bonus may still have moved it.
+
+    Args:
+        rows: The metrics of every update, as `metrics.jsonl` has them.
+    """
+    if not rows:
+        return "no update was made"
+
+    def all_are(name: str, value: float) -> bool:
+        return all(row.get(name) == value for row in rows)
+
+    if all_are("advantage_zero", 1.0):
+        return "all advantages are 0"
+    if all_are("learning_rate", 0.0):
+        return "the learning rate was 0"
+    if all_are("correction_mean", 0.0):
+        return "the correction gave every token the weight 0"
+    if all_are("grad_norm", 0.0):
+        return "the gradient was 0 in every update"
+    return None

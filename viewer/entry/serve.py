@@ -1,0 +1,10 @@
+"""What `streamlit run` serves: the viewer behind the guard of `origin.py`."""
+
+from pathlib import Path
+
+from starlette.middleware import Middleware
+from streamlit.starlette import App
+
+from graphcredit.viewer.origin import OwnOrigin
+
+app = App(Path(__file__).with_name("script.py"), middleware=[Middleware(OwnOrigin)])

@@ -1,0 +1,61 @@
+"""Only the viewer's own pages may talk to the viewer, and no other page may show them."""
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+"""An ASGI application."""
+
+_HEADERS = (
+    (b"content-security-policy", b"frame-ancestors 'none'"),
+    (b"x-frame-options", b"DENY"),
+)
+"""Sent with every response: no page may put one of ours into a frame."""
+
+_PAGE_SCHEMES = {"ws": "http", "wss": "https"}
+
+
+class OwnOrigin:
+    """ASGI middleware that answers 403 to what a page of another origin asks for.
+
+    A browser names the page's origin in `Origin` and the address that it connects to in `Host`, and
+    no page can change either. They agree on the own origin only, also where a port is forwarded.
+    Streamlit itself accepts every port of this machine. What is no browser sends no `Origin`.
+    """
+
+    def __init__(self, app: App) -> None:
+        """Guard an application."""
+        self._app = app
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request, or hand it on."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+        elif _is_own(scope):
+            await self._app(scope, receive, _unframed(send))
+        elif scope["type"] == "websocket":
+            # Closed before it was accepted, which servers answer with 403.
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await send({"type": "http.response.start", "status": 403, "headers": [*_HEADERS]})
+            await send({"type": "http.response.body", "body": b"This page is of another origin."})
+
+
+def _is_own(scope: Mapping[str, Any]) -> bool:
+    headers = scope["headers"]
+    hosts = [value for name, value in headers if name == b"host"]
+    scheme = _PAGE_SCHEMES.get(scope["scheme"], scope["scheme"])
+    own = {f"{scheme}://".encode() + host for host in hosts}
+    return own >= {value for name, value in headers if name == b"origin"}
+
+
+def _unframed(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
+        await send(message)
+
+    return send_with_headers

@@ -71,7 +71,8 @@ def run_query(
     """Run one SELECT over the store's views in a process that can do nothing else.
 
     The process reads the store's shards and no other file, writes none, and is killed at the
-    deadline, whatever it is doing. The system keeps its resident memory below `memory` and 256 MiB.
+    deadline, whatever it is doing. The system keeps its own memory below `memory` and 144 MiB; the
+    pages of libraries, which processes share, do not count.
 
     Args:
         store: The store.

@@ -33,14 +33,11 @@ from graphcredit.store.views import (
     view_files,
 )
 
-_OVERHEAD = 256 * MIB
-"""What the process may take beside the limit of the query: Python, libraries, a batch of rows."""
+_OVERHEAD = 144 * MIB
+"""What the process may take beside the limit of the query: Python's objects, a batch of rows."""
 
-_LIBRARIES = 40 * MIB
-"""Pages of libraries that the system may bring into memory yet, and that no limit counts."""
-
-_OUT_OF_MEMORY = ("Out of Memory Error", "memory allocation failed", "bad_alloc")
-"""How DuckDB and its libraries say it."""
+_OUT_OF_MEMORY = ("out of memory", "memory allocation failed", "bad_alloc")
+"""How DuckDB and its libraries say it, in small letters."""
 
 _THREADS = 2
 """Of DuckDB and of pyarrow each; more of them hold more at a time."""
@@ -101,13 +98,14 @@ def limit_process(request: QueryRequest) -> None:
 
 
 def limit_memory(memory: int) -> None:
-    """Keep this process's resident memory below a limit and `_OVERHEAD`.
+    """Keep this process's own memory below a limit and `_OVERHEAD`.
 
     DuckDB does not count its lists, strings, aggregates and results. The system counts every page
-    that may be written, touched or not, and gives no more of them than what is free now.
+    that may be written, touched or not, and gives no more of them than what is free now. Pages of
+    libraries do not count: how many are resident is the system's choice, and it can drop them.
     """
     sizes = _memory_sizes()
-    free = memory + _OVERHEAD - _LIBRARIES - sizes["VmRSS"]
+    free = memory + _OVERHEAD - sizes["RssAnon"]
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (sizes["VmData"] + max(free, 0), most))
 
@@ -140,7 +138,7 @@ def _run(request: QueryRequest) -> dict[str, Any]:
         num_left_out = _send(reader, request, started + request.seconds / 2)
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         # An error amid the rows is an OSError with DuckDB's words.
-        if any(words in str(error) for words in _OUT_OF_MEMORY):
+        if any(words in str(error).lower() for words in _OUT_OF_MEMORY):
             raise MemoryError from error
         raise QueryRefusedError(f"DuckDB refused the query: {error}") from error
     return {

@@ -23,7 +23,7 @@ from graphcredit.credit.states import Nodes
 from graphcredit.credit.table import configure
 from graphcredit.credit.trajectories import complete_trajectories
 from graphcredit.store import Store
-from graphcredit.store.errors import OptionError
+from graphcredit.store.errors import NothingToCreditError, OptionError
 from graphcredit.store.schema import CONFIGURATION_KEY
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
@@ -246,8 +246,9 @@ def test_a_store_without_a_complete_trajectory_has_no_states(
 ):
     dead = trajectory("dead", "A a B", success=None)
     store = write_store(tmp_path / "s", dead)
-    report = credit(store, "graphgpo", **settings)
-    assert (report.num_incomplete, report.num_texts, report.num_states) == (1, 0, 0)
+    with pytest.raises(NothingToCreditError, match=r"none of 1 \(1 steps\) is complete"):
+        credit(store, "graphgpo", **settings)
+    assert not store.shards()[0].credit_path.exists()
     # Beside a whole one it changes nothing.
     store = write_store(tmp_path / "s", [*dead, *worked_example()])
     report = credit(store, "graphgpo", **settings)

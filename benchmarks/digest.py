@@ -29,9 +29,10 @@ from graphcredit.credit.audit import audit
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
-from graphcredit.store import Store, create_store, shards
-from graphcredit.store.atomic import write_table_unsynced
-from graphcredit.store.checks import check_store
+from graphcredit.store import Store, create_store
+from graphcredit.store.checks.run import check_store
+from graphcredit.store.files.atomic import write_table_unsynced
+from graphcredit.store.parquet import shards
 from graphcredit.trainer.filters import Filters
 from graphcredit.trainer.index import read_index
 
@@ -104,8 +105,8 @@ def _timed(work: Callable[[], object], *, is_on: bool) -> float:
     if is_on:
         return _cpu_seconds(work)
     with (
-        patch("graphcredit.store.shards.verify", lambda path, whole=True: True),
-        patch("graphcredit.store.atomic.seal", lambda path: None),
+        patch("graphcredit.store.parquet.shards.verify", lambda path, whole=True: True),
+        patch("graphcredit.store.files.atomic.seal", lambda path: None),
     ):
         return _cpu_seconds(work)
 

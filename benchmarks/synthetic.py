@@ -12,8 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphcredit.store import create_store
-from graphcredit.store.atomic import write_table
-from graphcredit.store.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, ErGraph, merge_er_graph
+from graphcredit.store.files.atomic import write_table
+from graphcredit.store.parquet.er_graph import (
+    ENTITY_SCHEMA,
+    RELATION_SCHEMA,
+    ErGraph,
+    merge_er_graph,
+)
 from graphcredit.store.schema import STEP_SCHEMA
 
 GROUP_SIZE, HORIZON, NUM_STATES, STATE_LENGTH, NUM_ACTIONS = 8, 50, 40, 300, 8

@@ -36,9 +36,9 @@ import pyarrow as pa
 from benchmarks.machine import describe
 from benchmarks.synthetic import write_log
 from graphcredit.store import Store, create_store
-from graphcredit.store.atomic import write_table
-from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.files.atomic import write_table
 from graphcredit.store.schema import STEP_SCHEMA
+from graphcredit.store.sql.catalog import run_trusted_query
 
 ESTIMATORS = ("grpo", "gigpo", "rewardflow", "graphgpo")
 PLACE = {"run": "r0", "iteration": "0"}

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from graphcredit.store.checks.violations import CheckReport, Violation
     from graphcredit.store.layout import Store
-    from graphcredit.store.quarantine import Quarantined
-    from graphcredit.store.violations import CheckReport, Violation
+    from graphcredit.store.quarantine.move import Quarantined
 
 
 _SHOWN_LOST = 20
@@ -95,8 +95,8 @@ def _relative(path: Path, store: "Store") -> str:
 def _check(store: "Store", moved: "list[Quarantined]", *, quarantine: bool) -> "CheckReport":
     """Check, and with `quarantine` move; every move is in `moved`, also if an error ends this."""
     from graphcredit.cli.console import progress
-    from graphcredit.store.checks import check_store
-    from graphcredit.store.quarantine import quarantine_store
+    from graphcredit.store.checks.run import check_store
+    from graphcredit.store.quarantine.move import quarantine_store
 
     with progress("check") as show:
 
@@ -109,7 +109,7 @@ def _check(store: "Store", moved: "list[Quarantined]", *, quarantine: bool) -> "
 
 
 def _as_json(store: "Store", report: "CheckReport", moved: "list[Quarantined]") -> dict[str, Any]:
-    from graphcredit.store.lost import lost_trajectories
+    from graphcredit.store.quarantine.lost import lost_trajectories
 
     return {
         "num_step_shards": report.num_step_shards,
@@ -152,7 +152,7 @@ def _print_recovered(recovered: list[dict[str, Any]], held: dict[str, str]) -> N
 
 
 def _print_moved(store: "Store", moved: "list[Quarantined]") -> None:
-    from graphcredit.store.lost import lost_trajectories
+    from graphcredit.store.quarantine.lost import lost_trajectories
 
     for item in moved:
         kept = f"; its sound trajectories are in {item.kept}" if item.kept else ""

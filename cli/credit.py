@@ -214,8 +214,8 @@ def _finish(store: "Store") -> None:
 
 def rebuild(store: "Store") -> None:
     """Bring the catalog up to date, or say why it cannot be."""
-    from graphcredit.store.catalog import rebuild_catalog
     from graphcredit.store.errors import InputError
+    from graphcredit.store.sql.catalog import rebuild_catalog
 
     try:
         rebuild_catalog(store)

@@ -35,7 +35,7 @@ def demo(
     from graphcredit.credit.settings import CreditSettings
     from graphcredit.credit.stage import assign_credit
     from graphcredit.credit.table import configure
-    from graphcredit.store import catalog
+    from graphcredit.store.sql import catalog
 
     _title("1. Play", f"{GROUP_SIZE} rollouts of each game; 85 % of the actions are random")
     opened = _play(store, games, workers)

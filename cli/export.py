@@ -25,9 +25,9 @@ def export(
         graphcredit export STORE OUT --estimator graphgpo
     """
     from graphcredit.cli.plain import plain_text
-    from graphcredit.store.credit_state import credit_states, doubts
-    from graphcredit.store.export import export_store
+    from graphcredit.store.credit_marks.state import credit_states, doubts
     from graphcredit.store.layout import open_store
+    from graphcredit.store.parquet.export import export_store
 
     opened = open_store(store)
     with interruptible("nothing was exported"), progress("export") as show:

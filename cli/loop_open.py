@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from graphcredit.cli.loop_config import LoopConfig, loop_config
 from graphcredit.cli.loop_plan import Loop, link
 from graphcredit.store import create_store
-from graphcredit.store.atomic import atomic_path
 from graphcredit.store.errors import OptionError
+from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.lock import alone_in
 from graphcredit.store.layout import check_name
-from graphcredit.store.lock import alone_in
 from graphcredit.trainer.words import FIRST_VERSION
 
 if TYPE_CHECKING:

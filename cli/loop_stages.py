@@ -20,8 +20,8 @@ from graphcredit.cli.loop_config import LoopConfig
 from graphcredit.cli.loop_open import open_loop
 from graphcredit.cli.loop_plan import Loop, link
 from graphcredit.cli.loop_summary import Summary, summarise
-from graphcredit.store.atomic import TEMPORARY_SUFFIX, atomic_path, remove_directory
 from graphcredit.store.errors import InputError, NothingToTrainError, RecorderError
+from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path, remove_directory
 
 if TYPE_CHECKING:
     from graphcredit.collector.memo import Environments

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from graphcredit.cli.plain import Plain, plain_text
 from graphcredit.store.errors import OptionError
-from graphcredit.store.values import python_rows
+from graphcredit.store.sql.values import python_rows
 
 
 def print_table(console: Console, table: pa.Table) -> None:

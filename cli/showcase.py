@@ -15,9 +15,9 @@ from graphcredit.cli.rows import print_table
 from graphcredit.credit.quality import mean_agreement, step_shares
 from graphcredit.credit.report import CreditReport, merge_reports
 from graphcredit.store import Store
-from graphcredit.store.atomic import atomic_path
-from graphcredit.store.catalog import Connection
-from graphcredit.store.sandbox import run_query
+from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.sql.catalog import Connection
+from graphcredit.store.sql.sandbox import run_query
 from graphcredit.viewer.picture import draw
 from graphcredit.viewer.task_graph import read_task_graph
 

@@ -60,10 +60,10 @@ def sql(
     """
     from graphcredit.cli.console import PLAIN, talk
     from graphcredit.cli.plain import plain_text
-    from graphcredit.store.catalog import run_trusted_query
+    from graphcredit.store.files.output import output_path
     from graphcredit.store.layout import open_store
-    from graphcredit.store.output import output_path
-    from graphcredit.store.sandbox import MIB, run_query
+    from graphcredit.store.sql.catalog import run_trusted_query
+    from graphcredit.store.sql.sandbox import MIB, run_query
 
     if format_ is ResultFormat.PARQUET and output is None:
         raise OptionError("--format parquet is not text: name a file with --output FILE")
@@ -96,8 +96,8 @@ def _write(table: "pa.Table", format_: ResultFormat, path: Path | None) -> None:
     from graphcredit.cli.console import PLAIN, out, talk
     from graphcredit.cli.plain import Plain, plain_text
     from graphcredit.cli.rows import print_table, write_csv, write_json
-    from graphcredit.store.atomic import write_table_unsynced
-    from graphcredit.store.values import for_parquet
+    from graphcredit.store.files.atomic import write_table_unsynced
+    from graphcredit.store.sql.values import for_parquet
 
     writers = {ResultFormat.CSV: write_csv, ResultFormat.JSON: write_json}
     if path is not None and format_ is ResultFormat.PARQUET:

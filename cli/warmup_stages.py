@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from graphcredit.cli.loop_summary import summarise
 from graphcredit.store import Store, create_store
-from graphcredit.store.atomic import atomic_path
 from graphcredit.store.errors import EngineError, OptionError
-from graphcredit.store.lock import alone_in
+from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.lock import alone_in
 
 if TYPE_CHECKING:
     from graphcredit.collector.environment import Task

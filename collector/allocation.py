@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 
 from graphcredit.collector.environment import Transition
 from graphcredit.store import Store
+from graphcredit.store.credit_marks.formulas import history_configuration
 from graphcredit.store.errors import InputError, OptionError
-from graphcredit.store.formulas import history_configuration
+from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.schema import STATE_SCORE_COLUMNS
-from graphcredit.store.shards import conform, open_parquet
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

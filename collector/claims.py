@@ -20,8 +20,8 @@ from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
 
+from graphcredit.store.files.lock import LockFile
 from graphcredit.store.layout import Store
-from graphcredit.store.lock import LockFile
 
 
 @dataclass(frozen=True, slots=True)

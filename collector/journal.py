@@ -24,10 +24,10 @@ from graphcredit.collector.spool_file import (
     encode_steps,
 )
 from graphcredit.collector.worker_shards import write_shard
-from graphcredit.store.atomic import naming, sync_directory
 from graphcredit.store.errors import RecorderError
+from graphcredit.store.files.atomic import naming, sync_directory
+from graphcredit.store.files.lock import LockFile, held
 from graphcredit.store.layout import Store
-from graphcredit.store.lock import LockFile, held
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,8 +24,8 @@ from graphcredit.collector.spool_file import read_ids, read_spool
 from graphcredit.collector.worker_shards import step_table
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Store
+from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.store.schema import STEP_COLUMNS
-from graphcredit.store.shards import conform, open_parquet, step_columns
 
 COMPARED = tuple(c for c in STEP_COLUMNS if c.name not in ("worker_id", "logged_at"))
 """What a step was, not who logged it and when."""

@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 from graphcredit.store.errors import RecorderError
-from graphcredit.store.lock import LockFile
+from graphcredit.store.files.lock import LockFile
 
 
 def acquire_lock(path: Path) -> LockFile | None:

@@ -23,8 +23,8 @@ from graphcredit.collector.schedule import Schedule, Settings
 from graphcredit.collector.spool import recover_spools
 from graphcredit.collector.workers import play_all
 from graphcredit.store import Store, create_store
-from graphcredit.store.er_graph import merge_er_graph
 from graphcredit.store.errors import OptionError
+from graphcredit.store.parquet.er_graph import merge_er_graph
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

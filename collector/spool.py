@@ -39,10 +39,10 @@ from graphcredit.collector.claims import recovering
 from graphcredit.collector.locks import acquire_lock, release_lock
 from graphcredit.collector.spool_file import SpoolContent, read_spool
 from graphcredit.collector.worker_shards import find_shard, remove_unfinished, write_shard
-from graphcredit.store.atomic import atomic_path, sync_directory
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.files.atomic import atomic_path, sync_directory
+from graphcredit.store.files.lock import held
 from graphcredit.store.layout import Store, check_name
-from graphcredit.store.lock import held
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

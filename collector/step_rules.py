@@ -1,7 +1,7 @@
 """What a logged step must obey, and the form in which it is kept.
 
 A column's type in the schema says what may be given for it, so a new column needs no line here.
-What the value must be then is in `store/value_rules.py`, for this and for `graphcredit check`.
+`store/checks/value_rules.py` says what the value must be, for this and for `graphcredit check`.
 Values come back as plain Python scalars, text, and arrays that nobody else can change.
 """
 
@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
+from graphcredit.store.checks.value_rules import VALUE_RULES, ValueRule
 from graphcredit.store.errors import StepRefusedError
 from graphcredit.store.schema import STEP_COLUMNS
-from graphcredit.store.value_rules import VALUE_RULES, ValueRule
 
 FILLED = frozenset({"task_id", "trajectory_id", "step_index", "worker_id", "logged_at"})
 """Columns the recorder fills; they cannot be logged."""

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from graphcredit.collector.spool_file import SpoolHeader
 from graphcredit.collector.step_rules import DEFAULTS
-from graphcredit.store.atomic import write_table
 from graphcredit.store.errors import DamagedFileError
+from graphcredit.store.files.atomic import write_table
 from graphcredit.store.layout import Store
+from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import STEP_SCHEMA
-from graphcredit.store.shards import open_parquet
 
 SPOOL_ID_KEY = b"graphcredit.spool_id"
 """Metadata key of a step shard: the spool it was made from."""

@@ -24,11 +24,11 @@ from graphcredit.credit.audits.check import Check, Finding, Need, Place, Severit
 from graphcredit.credit.audits.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audits.scope import Scope, prepare
 from graphcredit.credit.audits.thresholds import AuditThresholds
-from graphcredit.store.catalog import connect, readable_files
 from graphcredit.store.errors import InputError, interrupts
 from graphcredit.store.layout import Store
 from graphcredit.store.options import check_options
-from graphcredit.store.snapshot import unchanged
+from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.sql.catalog import connect, readable_files
 
 CHECKS: tuple[Check, ...] = (
     *grouping.CHECKS,

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from graphcredit.credit.embedding import Embedder
 from graphcredit.credit.greedy import Vectors
-from graphcredit.store.atomic import remove_left_overs, write_table
+from graphcredit.store.files.atomic import remove_left_overs, write_table
 from graphcredit.store.layout import Store
-from graphcredit.store.shards import open_parquet
+from graphcredit.store.parquet.shards import open_parquet
 
 _CHUNK = 4096
 _HASH = pa.binary(16)

@@ -17,7 +17,7 @@ from graphcredit.credit.arrays import Bools, Floats, Ints, factorise, ranges, st
 from graphcredit.credit.encoding import Codes, encode
 from graphcredit.credit.recognition import NameFinder
 from graphcredit.credit.trajectories import Steps
-from graphcredit.store.er_graph import ErGraph
+from graphcredit.store.parquet.er_graph import ErGraph
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
-from graphcredit.store.shards import open_parquet
-from graphcredit.store.snapshot import unchanged
+from graphcredit.store.parquet.shards import open_parquet
+from graphcredit.store.parquet.snapshot import unchanged
 
 
 def to_networkx(

@@ -17,11 +17,11 @@ import pyarrow as pa
 from graphcredit.credit.arrays import Ints
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.identity import NAME_SCHEMA
-from graphcredit.store.atomic import write_table
-from graphcredit.store.formulas import FORMULA_KEY, formula_of, history_configuration
+from graphcredit.store.credit_marks.formulas import FORMULA_KEY, formula_of, history_configuration
+from graphcredit.store.files.atomic import write_table
 from graphcredit.store.options import options_as_json
+from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS, arrow_schema
-from graphcredit.store.shards import conform, open_parquet
 
 _SCHEMA = arrow_schema(STATE_SCORE_COLUMNS)
 

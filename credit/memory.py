@@ -22,10 +22,10 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.table import Assigner, configure, estimator_named
 from graphcredit.credit.timeline import past_of_table
 from graphcredit.credit.trajectories import COLUMNS
-from graphcredit.store.er_graph import ErGraph
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
+from graphcredit.store.parquet.er_graph import ErGraph
+from graphcredit.store.parquet.shards import conform, step_columns
 from graphcredit.store.schema import CREDIT_COLUMNS, PARTITION_COLUMNS
-from graphcredit.store.shards import conform, step_columns
 
 OnIncomplete: TypeAlias = Literal["warn", "raise", "ignore"]
 

@@ -12,7 +12,7 @@ from graphcredit.credit.arrays import Bools, Floats, Ints, factorise
 from graphcredit.credit.encoding import encode
 from graphcredit.credit.trajectories import TEXT_COLUMNS, refuse_shared_names
 from graphcredit.store.layout import Shard
-from graphcredit.store.shards import conform, open_parquet, row_groups, step_columns
+from graphcredit.store.parquet.shards import conform, open_parquet, row_groups, step_columns
 
 BATCH_ROWS = 1 << 17
 """Rows of a batch, a compromise: caches like small ones, igraph and pyarrow large ones."""

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from graphcredit.credit.arrays import Ints
 from graphcredit.credit.plan import Piece
-from graphcredit.store.credit_sources import MARKS, Way
-from graphcredit.store.credit_state import judge
+from graphcredit.store.credit_marks.formulas import is_of_other_formula
+from graphcredit.store.credit_marks.sources import MARKS, Way
+from graphcredit.store.credit_marks.state import judge
 from graphcredit.store.errors import SchemaError
-from graphcredit.store.formulas import is_of_other_formula
 from graphcredit.store.layout import Shard
+from graphcredit.store.parquet.shards import conform, open_parquet, row_groups
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS, split_estimator_column
-from graphcredit.store.shards import conform, open_parquet, row_groups
 
 _KEY_COLUMNS = CREDIT_COLUMNS[:2]
 

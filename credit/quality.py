@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 
-from graphcredit.store.views import identifier
+from graphcredit.store.sql.views import identifier
 
 _JUDGED = """
     SELECT run_id, iteration, task_id, won,

@@ -63,7 +63,7 @@ class CreditSettings:
 
         Args:
             mark: From an estimator and its settings to the marks of what it reads; see
-                `store/credit_sources.py`.
+                `store/credit_marks/sources.py`.
         """
         configuration: dict[str, Any] = {}
         for name, options in self.estimators.items():

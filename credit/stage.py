@@ -18,12 +18,12 @@ from graphcredit.credit.timeline import Timeline
 from graphcredit.credit.window import Window
 from graphcredit.credit.work import BatchWork
 from graphcredit.credit.writer import CreditWriter
-from graphcredit.store.credit_sources import Sources
-from graphcredit.store.er_graph import ErGraph
+from graphcredit.store.credit_marks.sources import Sources
 from graphcredit.store.errors import InputError, NothingToCreditError
+from graphcredit.store.files.lock import alone_in
 from graphcredit.store.layout import Shard, Store
-from graphcredit.store.lock import alone_in
-from graphcredit.store.shards import refuse_newer
+from graphcredit.store.parquet.er_graph import ErGraph
+from graphcredit.store.parquet.shards import refuse_newer
 
 
 def assign_credit(

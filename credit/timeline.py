@@ -27,7 +27,7 @@ from graphcredit.credit.plan import Plan, plan_batches, read_batches
 from graphcredit.credit.states import Nodes
 from graphcredit.credit.trajectories import COLUMNS, Steps, complete_trajectories
 from graphcredit.store.layout import Shard, Store
-from graphcredit.store.shards import fingerprint
+from graphcredit.store.parquet.shards import fingerprint
 
 
 class Timeline:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from graphcredit.credit.trajectories import TEXT_COLUMNS
 from graphcredit.store.layout import Shard, Store
-from graphcredit.store.shards import conform, open_parquet, row_groups, step_columns
+from graphcredit.store.parquet.shards import conform, open_parquet, row_groups, step_columns
 
 _LAST = "\U0010ffff"
 """Sorts after every id of this iteration, so that its states are numbered as without a window."""

@@ -21,8 +21,8 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.timeline import IterationPast
 from graphcredit.credit.trajectories import COLUMNS
 from graphcredit.credit.window import Window
-from graphcredit.store.er_graph import ErGraph
 from graphcredit.store.layout import Shard
+from graphcredit.store.parquet.er_graph import ErGraph
 
 _OF_ESTIMATORS = ("thought", GUARD_COLUMN)
 """Step columns that a batch is made with where an estimator asks for them."""

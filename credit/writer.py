@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graphcredit.credit.columns import empty_column, to_arrow
-from graphcredit.store.atomic import (
+from graphcredit.store.files.atomic import (
     naming,
     parquet_writer,
     remove_left_overs,
@@ -32,14 +32,14 @@ from graphcredit.store.atomic import (
     write_table_unsynced,
 )
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.parquet.shards import conform, open_parquet
+from graphcredit.store.parquet.snapshot import replacing
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
     CREDIT_COLUMNS,
     SCHEMA_VERSION,
     SCHEMA_VERSION_KEY,
 )
-from graphcredit.store.shards import conform, open_parquet
-from graphcredit.store.snapshot import replacing
 
 _KEY_COLUMNS = CREDIT_COLUMNS[:2]
 _WAITING_WRITES = 4

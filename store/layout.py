@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphcredit.store.atomic import atomic_path
 from graphcredit.store.errors import InputError, StoreFormatError, system_errors
+from graphcredit.store.files.atomic import atomic_path
 
 FORMAT = "graphcredit-store"
 FORMAT_VERSION = 1

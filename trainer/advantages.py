@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.store.credit_sources import Sources
-from graphcredit.store.credit_state import states_of
+from graphcredit.store.credit_marks.sources import Sources
+from graphcredit.store.credit_marks.state import states_of
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.schema import CREDIT_COLUMNS, Column, split_estimator_column
-from graphcredit.store.shards import conform, open_parquet
 from graphcredit.trainer.arrays import Bools, Floats
 
 _KEYS = CREDIT_COLUMNS[:2]

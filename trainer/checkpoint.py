@@ -10,8 +10,8 @@ from pathlib import Path
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from graphcredit.store.atomic import TEMPORARY_SUFFIX, atomic_directory, remove_directory
 from graphcredit.store.errors import InputError, TrainingError
+from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_directory, remove_directory
 from graphcredit.trainer.engine import EngineState
 from graphcredit.trainer.identity import Identity, describe
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from graphcredit.store.shards import conform, open_parquet, step_columns
+from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.trainer.arrays import Bools, Floats, Ints, Ragged, Singles, ragged
 
 TOKEN_COLUMNS = ("prompt_ids", "response_ids", "response_logprobs")

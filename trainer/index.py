@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
-from graphcredit.store.snapshot import unchanged
+from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.trainer.advantages import check_credit
 from graphcredit.trainer.arrays import Floats, Ints
 from graphcredit.trainer.columns import newest_version

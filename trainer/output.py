@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from graphcredit.store.atomic import TEMPORARY_SUFFIX, atomic_path
 from graphcredit.store.errors import InputError
-from graphcredit.store.lock import LOCK_NAME, alone_in
+from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path
+from graphcredit.store.files.lock import LOCK_NAME, alone_in
 from graphcredit.trainer.config import TrainConfig, differences, read_config, without_effect
 from graphcredit.trainer.words import FIRST_VERSION
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
-from graphcredit.store.shards import read_steps
+from graphcredit.store.parquet.shards import read_steps
 from graphcredit.trainer.arrays import Floats, Ints
 from graphcredit.trainer.batches import PackedBatch, Sample, pack_samples
 from graphcredit.trainer.columns import read_columns

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from graphcredit.store.atomic import atomic_path, write_table
+from graphcredit.store.files.atomic import atomic_path, write_table
 from graphcredit.trainer.arrays import Singles
 from graphcredit.trainer.batches import BatchReader, PackedBatch
 from graphcredit.trainer.engine import Engine

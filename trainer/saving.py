@@ -10,7 +10,7 @@ import torch
 from peft import PeftModel
 from torch import Tensor
 
-from graphcredit.store.atomic import atomic_directory
+from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.trainer.model import load_weights, quiet_peft, tokenizer_files
 
 ADAPTER = "adapter"

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from graphcredit.store.atomic import atomic_path, write_table
 from graphcredit.store.errors import MissingDependencyError
+from graphcredit.store.files.atomic import atomic_path, write_table
 from graphcredit.store.layout import Store, is_name
+from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema, metric_column
-from graphcredit.store.shards import open_parquet
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.output import Output
 

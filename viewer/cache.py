@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from graphcredit.store.layout import Store, open_store
-from graphcredit.store.snapshot import Stamp, stamp
+from graphcredit.store.parquet.snapshot import Stamp, stamp
 from graphcredit.viewer.config import STORE_VARIABLE
 
 _T = TypeVar("_T")

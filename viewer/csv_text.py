@@ -6,7 +6,7 @@ import json
 
 import pyarrow as pa
 
-from graphcredit.store.values import python_values
+from graphcredit.store.sql.values import python_values
 
 
 def csv_text(table: pa.Table) -> str:

@@ -17,7 +17,7 @@ import igraph
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.store.er_graph import ErGraph
+from graphcredit.store.parquet.er_graph import ErGraph
 
 _WITHOUT_SPACES = (
     "CJK ",

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from graphcredit.store.layout import Store
-from graphcredit.store.snapshot import Stamp, stamp
+from graphcredit.store.parquet.snapshot import Stamp, stamp
 from graphcredit.viewer import selection
 from graphcredit.viewer.text import one_line, show_code, show_text
 

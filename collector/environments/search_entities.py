@@ -7,7 +7,7 @@ import pyarrow as pa
 from graphcredit.collector.environment import Task
 from graphcredit.collector.environments.search_facts import Facts, breadth_first, load_facts
 from graphcredit.collector.environments.search_questions import Question, question_named
-from graphcredit.store.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, ErGraph
+from graphcredit.store.parquet.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, ErGraph
 
 
 def er_graph_of(tasks: Iterable[Task]) -> ErGraph:

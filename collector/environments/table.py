@@ -11,8 +11,8 @@ from typing import Protocol
 
 from graphcredit.collector.environment import Environment, Task
 from graphcredit.collector.environments import search_questions, textworld_games
-from graphcredit.store.er_graph import ErGraph
 from graphcredit.store.errors import MissingDependencyError, OptionError
+from graphcredit.store.parquet.er_graph import ErGraph
 
 
 class ListTasks(Protocol):

@@ -13,7 +13,7 @@ from typing import Any
 from transformers import Qwen2Tokenizer
 
 from graphcredit.store import Store, read_steps
-from graphcredit.store.atomic import atomic_directory
+from graphcredit.store.files.atomic import atomic_directory
 
 NUM_LETTERS = 257
 """Tokens of a tokenizer that knows no words: each byte, and the one that ends an answer."""

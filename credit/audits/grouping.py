@@ -2,7 +2,7 @@
 
 from graphcredit.credit.audits.check import Check, Severity
 from graphcredit.credit.audits.scope import GROUP, Scope
-from graphcredit.store.views import identifier
+from graphcredit.store.sql.views import identifier
 
 _INCOMPLETE = f"""
     SELECT {GROUP}, count(*) AS number, number AS badness,

@@ -12,7 +12,7 @@ from graphcredit.credit.audits.advantages import (
 from graphcredit.credit.audits.check import Need, Sql
 from graphcredit.credit.audits.progress import judged
 from graphcredit.credit.audits.scope import GROUP, Scope
-from graphcredit.store.views import identifier, quoted
+from graphcredit.store.sql.views import identifier, quoted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

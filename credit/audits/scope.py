@@ -25,12 +25,12 @@ from typing import Any
 import duckdb
 
 from graphcredit.credit.audits.thresholds import AuditThresholds
+from graphcredit.store.credit_marks.formulas import is_of_other_formula
 from graphcredit.store.errors import SchemaError
-from graphcredit.store.formulas import is_of_other_formula
 from graphcredit.store.layout import Store
+from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import CONFIGURATION_KEY, split_estimator_column
-from graphcredit.store.shards import open_parquet
-from graphcredit.store.views import identifier
+from graphcredit.store.sql.views import identifier
 
 GROUP = "run_id, iteration, task_id"
 TRAJECTORY = "run_id, iteration, trajectory_id"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from graphcredit.credit.audits.scope import TRAJECTORY, Scope, finite
 from graphcredit.credit.quality import MeanAgreement, mean_agreement
-from graphcredit.store.views import identifier
+from graphcredit.store.sql.views import identifier
 
 _TITLES: Mapping[str, str] = {
     "over_all": "rank correlation with true progress",

@@ -38,7 +38,7 @@ from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.likeness import Block, compare
 from graphcredit.credit.quality import Agreement, agreements
 from graphcredit.store import open_store
-from graphcredit.store.catalog import connect
+from graphcredit.store.sql.catalog import connect
 
 Credit: TypeAlias = "Callable[[Sample], Floats]"
 """Returns [num_steps] the credit of each step."""

@@ -17,8 +17,8 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import ESTIMATORS, Assigner, configure, estimator_named
 from graphcredit.store import Store
-from graphcredit.store.catalog import Connection, connect
 from graphcredit.store.options import options_as_json
+from graphcredit.store.sql.catalog import Connection, connect
 
 PARTS: Mapping[str, str] = {"advantage": "total", "step_advantage": "step"}
 """Parts of an advantage that are judged: what a trainer uses, and the step part alone."""

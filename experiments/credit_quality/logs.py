@@ -12,10 +12,10 @@ from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.memo import Environments
 from graphcredit.collector.rollout import collect
 from graphcredit.store import Store, create_store
-from graphcredit.store.atomic import write_table
-from graphcredit.store.catalog import connect
-from graphcredit.store.er_graph import merge_er_graph, read_er_graph
+from graphcredit.store.files.atomic import write_table
+from graphcredit.store.parquet.er_graph import merge_er_graph, read_er_graph
 from graphcredit.store.schema import STEP_SCHEMA
+from graphcredit.store.sql.catalog import connect
 
 MAX_STEPS = 25
 JUDGED = max(WINDOWS) - 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from graphcredit.store import open_store
-from graphcredit.store.catalog import connect
+from graphcredit.store.sql.catalog import connect
 
 Health = dict[str, float | None]
 

@@ -28,7 +28,7 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store, create_store
-from graphcredit.store.catalog import connect
+from graphcredit.store.sql.catalog import connect
 
 GROUP_SIZE = 32
 ESTIMATORS = ("gigpo", "hgpo", "spo3", "g2po", "rewardflow", "graphgpo", "analogy")

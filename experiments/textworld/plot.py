@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from experiments.textworld.curves import coverage, smoothed
 from experiments.textworld.settings import ARMS, Setting
 from experiments.textworld.tables import BASELINE
-from graphcredit.store.atomic import atomic_path
+from graphcredit.store.files.atomic import atomic_path
 
 _COLOURS = ("#000000", "#999999", "#e69f00", "#009e73", "#0072b2", "#cc79a7", "#56b4e9", "#d55e00")
 """Okabe and Ito's, which the colour-blind can tell apart."""

@@ -34,7 +34,7 @@ from experiments.textworld.tables import (
     sweep_table,
     variants_table,
 )
-from graphcredit.store.atomic import atomic_path
+from graphcredit.store.files.atomic import atomic_path
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from experiments.textworld.curves import area
 from experiments.textworld.health import health
 from experiments.textworld.settings import DEVICES, SETTINGS, Cell, is_played_beside, warm_start
 from graphcredit.cli.loop_config import loop_config
-from graphcredit.store.formulas import FORMULA_KEY, configuration_of, formula_of
+from graphcredit.store.credit_marks.formulas import FORMULA_KEY, configuration_of, formula_of
 
 KEPT = Path(__file__).parent / "kept"
 """Tables of the runs that the documentation shows."""

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.store import catalog, open_store
+from graphcredit.store import open_store
+from graphcredit.store.sql import catalog
 from tests.cli.test_credit import graphcredit
 
 

@@ -10,7 +10,7 @@ import pytest
 from graphcredit.cli.loop_config import LoopConfig
 from graphcredit.cli.loop_stages import run_loop
 from graphcredit.store import open_store
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError
 from tests.cli.loop_worlds import corridor_loop, register_corridors, run, run_and_kill, save_talker
 

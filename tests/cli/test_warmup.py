@@ -16,9 +16,9 @@ from graphcredit.cli.warmup_stages import Warmup, run_warmup
 from graphcredit.collector.policies.tokenise import load_tokenizer
 from graphcredit.collector.policies.tokenizer import NUM_LETTERS
 from graphcredit.store import open_store, read_steps
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, OptionError
-from graphcredit.store.lock import alone_in
+from graphcredit.store.files.lock import alone_in
 
 STAGES = ["letters", "text", "init", "clone", "model", "warm"]
 

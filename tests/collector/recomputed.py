@@ -11,7 +11,7 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import open_store
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.trainer.agreement import Agreement, measure_agreement
 from graphcredit.trainer.batches import BatchReader
 from graphcredit.trainer.config import TrainConfig

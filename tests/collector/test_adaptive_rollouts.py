@@ -14,7 +14,7 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import open_store, read_steps
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import OptionError
 
 TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=4, seed=0)

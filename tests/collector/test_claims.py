@@ -14,7 +14,7 @@ import pytest
 
 from graphcredit.collector.claims import claimed
 from graphcredit.store import create_store, open_store, read_steps
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 
 COMMAND = [sys.executable, "-m", "tests.collector.patient_corridor"]
 GROUP_SIZE = 6

@@ -20,7 +20,7 @@ from graphcredit.collector.spool import recover_spools
 from graphcredit.collector.spool_file import read_spool
 from graphcredit.collector.worker_shards import find_shard
 from graphcredit.store import Store, create_store, read_steps
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import RecorderError
 from tests.collector import crash_worker
 

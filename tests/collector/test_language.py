@@ -21,7 +21,7 @@ from graphcredit.collector.policies.tokenise import encode_prompt, load_tokenize
 from graphcredit.collector.policies.transformers import draw
 from graphcredit.collector.schedule import Rollout, Settings
 from graphcredit.store import create_store, open_store, read_steps
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, MissingDependencyError, OptionError
 from tests.collector.corridor import Corridor
 from tests.collector.talkers import CHAT_TEMPLATE, save_talker

@@ -15,7 +15,7 @@ from graphcredit.collector.memo import Environments
 from graphcredit.collector.policies.table import LanguageOptions, parse_policy
 from graphcredit.collector.rollout import CollectReport, collect
 from graphcredit.store import open_store, read_steps
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import OptionError
 from tests.collector.recomputed import TASKS, agreement, play
 from tests.collector.talkers import CHAT_TEMPLATE, save_talker

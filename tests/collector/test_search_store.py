@@ -14,7 +14,7 @@ from graphcredit.collector.environments.search_entities import entities_near, er
 from graphcredit.collector.environments.search_facts import load_facts
 from graphcredit.collector.environments.search_questions import question_named
 from graphcredit.store import Store, open_store
-from graphcredit.store.er_graph import read_er_graph
+from graphcredit.store.parquet.er_graph import read_er_graph
 from tests.collector.test_search import QUESTION, WORLD
 
 MAIN = [sys.executable, "-m", "graphcredit.cli.main"]

@@ -10,7 +10,7 @@ from graphcredit.collector.spool import recover_spools, spool_paths
 from graphcredit.collector.spool_file import SpoolWriter, read_spool
 from graphcredit.collector.together import Together
 from graphcredit.store import Store, create_store, read_steps
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import RecorderError, StepRefusedError
 
 

@@ -16,7 +16,7 @@ from graphcredit.collector.policies.table import parse_policy
 from graphcredit.collector.schedule import Settings
 from graphcredit.collector.trees import tree
 from graphcredit.store import Store, create_store, read_steps
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, OptionError
 from tests.collector.maze import Maze
 from tests.worlds import write_store

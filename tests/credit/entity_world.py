@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from graphcredit.store.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, ErGraph
+from graphcredit.store.parquet.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, ErGraph
 
 Row = Mapping[str, Any]
 

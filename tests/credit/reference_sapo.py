@@ -6,7 +6,7 @@ from typing import Any
 
 import networkx as nx
 
-from graphcredit.store.er_graph import ErGraph
+from graphcredit.store.parquet.er_graph import ErGraph
 from tests.credit.reference import Group, episode_part, relative
 
 

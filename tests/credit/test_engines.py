@@ -25,9 +25,9 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import ESTIMATORS, configure
 from graphcredit.credit.work import BatchWork, CreditedBatch
 from graphcredit.store import Store
-from graphcredit.store.er_graph import merge_er_graph
 from graphcredit.store.errors import EngineError, OptionError, SchemaError
-from graphcredit.store.lock import LOCK_NAME
+from graphcredit.store.files.lock import LOCK_NAME
+from graphcredit.store.parquet.er_graph import merge_er_graph
 from tests.cli.test_credit import graphcredit
 from tests.credit.entity_world import entity, er_graph, relations
 from tests.credit.test_embedding import CountingEmbedder

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from graphcredit.credit.assembly import assemble
 from graphcredit.credit.entities import Mentions, find_mentions
 from graphcredit.credit.recognition import NameFinder, fold
-from graphcredit.store.er_graph import ErGraph
 from graphcredit.store.errors import MissingDependencyError
+from graphcredit.store.parquet.er_graph import ErGraph
 from tests.credit.entity_world import entity, er_graph, relations
 from tests.credit.reference_sapo import named
 from tests.worlds import step_table, trajectory

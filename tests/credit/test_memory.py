@@ -17,8 +17,8 @@ from graphcredit.credit.arrays import Floats
 from graphcredit.credit.batch import StepBatch
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.table import ESTIMATORS, Estimator, configure
-from graphcredit.store.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, ErGraph
 from graphcredit.store.errors import CreditWarning, InputError, OptionError, SchemaError
+from graphcredit.store.parquet.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, ErGraph
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 ALL = [row.name for row in ESTIMATORS if row.name != "sapo"]

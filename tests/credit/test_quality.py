@@ -12,7 +12,7 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
-from graphcredit.store.catalog import connect
+from graphcredit.store.sql.catalog import connect
 from tests.worlds import trajectory, write_store
 
 COLUMN = "grpo_advantage"

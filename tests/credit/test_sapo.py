@@ -18,8 +18,8 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
-from graphcredit.store.er_graph import ErGraph, merge_er_graph
 from graphcredit.store.errors import InputError, OptionError, SchemaError
+from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph
 from graphcredit.store.schema import CONFIGURATION_KEY
 from tests.credit import reference, reference_sapo
 from tests.credit.entity_world import entity, er_graph, relations, world_of_the_random_logs

@@ -20,17 +20,17 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import ESTIMATORS, configure
 from graphcredit.store import Store, open_store
-from graphcredit.store.atomic import atomic_path
-from graphcredit.store.catalog import connect
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import (
     InputError,
     NothingToCreditError,
     OptionError,
     SchemaError,
 )
+from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.layout import Shard
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS
+from graphcredit.store.sql.catalog import connect
 from graphcredit.trainer.advantages import check_credit
 from tests.credit.old_formula import as_made_before
 from tests.credit.test_estimators import slow_advantages

@@ -45,7 +45,7 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store.errors import InputError
-from graphcredit.store.lock import alone_in
+from graphcredit.store.files.lock import alone_in
 from graphcredit.trainer.model import load_weights
 from tests.collector.talkers import save_talker
 from tests.worlds import worked_example, write_store

@@ -9,9 +9,9 @@ from graphcredit.credit.embedding_cache import CachedEmbedder
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
-from graphcredit.store.atomic import atomic_directory, atomic_path, remove_left_overs
-from graphcredit.store.catalog import rebuild_catalog
 from graphcredit.store.errors import InputError
+from graphcredit.store.files.atomic import atomic_directory, atomic_path, remove_left_overs
+from graphcredit.store.sql.catalog import rebuild_catalog
 from tests.worlds import worked_example, write_store
 
 LEFT_OVER = ".0a1b2c3d.tmp"

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcredit.store import Store, create_store, read_steps
-from graphcredit.store.catalog import connect, rebuild_catalog, run_trusted_query
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import PathError, QueryRefusedError, SchemaError, StoreFormatError
-from graphcredit.store.sandbox import run_query
 from graphcredit.store.schema import CREDIT_COLUMNS, STEP_COLUMNS
-from graphcredit.store.views import VIEW_NAMES, duckdb_type
+from graphcredit.store.sql.catalog import connect, rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.sandbox import run_query
+from graphcredit.store.sql.views import VIEW_NAMES, duckdb_type
 from tests.store.whole_store import CREDIT, STEPS, add_file, change_table, whole_store
 from tests.worlds import step_table, trajectory, worked_example, write_store
 

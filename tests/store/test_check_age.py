@@ -9,8 +9,8 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
-from graphcredit.store.checks import check_store
-from graphcredit.store.quarantine import quarantine_store
+from graphcredit.store.checks.run import check_store
+from graphcredit.store.quarantine.move import quarantine_store
 from tests.credit.old_formula import as_made_before
 from tests.worlds import trajectory, worked_example, write_store
 

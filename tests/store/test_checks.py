@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.store import create_store
-from graphcredit.store.check_rows import ROW_RELATIONS
-from graphcredit.store.checks import check_store
-from graphcredit.store.quarantine import quarantine_store
-from graphcredit.store.rules import FILE_RULES, Severity
+from graphcredit.store.checks.file_rules import FILE_RULES, Severity
+from graphcredit.store.checks.rows import ROW_RELATIONS
+from graphcredit.store.checks.run import check_store
+from graphcredit.store.quarantine.move import quarantine_store
 from graphcredit.store.schema import CONFIGURATION_KEY
 from tests.store.whole_store import (
     CREDIT,

@@ -15,13 +15,13 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
-from graphcredit.store.catalog import connect, rebuild_catalog, run_trusted_query
-from graphcredit.store.checks import check_store
-from graphcredit.store.credit_state import credit_states, doubts
-from graphcredit.store.er_graph import merge_er_graph
+from graphcredit.store.checks.run import check_store
+from graphcredit.store.credit_marks.state import credit_states, doubts
 from graphcredit.store.errors import InputError
-from graphcredit.store.sandbox import run_query
+from graphcredit.store.parquet.er_graph import merge_er_graph
 from graphcredit.store.schema import CONFIGURATION_KEY
+from graphcredit.store.sql.catalog import connect, rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.advantages import check_credit
 from tests.credit.entity_world import entity, er_graph
 from tests.worlds import trajectory, worked_example, write_store
@@ -271,7 +271,7 @@ def test_only_a_few_lines_are_told(tmp_path: Path):
 
 
 def test_each_iteration_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    import graphcredit.store.credit_sources as sources
+    import graphcredit.store.credit_marks.sources as sources
 
     store = _three_iterations(tmp_path / "s")
     _credit(store, "spo3")

@@ -16,16 +16,16 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
-from graphcredit.store.atomic import write_table
-from graphcredit.store.catalog import run_trusted_query
-from graphcredit.store.checks import check_store
-from graphcredit.store.digest import DIGEST_KEY, verify
-from graphcredit.store.er_graph import ErGraph, merge_er_graph, read_er_graph
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import DamagedFileError
-from graphcredit.store.export import export_store
-from graphcredit.store.quarantine import quarantine_store
+from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.digest import DIGEST_KEY, verify
+from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph, read_er_graph
+from graphcredit.store.parquet.export import export_store
+from graphcredit.store.parquet.shards import is_verified, open_parquet
+from graphcredit.store.quarantine.move import quarantine_store
 from graphcredit.store.schema import ENTITY_COLUMNS, RELATION_COLUMNS, arrow_schema
-from graphcredit.store.shards import is_verified, open_parquet
+from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.trainer.filters import Filters
 from graphcredit.trainer.index import read_index
 from tests.trainer.logs import token_store

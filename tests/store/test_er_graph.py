@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.store import create_store, open_store
-from graphcredit.store.checks import check_store
-from graphcredit.store.er_graph import ErGraph, merge_er_graph, read_er_graph
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError
+from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph, read_er_graph
 from tests.credit.entity_world import entity, er_graph, relations
 
 

@@ -14,7 +14,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError, SchemaError
-from graphcredit.store.export import export_store
+from graphcredit.store.parquet.export import export_store
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 
@@ -106,7 +106,7 @@ def test_a_killed_export_is_not_there_and_the_next_one_removes_its_traces(tmp_pa
     code = (
         "import os\nfrom pathlib import Path\n"
         "from graphcredit.store import open_store\n"
-        "from graphcredit.store.export import export_store\n"
+        "from graphcredit.store.parquet.export import export_store\n"
         f"export_store(open_store({str(store.root)!r}), Path({str(out)!r}),"
         " on_progress=lambda done, total: done == 2 and os._exit(9))\n"
     )

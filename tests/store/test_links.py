@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from graphcredit.store import Store, read_steps
-from graphcredit.store.catalog import connect
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, StoreFormatError
-from graphcredit.store.quarantine import quarantine_store
+from graphcredit.store.quarantine.move import quarantine_store
+from graphcredit.store.sql.catalog import connect
 from tests.store.whole_store import CREDIT, STEPS, add_file, set_value, whole_store
 
 RUN = "steps/run_id=r0"

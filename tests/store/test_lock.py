@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphcredit.store.errors import InputError
-from graphcredit.store.lock import LockFile, alone_in, files_in_use
+from graphcredit.store.files.lock import LockFile, alone_in, files_in_use
 
 
 @contextmanager

@@ -11,13 +11,13 @@ from graphcredit.credit.audit import audit
 from graphcredit.credit.graphs import to_networkx
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, read_steps
-from graphcredit.store.catalog import rebuild_catalog, run_trusted_query
-from graphcredit.store.checks import check_store
-from graphcredit.store.er_graph import ErGraph, merge_er_graph, read_er_graph
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import SchemaError
-from graphcredit.store.export import export_store
-from graphcredit.store.quarantine import quarantine_store
-from graphcredit.store.sandbox import run_query
+from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph, read_er_graph
+from graphcredit.store.parquet.export import export_store
+from graphcredit.store.quarantine.move import quarantine_store
+from graphcredit.store.sql.catalog import rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.filters import Filters
 from graphcredit.trainer.index import read_index
 from graphcredit.viewer.queries.iterations import iteration_facts

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphcredit.store.errors import InputError
-from graphcredit.store.output import output_path
+from graphcredit.store.files.output import output_path
 
 
 def _write(path: Path, text: str = "result\n") -> None:

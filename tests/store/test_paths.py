@@ -11,11 +11,11 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store, create_store, open_store, read_steps
-from graphcredit.store.catalog import rebuild_catalog, run_trusted_query
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, StoreFormatError
-from graphcredit.store.export import export_store
-from graphcredit.store.sandbox import run_query
+from graphcredit.store.parquet.export import export_store
+from graphcredit.store.sql.catalog import rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.sandbox import run_query
 from graphcredit.viewer.queries.views import answer as in_viewer
 from tests.worlds import trajectory, worked_example, write_store
 

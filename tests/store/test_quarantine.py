@@ -13,13 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.store import Store, quarantine_plan, read_steps
-from graphcredit.store.catalog import run_trusted_query
-from graphcredit.store.checks import check_store
+from graphcredit.store import Store, read_steps
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError
-from graphcredit.store.lock import alone_in
-from graphcredit.store.lost import lost_trajectories
-from graphcredit.store.quarantine import Quarantined, quarantine_store
+from graphcredit.store.files.lock import alone_in
+from graphcredit.store.quarantine import plan
+from graphcredit.store.quarantine.lost import lost_trajectories
+from graphcredit.store.quarantine.move import Quarantined, quarantine_store
+from graphcredit.store.sql.catalog import run_trusted_query
 from tests.store.whole_store import CREDIT, STEPS, add_file, set_value, whole_store
 from tests.worlds import START, step_table, trajectory, write_store
 
@@ -280,7 +281,7 @@ def test_nothing_moves_where_the_kept_rows_have_no_room(
 ):
     store = write_store(tmp_path / "store", [*X, *Y], [*_later(X, 1), *Z])
     set_value(STEPS, 3, "cost", -1.0)(store.root)
-    write, full = quarantine_plan.write_table_unsynced, OSError(errno.ENOSPC, "No space left")
+    write, full = plan.write_table_unsynced, OSError(errno.ENOSPC, "No space left")
     calls: list[Path] = []
 
     def write_once(table: pa.Table, path: Path) -> None:
@@ -289,7 +290,7 @@ def test_nothing_moves_where_the_kept_rows_have_no_room(
         if len(calls) == 2:
             raise full
 
-    monkeypatch.setattr(quarantine_plan, "write_table_unsynced", write_once)
+    monkeypatch.setattr(plan, "write_table_unsynced", write_once)
     before = sorted(store.root.glob("steps/**/*"))
     with pytest.raises(OSError, match="No space left"):
         quarantine_store(store)

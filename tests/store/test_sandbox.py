@@ -14,11 +14,11 @@ import pytest
 
 from graphcredit.credit.audit import audit
 from graphcredit.store import Store, create_store
-from graphcredit.store.catalog import run_trusted_query
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import OptionError, QueryRefusedError, SchemaError
-from graphcredit.store.sandbox import MIB, run_query
-from graphcredit.store.views import VIEW_NAMES, identifier
+from graphcredit.store.sql.catalog import run_trusted_query
+from graphcredit.store.sql.sandbox import MIB, run_query
+from graphcredit.store.sql.views import VIEW_NAMES, identifier
 from tests.store.whole_store import CREDIT, STEPS, add_file, whole_store
 from tests.worlds import step_table, trajectory
 

@@ -9,8 +9,8 @@ import pytest
 
 from graphcredit.store import create_store, read_steps
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.store.schema import STEP_SCHEMA
-from graphcredit.store.shards import conform, open_parquet, step_columns
 from tests.worlds import step_table
 
 

@@ -12,19 +12,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import graphcredit.credit.writer as writer
-import graphcredit.store.snapshot as snapshot
+import graphcredit.store.parquet.snapshot as snapshot
 from graphcredit.credit.audit import audit
 from graphcredit.credit.graphs import to_networkx
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
-from graphcredit.store.catalog import run_trusted_query
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import QueryRefusedError, ReplacedError
 from graphcredit.store.layout import Shard
-from graphcredit.store.sandbox import run_query
-from graphcredit.store.snapshot import replacing, unchanged
+from graphcredit.store.parquet.snapshot import replacing, unchanged
+from graphcredit.store.sql.catalog import run_trusted_query
+from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.filters import Filters
 from graphcredit.trainer.index import read_index
 from graphcredit.viewer.queries.estimators import credit_doubts

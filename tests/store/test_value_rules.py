@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from graphcredit.collector import StepRecorder
 from graphcredit.store import create_store, open_store
-from graphcredit.store.checks import check_store
+from graphcredit.store.checks.run import check_store
+from graphcredit.store.checks.value_rules import VALUE_RULES
 from graphcredit.store.errors import StepRefusedError
 from graphcredit.store.schema import STEP_COLUMNS
-from graphcredit.store.value_rules import VALUE_RULES
 from tests.worlds import step_table, trajectory
 
 NAN, INF, LONE = float("nan"), float("inf"), "\ud800"

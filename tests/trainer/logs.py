@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphcredit.store import Store, create_store
+from graphcredit.store.parquet.shards import fingerprint
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
     CREDIT_COLUMNS,
@@ -17,7 +18,6 @@ from graphcredit.store.schema import (
     SCHEMA_VERSION_KEY,
     split_estimator_column,
 )
-from graphcredit.store.shards import fingerprint
 from tests.worlds import step_table
 
 Row = dict[str, Any]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from graphcredit.store import atomic
 from graphcredit.store.errors import InputError, TrainingError
+from graphcredit.store.files import atomic
 from graphcredit.trainer import checkpoint
 from graphcredit.trainer.checkpoint import (
     Checkpoint,

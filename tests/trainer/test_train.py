@@ -13,8 +13,8 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from graphcredit.store import Store
-from graphcredit.store.catalog import connect
 from graphcredit.store.errors import InputError, TrainingError
+from graphcredit.store.sql.catalog import connect
 from graphcredit.trainer.config import TrainConfig, read_config
 from graphcredit.trainer.engine import compute_dtype
 from graphcredit.trainer.train import train

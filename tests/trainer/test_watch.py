@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphcredit.store import create_store
-from graphcredit.store.catalog import connect
-from graphcredit.store.checks import check_store
-from graphcredit.store.sandbox import run_query
+from graphcredit.store.checks.run import check_store
+from graphcredit.store.sql.catalog import connect
+from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.output import Output
 from graphcredit.trainer.watch import Journal, TrainingLog, training_path, write_training

@@ -11,7 +11,7 @@ from graphcredit.credit.recognition import NameFinder
 from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
-from graphcredit.store.er_graph import merge_er_graph
+from graphcredit.store.parquet.er_graph import merge_er_graph
 from graphcredit.viewer.entities import TaskEntities, mentions, task_entities
 from graphcredit.viewer.queries.trajectory import steps
 from tests.credit.entity_world import entity, er_graph, relations

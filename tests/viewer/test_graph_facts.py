@@ -9,7 +9,7 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
-from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.drawing import Shading
 from graphcredit.viewer.graph_facts import (
     advantages_at,

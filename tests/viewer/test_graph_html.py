@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.drawing import Shading, draw_part
 from graphcredit.viewer.graph_component import asset
 from graphcredit.viewer.graph_html import graph_html

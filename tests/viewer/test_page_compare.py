@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphcredit.store import Store, create_store
-from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries.compare import differing_steps
 from tests.viewer.browser import click_row, markdown_of, open_page, page_of
 from tests.viewer.stores import credited, hostile, two_tasks

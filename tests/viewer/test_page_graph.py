@@ -12,7 +12,7 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store, create_store
-from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer import focus
 from graphcredit.viewer.pages import graph_controls
 from graphcredit.viewer.pages.graph_panel import tinted

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphcredit.store import Store
-from graphcredit.store.er_graph import merge_er_graph
+from graphcredit.store.parquet.er_graph import merge_er_graph
 from graphcredit.viewer.entities import mentions, task_entities
 from graphcredit.viewer.entity_charts import MAX_ENTITIES, drawn_entities
 from tests.credit.entity_world import entity, er_graph, relations

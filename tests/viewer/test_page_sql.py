@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.store import Store, create_store
-from graphcredit.store.sandbox import run_query
+from graphcredit.store.sql.sandbox import run_query
 from graphcredit.viewer.csv_text import csv_text
 from graphcredit.viewer.pages import sql as page
 from graphcredit.viewer.queries.saved import READY

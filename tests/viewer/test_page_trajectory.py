@@ -13,7 +13,7 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import create_store
-from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.trajectory_html import trajectory_page
 from tests.viewer.browser import click_row, markdown_of, open_page

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.store.catalog import run_trusted_query
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
+from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries.estimators import column, estimators
 from graphcredit.viewer.queries.iterations import (
     action_entropies,

@@ -11,7 +11,7 @@ from graphcredit.credit.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.table import configure
 from graphcredit.store import Store
-from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries.iterations import iteration_facts
 from graphcredit.viewer.queries.tasks import task_facts
 from tests.worlds import trajectory, worked_example, write_store

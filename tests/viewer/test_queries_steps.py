@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.action_pairs import ActionPairs
 from graphcredit.viewer.queries import compare, trajectory
 from tests.viewer.stores import credited, two_tasks

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from graphcredit.store import Store
-from graphcredit.store.catalog import Connection, connect
 from graphcredit.store.errors import QueryRefusedError
+from graphcredit.store.sql.catalog import Connection, connect
 from graphcredit.viewer.queries import views
 from graphcredit.viewer.queries.views import answer, columns
 from tests.viewer.stores import two_tasks

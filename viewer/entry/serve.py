@@ -1,4 +1,4 @@
-"""What `streamlit run` serves: the viewer behind the guard of `origin.py`."""
+"""What `streamlit run` serves: the viewer behind the guard of `viewer/origin.py`."""
 
 from pathlib import Path
 

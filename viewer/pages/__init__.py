@@ -1,1 +1,1 @@
-"""One page per file: a function `show()` of widgets over the queries; `sitemap.py` lists them."""
+"""One page per file: a function `show()` of widgets over the queries; `viewer/sitemap.py` lists them."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import streamlit as st
 
-from graphcredit.store.er_graph import read_er_graph
+from graphcredit.store.parquet.er_graph import read_er_graph
 from graphcredit.viewer import entity_charts, missing, selection
 from graphcredit.viewer.cache import viewed_store
 from graphcredit.viewer.chosen_steps import choose_steps

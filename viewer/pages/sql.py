@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError
-from graphcredit.store.sandbox import MIB, QueryResult, run_query
-from graphcredit.store.values import for_parquet
-from graphcredit.store.views import VIEW_NAMES
+from graphcredit.store.sql.sandbox import MIB, QueryResult, run_query
+from graphcredit.store.sql.values import for_parquet
+from graphcredit.store.sql.views import VIEW_NAMES
 from graphcredit.viewer import missing
 from graphcredit.viewer.cache import viewed_store
 from graphcredit.viewer.csv_text import csv_text

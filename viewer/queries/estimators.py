@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from graphcredit.store.credit_state import credit_states, doubts
+from graphcredit.store.credit_marks.state import credit_states, doubts
 from graphcredit.store.layout import Store
+from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.schema import split_estimator_column
-from graphcredit.store.snapshot import unchanged
-from graphcredit.store.views import identifier
+from graphcredit.store.sql.views import identifier
 from graphcredit.viewer.queries.views import columns
 
 MOST_TELLING = (

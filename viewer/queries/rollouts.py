@@ -7,7 +7,7 @@ out: each step of a complete trajectory has a state, no step of another one. Onl
 credit has not seen, or not whole, are therefore compared here.
 """
 
-from graphcredit.store.views import HAS_VALUES
+from graphcredit.store.sql.views import HAS_VALUES
 
 TRAJECTORIES = f"""
     played AS (

@@ -12,10 +12,10 @@ from tempfile import gettempdir
 
 import pyarrow as pa
 
-from graphcredit.store.catalog import Connection, connect
 from graphcredit.store.errors import QueryRefusedError
 from graphcredit.store.layout import Store
-from graphcredit.store.snapshot import Stamp, stamp, unchanged
+from graphcredit.store.parquet.snapshot import Stamp, stamp, unchanged
+from graphcredit.store.sql.catalog import Connection, connect
 
 MEMORY_LIMIT = "1GiB"
 """Of each of the `MOST_OPEN` connections; what does not fit goes to temporary files."""

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from graphcredit.store import Store
-from graphcredit.store.er_graph import merge_er_graph
+from graphcredit.store.parquet.er_graph import merge_er_graph
 from tests.credit.test_sapo import GRAPH, example
 from tests.viewer.flows.watch import Watch
 from tests.viewer.stores import credited, hostile, two_tasks

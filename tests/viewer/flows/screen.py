@@ -9,7 +9,7 @@ import pyarrow as pa
 from playwright.sync_api import Locator, Page, expect
 
 from graphcredit.store import Store
-from graphcredit.store.catalog import run_trusted_query
+from graphcredit.store.sql.catalog import run_trusted_query
 
 _HEADER, _ROW = 36, 35
 """Heights in a table, in pixels; tables are drawn, so a click needs a place."""

@@ -8,8 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from graphcredit.store.atomic import atomic_path
 from graphcredit.store.errors import InputError
+from graphcredit.store.files.atomic import atomic_path
 
 _MOST_LINKS = 40
 """That a system follows, one after the other."""

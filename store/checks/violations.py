@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from graphcredit.store.rules import Rule, Severity
+from graphcredit.store.checks.file_rules import Rule, Severity
 
 SHOWN_ROWS = 5
 

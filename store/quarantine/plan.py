@@ -1,4 +1,4 @@
-"""What `quarantine.py` has to move, and what of it is kept."""
+"""Which files a quarantine moves, and which of equal copies stay."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.store.atomic import TEMPORARY_SUFFIX, sync_file, write_table_unsynced
+from graphcredit.store.checks.find_files import TableFile, find_files
+from graphcredit.store.checks.tree import Tree, walk_store
+from graphcredit.store.checks.violations import Violation
 from graphcredit.store.errors import SchemaError
-from graphcredit.store.files import TableFile, find_files
+from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, sync_file, write_table_unsynced
 from graphcredit.store.layout import Store
-from graphcredit.store.shards import open_parquet
-from graphcredit.store.tree import Tree, walk_store
-from graphcredit.store.violations import Violation
+from graphcredit.store.parquet.shards import open_parquet
 
 _ELSEWHERE = "its trajectories break rules in other shards"
 

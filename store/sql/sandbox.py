@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from graphcredit.store.errors import OptionError, QueryRefusedError, SchemaError
 from graphcredit.store.layout import Store, refuse_foreign_folders
-from graphcredit.store.snapshot import unchanged
+from graphcredit.store.parquet.snapshot import unchanged
 
 MIB = 1 << 20
 ROWS = b"\n"
@@ -122,7 +122,7 @@ def _check_limits(max_rows: int | None, seconds: float, memory: int) -> None:
 def _ask(request: QueryRequest) -> tuple[dict[str, Any], pa.Table | None]:
     """Return what the child answers, and the rows that it sent before."""
     # -P: the folder that the user stands in is no place to import from.
-    command = [sys.executable, "-P", "-m", "graphcredit.store.sandbox_worker"]
+    command = [sys.executable, "-P", "-m", "graphcredit.store.sql.sandbox_worker"]
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=pipe, env=os.environ | _ENVIRONMENT

@@ -12,14 +12,14 @@ from typing import cast
 import duckdb
 import pyarrow as pa
 
-from graphcredit.store.atomic import atomic_path
-from graphcredit.store.credit_state import CreditState, credit_states, doubts, state_table
+from graphcredit.store.credit_marks.state import CreditState, credit_states, doubts, state_table
 from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
+from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.layout import Store, check_name, refuse_foreign_folders
-from graphcredit.store.sandbox import QueryResult
-from graphcredit.store.shards import open_parquet
-from graphcredit.store.snapshot import read_once
-from graphcredit.store.views import (
+from graphcredit.store.parquet.shards import open_parquet
+from graphcredit.store.parquet.snapshot import read_once
+from graphcredit.store.sql.sandbox import QueryResult
+from graphcredit.store.sql.views import (
     ANY_ITERATION,
     BASE_VIEWS,
     CREDIT_STATE,

@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphcredit.store.digest import DIGEST_KEY, PLACEHOLDER, seal
 from graphcredit.store.errors import InputError
+from graphcredit.store.files.digest import DIGEST_KEY, PLACEHOLDER, seal
 
 TEMPORARY_SUFFIX = ".tmp"
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from graphcredit.store.credit_sources import Sources
-from graphcredit.store.credit_state import states_of
-from graphcredit.store.files import TableFile
+from graphcredit.store.checks.file_rules import FILE_RULES
+from graphcredit.store.checks.find_files import TableFile
+from graphcredit.store.checks.violations import Violation
+from graphcredit.store.credit_marks.sources import Sources
+from graphcredit.store.credit_marks.state import states_of
 from graphcredit.store.layout import Store
-from graphcredit.store.rules import FILE_RULES
-from graphcredit.store.violations import Violation
 
 _RULES = {"stale": "stale_credit", "mixed": "mixed_credit"}
 

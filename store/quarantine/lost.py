@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from graphcredit.store.files import find_files
+from graphcredit.store.checks.find_files import find_files
 from graphcredit.store.layout import Store
-from graphcredit.store.quarantine import Quarantined
-from graphcredit.store.quarantine_plan import trajectories_of
-from graphcredit.store.views import quoted
+from graphcredit.store.quarantine.move import Quarantined
+from graphcredit.store.quarantine.plan import trajectories_of
+from graphcredit.store.sql.views import quoted
 
 _STEPS = re.compile(r"steps/run_id=(?P<run_id>[^/]*)/iteration=(?P<iteration>\d+)/[^/]*")
 

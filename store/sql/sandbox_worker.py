@@ -18,13 +18,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from graphcredit.store.credit_state import CreditState, credit_states, doubts, state_table
+from graphcredit.store.credit_marks.state import CreditState, credit_states, doubts, state_table
 from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
 from graphcredit.store.layout import Store
-from graphcredit.store.sandbox import MIB, ROWS, TOO_LARGE, QueryRequest
+from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import arrow_schema
-from graphcredit.store.shards import open_parquet
-from graphcredit.store.views import (
+from graphcredit.store.sql.sandbox import MIB, ROWS, TOO_LARGE, QueryRequest
+from graphcredit.store.sql.views import (
     BASE_VIEWS,
     CREDIT_STATE,
     DERIVED_VIEWS,

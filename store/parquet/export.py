@@ -12,9 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphcredit.store.atomic import atomic_directory, parquet_writer, remove_left_overs
 from graphcredit.store.errors import InputError, SchemaError
+from graphcredit.store.files.atomic import atomic_directory, parquet_writer, remove_left_overs
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
     PARTITION_COLUMNS,
@@ -22,7 +23,6 @@ from graphcredit.store.schema import (
     Column,
     split_estimator_column,
 )
-from graphcredit.store.shards import conform, open_parquet
 
 _KEYS = CREDIT_COLUMNS[:2]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from graphcredit.store.checks.file_rules import FILE_RULES
+from graphcredit.store.checks.violations import Violation
 from graphcredit.store.layout import Store, unreadable_folder
-from graphcredit.store.rules import FILE_RULES
-from graphcredit.store.violations import Violation
 
 _FOLDERS = re.compile(
     r"(steps|credit|graph|training)(/run_id=[^/]*(/iteration=[^/]*)?)?|history(/run_id=[^/]*)?"

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphcredit.store.checks.file_rules import FILE_RULES
+from graphcredit.store.checks.tree import walk_store
+from graphcredit.store.checks.violations import Violation
 from graphcredit.store.errors import StoreFormatError
+from graphcredit.store.files.lock import files_in_use
 from graphcredit.store.layout import Store, is_iteration, is_name, refuse_undecodable
-from graphcredit.store.lock import files_in_use
-from graphcredit.store.rules import FILE_RULES
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
     EDGE_COLUMNS,
@@ -20,8 +22,6 @@ from graphcredit.store.schema import (
     TRAINING_COLUMNS,
     Column,
 )
-from graphcredit.store.tree import walk_store
-from graphcredit.store.violations import Violation
 
 _RUN = r"run_id=(?P<run_id>[^/]*)"
 _ITERATION = rf"{_RUN}/iteration=(?P<iteration>[^/]*)"

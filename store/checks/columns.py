@@ -11,18 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from graphcredit.store.checks.file_rules import FILE_RULES
+from graphcredit.store.checks.find_files import TableFile
+from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
+from graphcredit.store.credit_marks.formulas import history_configuration
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
-from graphcredit.store.files import TableFile
-from graphcredit.store.formulas import history_configuration
-from graphcredit.store.rules import FILE_RULES
+from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
     CREDIT_COLUMNS,
     Column,
 )
-from graphcredit.store.shards import conform, open_parquet
-from graphcredit.store.views import BASE_VIEWS
-from graphcredit.store.violations import SHOWN_ROWS, Violation
+from graphcredit.store.sql.views import BASE_VIEWS
 
 _CHUNK = 1 << 24
 _VIEWS = {view.name: view for view in BASE_VIEWS}

@@ -13,12 +13,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.store.atomic import write_table
 from graphcredit.store.errors import InputError, SchemaError
+from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.lock import LockFile
 from graphcredit.store.layout import Store
-from graphcredit.store.lock import LockFile
+from graphcredit.store.parquet.shards import conform, open_parquet, refuse_newer
 from graphcredit.store.schema import ENTITY_COLUMNS, RELATION_COLUMNS, Column, arrow_schema
-from graphcredit.store.shards import conform, open_parquet, refuse_newer
 
 ENTITY_SCHEMA = arrow_schema(ENTITY_COLUMNS)
 RELATION_SCHEMA = arrow_schema(RELATION_COLUMNS)

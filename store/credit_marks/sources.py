@@ -2,7 +2,7 @@
 
 Marks are hashes of all that an estimator's columns were made of: the step shards of the iteration
 (`steps`), those of the iterations before that were read (`earlier`), and the entities of its tasks
-(`entities`). The credit stage writes them; `credit_state.py` compares them.
+(`entities`). The credit stage writes them; `state.py` compares them.
 """
 
 import hashlib
@@ -11,16 +11,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from graphcredit.store.er_graph import ErGraph, read_er_graph
+from graphcredit.store.credit_marks.formulas import FORMULA_KEY, formula_of, is_of_other_formula
 from graphcredit.store.errors import InputError
-from graphcredit.store.files import TableFile
-from graphcredit.store.formulas import FORMULA_KEY, formula_of, is_of_other_formula
-from graphcredit.store.layout import Shard, Store
-from graphcredit.store.shards import conform, fingerprint, open_parquet, step_columns
+from graphcredit.store.layout import Store
+from graphcredit.store.parquet.er_graph import ErGraph, read_er_graph
+from graphcredit.store.parquet.shards import conform, fingerprint, open_parquet, step_columns
 
 MARKS = frozenset({FORMULA_KEY, "steps", "earlier", "entities", "er_graph"})
 """Keys of a configuration that say by which version of a formula and of what credit was made;
@@ -38,13 +37,32 @@ Way: TypeAlias = Mapping[str, Any]
 """What a shard says of how an estimator's columns were made; empty where it does not say."""
 
 
+class StepFile(Protocol):
+    """A step shard, or any file that is one by its path."""
+
+    @property
+    def path(self) -> Path:
+        """Return where it is."""
+        ...
+
+    @property
+    def run_id(self) -> str | None:
+        """Return the run its path names."""
+        ...
+
+    @property
+    def iteration(self) -> int | None:
+        """Return the iteration its path names."""
+        ...
+
+
 class Sources:
     """What credit can be made of, as it is now; each iteration is hashed once, when asked for.
 
     Make one before anything is read: what changes later then makes the credit stale.
     """
 
-    def __init__(self, store: Store, shards: Iterable[Shard | TableFile]) -> None:
+    def __init__(self, store: Store, shards: Iterable[StepFile]) -> None:
         """Take the step shards that there are.
 
         Args:

@@ -1,12 +1,13 @@
 """The rules that are about rows, declared as data: adding a rule is adding a row.
 
-Each is a SQL condition over a relation of `check_rows.py`. A condition that is null counts
+Each is a SQL condition over a relation of `rows.py`. A condition that is null counts
 as kept, since a null is the business of `not_null` alone.
 """
 
 from collections.abc import Iterable
 
-from graphcredit.store.rules import RECREDIT, REWRITE, RowRule, Severity
+from graphcredit.store.checks.file_rules import RECREDIT, REWRITE, RowRule, Severity
+from graphcredit.store.checks.value_rules import VALUE_RULES
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
     EDGE_COLUMNS,
@@ -17,7 +18,6 @@ from graphcredit.store.schema import (
     STEP_COLUMNS,
     Column,
 )
-from graphcredit.store.value_rules import VALUE_RULES
 
 
 def _row(name: str, holds: str, condition: str, found: str, remedy: str = REWRITE) -> RowRule:

@@ -13,12 +13,12 @@ from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from graphcredit.store.credit_sources import Sources, Way
+from graphcredit.store.credit_marks.formulas import FORMULA_KEY, configuration_of
+from graphcredit.store.credit_marks.sources import Sources, Way
 from graphcredit.store.errors import InputError
-from graphcredit.store.formulas import FORMULA_KEY, configuration_of
 from graphcredit.store.layout import Store
+from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import split_estimator_column
-from graphcredit.store.shards import open_parquet
 
 State: TypeAlias = Literal["current", "stale", "mixed", "foreign"]
 """`stale`: of other steps or entities than there are. `mixed`: the shards of the iteration were

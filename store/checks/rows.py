@@ -7,8 +7,9 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import ARROW
 
-from graphcredit.store.files import TableFile
-from graphcredit.store.row_rules import (
+from graphcredit.store.checks.file_rules import RowRule, Severity
+from graphcredit.store.checks.find_files import TableFile
+from graphcredit.store.checks.row_rules import (
     COPY_RULES,
     CREDIT_RULES,
     EDGE_RULES,
@@ -20,10 +21,10 @@ from graphcredit.store.row_rules import (
     STATE_SCORE_RULES,
     STEP_RULES,
 )
-from graphcredit.store.rules import RowRule, Severity
+from graphcredit.store.checks.value_rules import IS_JSON_OBJECT, are_json_objects
+from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
 from graphcredit.store.schema import Column
-from graphcredit.store.value_rules import IS_JSON_OBJECT, are_json_objects
-from graphcredit.store.views import (
+from graphcredit.store.sql.views import (
     BASE_VIEWS,
     DERIVED_VIEWS,
     HAS_VALUES,
@@ -32,7 +33,6 @@ from graphcredit.store.views import (
     literal_path,
     quoted,
 )
-from graphcredit.store.violations import SHOWN_ROWS, Violation
 
 _MEMORY = "2GiB"
 _FOUND_LENGTH = 200

@@ -26,13 +26,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphcredit.store.atomic import TEMPORARY_SUFFIX, atomic_path, sync_directory
-from graphcredit.store.checks import Progress, check_store
+from graphcredit.store.checks.run import Progress, check_store
+from graphcredit.store.checks.violations import CheckReport
 from graphcredit.store.errors import InputError
+from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path, sync_directory
+from graphcredit.store.files.lock import alone_in
 from graphcredit.store.layout import Store
-from graphcredit.store.lock import alone_in
-from graphcredit.store.quarantine_plan import Move, discard_kept, plan_moves, temporary_of_kept
-from graphcredit.store.violations import CheckReport
+from graphcredit.store.quarantine.plan import Move, discard_kept, plan_moves, temporary_of_kept
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

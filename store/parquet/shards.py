@@ -25,8 +25,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from graphcredit.store.digest import verify
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
+from graphcredit.store.files.digest import verify
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.schema import (
     PARTITION_COLUMNS,

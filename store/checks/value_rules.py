@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.store.rules import REWRITE, RowRule, Severity
+from graphcredit.store.checks.file_rules import REWRITE, RowRule, Severity
 from graphcredit.store.schema import LARGEST_NUMBER, SMALLEST_COST
 
 IS_JSON_OBJECT = "is_json_object"

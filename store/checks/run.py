@@ -7,22 +7,22 @@ from pathlib import Path
 
 import duckdb
 
-from graphcredit.store.check_age import check_age
-from graphcredit.store.check_columns import (
+from graphcredit.store.checks.age import check_age
+from graphcredit.store.checks.columns import (
     check_columns,
     check_credit_rows,
     damage,
     unreadable_file,
     violation,
 )
-from graphcredit.store.check_rows import RowCheck, check_rows, open_database, unreadable
-from graphcredit.store.credit_sources import Sources
+from graphcredit.store.checks.find_files import TableFile, find_files
+from graphcredit.store.checks.rows import RowCheck, check_rows, open_database, unreadable
+from graphcredit.store.checks.violations import CheckReport, Violation
+from graphcredit.store.credit_marks.sources import Sources
 from graphcredit.store.errors import NewerSchemaError, SchemaError
-from graphcredit.store.files import TableFile, find_files
 from graphcredit.store.layout import Store
-from graphcredit.store.shards import is_verified, open_parquet
-from graphcredit.store.snapshot import unchanged
-from graphcredit.store.violations import CheckReport, Violation
+from graphcredit.store.parquet.shards import is_verified, open_parquet
+from graphcredit.store.parquet.snapshot import unchanged
 
 _PAIRS = (
     ("credit", "steps", "credit_pair", "no step shard of that name"),

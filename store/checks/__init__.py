@@ -1,0 +1,1 @@
+"""The rules of the format, and what breaks them."""

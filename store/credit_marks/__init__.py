@@ -1,0 +1,1 @@
+"""What credit was made of, and whether the store still has it."""

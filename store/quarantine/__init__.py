@@ -1,0 +1,1 @@
+"""Move what breaks a rule out of the way, without losing anything."""

@@ -11,7 +11,7 @@ from graphcredit.credit.analogies import Analogies, find_analogies
 from graphcredit.credit.arrays import Bools
 from graphcredit.credit.batch import StepBatch
 from graphcredit.credit.graph import StateGraph, build_graph
-from graphcredit.credit.identity import Identities
+from graphcredit.credit.identity import Identify
 from graphcredit.credit.merging import EXACT, GUARD_COLUMN, Merger, MergeReport
 from graphcredit.credit.states import Nodes
 from graphcredit.credit.trajectories import (
@@ -33,7 +33,7 @@ class Assembly:
     steps: Steps
     nodes: Nodes
     merged: MergeReport
-    identify: Callable[[], Identities] | None
+    identify: Identify | None
     """Returns what the nodes are recognised by in other iterations; None where that is the text."""
     left_out: LeftOut
     num_rows: int

@@ -12,7 +12,7 @@ from graphcredit.credit.embedding import Embedder, embed_distinct
 from graphcredit.credit.evidence import Judge, revise
 from graphcredit.credit.greedy import join_most_similar
 from graphcredit.credit.guard import UNKNOWN, lasting_signatures, signature_of_nodes, unite
-from graphcredit.credit.identity import Alike, Identities
+from graphcredit.credit.identity import Alike, Identify, Identities
 from graphcredit.credit.normalise import Rule, normalise
 from graphcredit.credit.segments import cut, identities, outcome_classes, visits_of
 from graphcredit.credit.states import Nodes, exact_nodes, merge_nodes
@@ -30,7 +30,7 @@ class Union:
     """One node for each state."""
     num_refused: int
     """Merges that the guard did not allow."""
-    identify: Callable[[], Identities]
+    identify: Identify
     """Returns what the nodes are recognised by in other iterations."""
 
 

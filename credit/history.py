@@ -8,14 +8,13 @@ that is nothing else.
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.credit.arrays import Ints
-from graphcredit.credit.estimators.spo3 import Spo3
+from graphcredit.credit.arrays import Floats, Ints
 from graphcredit.credit.identity import NAME_SCHEMA
 from graphcredit.store.credit_marks.formulas import FORMULA_KEY, formula_of, history_configuration
 from graphcredit.store.files.atomic import write_table
@@ -24,6 +23,18 @@ from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS, arrow_schema
 
 _SCHEMA = arrow_schema(STATE_SCORE_COLUMNS)
+
+
+class StateScores(Protocol):
+    """What a state is worth by its counts: options of the estimator that reads the history."""
+
+    def score(self, num_total: Ints, num_success: Ints, num_ended: Ints) -> Floats:
+        """Return [n] the score of states."""
+        ...
+
+    def num_rollouts(self, score: Floats) -> Ints:
+        """Return [n] how many rollouts to start at states of these scores."""
+        ...
 
 
 class RunHistory:
@@ -135,7 +146,7 @@ class RunHistory:
         num_total[row], num_success[row] = sums
         return num_total, num_success
 
-    def save(self, path: Path, options: Spo3) -> None:
+    def save(self, path: Path, scores: StateScores) -> None:
         """Write the counts, with the score of each state and the rollouts to allocate there."""
         table = self._counts.sql(
             """
@@ -148,17 +159,17 @@ class RunHistory:
         num_total = table["num_total"].to_numpy().astype(np.int64)
         num_success = table["num_success"].to_numpy().astype(np.int64)
         ended = np.full(len(num_total), self.num_trajectories)
-        score = options.score(num_total, num_success, ended)
+        score = scores.score(num_total, num_success, ended)
         table = table.append_column("score", pa.array(score))
-        rollouts = pa.array(options.num_rollouts(score), pa.int32())
+        rollouts = pa.array(scores.num_rollouts(score), pa.int32())
         table = table.append_column("num_rollouts", rollouts).cast(_SCHEMA)
-        metadata = {**_SCHEMA.metadata, CONFIGURATION_KEY: json.dumps(self._made_by(options))}
+        metadata = {**_SCHEMA.metadata, CONFIGURATION_KEY: json.dumps(self._made_by(scores))}
         write_table(table.replace_schema_metadata(metadata), path)
 
-    def _made_by(self, options: Spo3) -> dict[str, Any]:
+    def _made_by(self, scores: StateScores) -> dict[str, Any]:
         return {
             FORMULA_KEY: formula_of("spo3"),
-            "options": options_as_json(options),
+            "options": options_as_json(scores),
             "merge": self.merge,
             "steps": self.iterations,
             "num_trajectories": self.num_trajectories,

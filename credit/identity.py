@@ -56,6 +56,10 @@ class Identities:
     """The merge that made the nodes."""
 
 
+Identify: TypeAlias = Callable[[], Identities]
+"""Returns what nodes are recognised by; it costs something, so it is called only when asked for."""
+
+
 def recognise(
     known: pa.Table, found: Identities, *, group: Ints, task_ids: pa.Array, first_texts: pa.Array
 ) -> Ints:

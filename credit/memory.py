@@ -102,7 +102,8 @@ def compute(
         )
         batch = assembly.batch
         if "spo3" in settings.estimators:
-            past = past_of_table(part, assembly, histories.setdefault(run, RunHistory()))
+            history = histories.setdefault(run, RunHistory())
+            past = past_of_table(part, assembly.steps, assembly.nodes, assembly.identify, history)
             batch = replace(batch, past=past)
         if er_graph is not None and settings.needs_entities:
             batch = replace(

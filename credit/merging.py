@@ -1,6 +1,6 @@
 """Which texts of a group are one state: rules, then a merge, both under the guard."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from graphcredit.credit.embedding_model import ModelEmbedder
 from graphcredit.credit.evidence import Evidence, Judge
 from graphcredit.credit.guard import UNKNOWN, signatures
 from graphcredit.credit.household import with_inventory
-from graphcredit.credit.identity import Identities
+from graphcredit.credit.identity import Identify
 from graphcredit.credit.normalise import HISTORY_RULE, rules_of
 from graphcredit.credit.plan import Plan, read_batches
 from graphcredit.credit.segments import cut, visits_of
@@ -100,7 +100,7 @@ class Merged:
     """The nodes."""
     report: MergeReport
     """What was merged."""
-    identify: Callable[[], Identities] | None
+    identify: Identify | None
     """Returns what the nodes are recognised by in other iterations; None where that is the text."""
 
 

@@ -1,6 +1,5 @@
 """The names of a batch's nodes in the run: what 3SPO counts under."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,7 @@ import pyarrow as pa
 from graphcredit.credit.arrays import Ints, factorise
 from graphcredit.credit.guard import UNKNOWN
 from graphcredit.credit.history import RunHistory
-from graphcredit.credit.identity import NAME_SCHEMA, Identities, lasting, recognise
+from graphcredit.credit.identity import NAME_SCHEMA, Identify, lasting, recognise
 from graphcredit.credit.states import Nodes
 from graphcredit.credit.trajectories import Steps
 
@@ -29,7 +28,7 @@ class Names:
         history: RunHistory,
         steps: Steps,
         nodes: Nodes,
-        identify: Callable[[], Identities] | None,
+        identify: Identify | None,
     ) -> "Names":
         """Name the nodes of a batch.
 

@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.credit.arrays import Ints
-from graphcredit.credit.assembly import Assembly
-from graphcredit.credit.estimators.spo3 import Spo3
-from graphcredit.credit.history import RunHistory
+from graphcredit.credit.history import RunHistory, StateScores
+from graphcredit.credit.identity import Identify
 from graphcredit.credit.merging import Merger
 from graphcredit.credit.names import Names
 from graphcredit.credit.past import Past, count_trajectories
@@ -34,9 +33,9 @@ class Timeline:
     """The past of a run, moved on iteration by iteration."""
 
     def __init__(
-        self, store: Store, run_id: str, options: Spo3, merger: Merger, batch_rows: int
+        self, store: Store, run_id: str, scores: StateScores, merger: Merger, batch_rows: int
     ) -> None:
-        self._store, self._run_id, self._options = store, run_id, options
+        self._store, self._run_id, self._scores = store, run_id, scores
         self._merger, self._batch_rows = merger, batch_rows
         self._merge = merger.settings.as_json()
         self._path = store.history_path(run_id)
@@ -67,9 +66,9 @@ class Timeline:
         """Write the counts after the last iteration of the run to `history/`."""
         on_disk = RunHistory.load(self._path)
         if on_disk.merge == self._merge and on_disk.iterations == self._present:
-            on_disk.save(self._path, self._options)
+            on_disk.save(self._path, self._scores)
             return
-        self._before(max(self._present) + 1).save(self._path, self._options)
+        self._before(max(self._present) + 1).save(self._path, self._scores)
 
     def _before(self, iteration: int) -> RunHistory:
         """Return the counts over all iterations before one."""
@@ -104,24 +103,28 @@ class IterationPast:
     scan: _Scan
     history: RunHistory
 
-    def of_batch(self, number: int, assembly: Assembly) -> Past:
+    def of_batch(self, number: int, steps: Steps, nodes: Nodes, identify: Identify | None) -> Past:
         """Return the past of a batch's trajectories and nodes."""
-        names = Names.after(self.history, assembly.steps, assembly.nodes, assembly.identify)
+        names = Names.after(self.history, steps, nodes, identify)
         return _past(self.history, names, self.scan.num_ended_before[number])
 
 
-def past_of_table(table: pa.Table, assembly: Assembly, history: RunHistory) -> Past:
+def past_of_table(
+    table: pa.Table, steps: Steps, nodes: Nodes, identify: Identify | None, history: RunHistory
+) -> Past:
     """Return the past of a whole iteration in memory, and count the iteration.
 
     Args:
-        table: What `assembly` was made of, with `logged_at`.
-        assembly: All steps of the iteration.
+        table: The rows that the steps were made of, with `logged_at`.
+        steps: All steps of the iteration.
+        nodes: Their nodes.
+        identify: Returns what nodes are recognised by; None where that is the text.
         history: The iterations before; this one is added to it.
     """
-    rank = _rank(_ends(table, assembly.steps))
-    names = Names.after(history, assembly.steps, assembly.nodes, assembly.identify)
+    rank = _rank(_ends(table, steps))
+    names = Names.after(history, steps, nodes, identify)
     past = _past(history, names, rank)
-    counts = _counts(assembly.steps, assembly.nodes, names)
+    counts = _counts(steps, nodes, names)
     history.add(len(history.iterations), "", counts, len(rank))
     return past
 

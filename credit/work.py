@@ -67,7 +67,7 @@ class BatchWork:
             with_analogies=self.settings.reads(GUARD_COLUMN),
         )
         if self.past:
-            past = self.past.of_batch(number, assembly)
+            past = self.past.of_batch(number, assembly.steps, assembly.nodes, assembly.identify)
             assembly = replace(assembly, batch=replace(assembly.batch, past=past))
         if self.er_graph:
             mentions = find_mentions(self.er_graph, assembly.steps, table["thought"])

@@ -1,1 +1,1 @@
-"""One page per file: a function `show()` of widgets over the queries; `viewer/sitemap.py` lists them."""
+"""The pages, one file each: a function `show()`; `viewer/sitemap.py` lists them."""

@@ -25,9 +25,9 @@ from benchmarks.machine import describe
 from graphcredit.collector.environment import Task
 from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.rollout import collect
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store, create_store, read_steps
 
 

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from benchmarks.machine import describe
 from benchmarks.synthetic import write_log
-from graphcredit.credit.table import ESTIMATORS, estimator_named
-from graphcredit.credit.trajectories import COLUMNS
+from graphcredit.credit.estimators.table import ESTIMATORS, estimator_named
+from graphcredit.credit.steps.complete import COLUMNS
 
 FIVE = ["grpo", "rloo", "gigpo", "rewardflow", "graphgpo"]
 HEADER = f"{'layout':>7} {'steps':>10} {'iterations':>10} {'floor s':>8} {'credit s':>9} "

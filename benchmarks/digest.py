@@ -25,10 +25,10 @@ import pyarrow.parquet as pq
 
 from benchmarks.machine import describe
 from benchmarks.synthetic import write_log
-from graphcredit.credit.audit import audit
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.audit.run import audit
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store, create_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.files.atomic import write_table_unsynced

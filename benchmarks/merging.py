@@ -24,10 +24,10 @@ import pyarrow as pa
 
 from benchmarks.machine import describe
 from benchmarks.noise import NOISES, disturb_steps
-from graphcredit.credit.assembly import Assembly, assemble
-from graphcredit.credit.guard import signatures
-from graphcredit.credit.merging import Merger, MergeSettings, open_merger
-from graphcredit.credit.table import configure
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.assemble import Assembly, assemble
+from graphcredit.credit.merging.admissible import signatures
+from graphcredit.credit.merging.table import Merger, MergeSettings, open_merger
 from graphcredit.store import Store, create_store, open_store, read_steps
 
 HEADER = f"{'noise':>10} {'merge':<26} {'precision':>9} {'recall':>7} {'F1':>7} "

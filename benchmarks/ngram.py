@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from benchmarks.machine import describe
 from benchmarks.synthetic import write_log
-from graphcredit.credit.assembly import assemble
-from graphcredit.credit.merging import MergeSettings, open_merger
-from graphcredit.credit.trajectories import COLUMNS
+from graphcredit.credit.iteration.assemble import assemble
+from graphcredit.credit.merging.table import MergeSettings, open_merger
+from graphcredit.credit.steps.complete import COLUMNS
 from graphcredit.store import open_store, read_steps
 
 

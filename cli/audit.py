@@ -11,8 +11,8 @@ from graphcredit.cli.console import PLAIN, interruptible, out, progress
 from graphcredit.cli.plain import plain_text
 
 if TYPE_CHECKING:
-    from graphcredit.credit.audit import AuditReport
-    from graphcredit.credit.audits.check import Finding, Place
+    from graphcredit.credit.audit.check import Finding, Place
+    from graphcredit.credit.audit.run import AuditReport
 
 
 def audit(
@@ -55,9 +55,9 @@ def audit(
 
     Example: graphcredit audit STORE --max-singleton-share 0.1
     """
-    from graphcredit.credit.audit import AuditThresholds
-    from graphcredit.credit.audit import audit as audit_store
-    from graphcredit.credit.audits.check import Severity
+    from graphcredit.credit.audit.check import Severity
+    from graphcredit.credit.audit.run import AuditThresholds
+    from graphcredit.credit.audit.run import audit as audit_store
     from graphcredit.store.layout import open_store
 
     thresholds = AuditThresholds(
@@ -96,7 +96,7 @@ def show_findings(report: "AuditReport") -> None:
 
 
 def _show(report: "AuditReport") -> None:
-    from graphcredit.credit.audits.check import Severity
+    from graphcredit.credit.audit.check import Severity
 
     counts = [(report.count(severity), severity.value) for severity in Severity]
     counted = ", ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in counts[:2])

@@ -10,7 +10,7 @@ import typer
 from graphcredit.cli.console import PLAIN, interruptible, out, progress, talk
 
 if TYPE_CHECKING:
-    from graphcredit.credit.report import CreditReport
+    from graphcredit.credit.iteration.report import CreditReport
     from graphcredit.store import Store
 
 
@@ -78,11 +78,11 @@ def credit(
 
         graphcredit credit STORE -e graphgpo --engine ray --ray-address 10.0.0.1:6379
     """
-    from graphcredit.credit.engines import open_engine
-    from graphcredit.credit.merging import MergeSettings
-    from graphcredit.credit.settings import CreditSettings
+    from graphcredit.credit.estimators.table import configure
+    from graphcredit.credit.iteration.engines.local import open_engine
+    from graphcredit.credit.iteration.settings import CreditSettings
+    from graphcredit.credit.merging.table import MergeSettings
     from graphcredit.credit.stage import assign_credit
-    from graphcredit.credit.table import configure
     from graphcredit.store.layout import open_store
 
     settings = CreditSettings(
@@ -125,7 +125,7 @@ def credit(
 
 def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
     """Print what a credit run found: totals, then everything that got no credit or no signal."""
-    from graphcredit.credit.report import merge_reports
+    from graphcredit.credit.iteration.report import merge_reports
 
     total = merge_reports(reports.values())
     out.print(
@@ -181,8 +181,8 @@ def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
 
 def _show_audit(store: "Store", run: str | None, iteration: int | None) -> None:
     from graphcredit.cli.audit import show_findings
-    from graphcredit.credit.audit import audit
-    from graphcredit.credit.audits.check import Severity
+    from graphcredit.credit.audit.check import Severity
+    from graphcredit.credit.audit.run import audit
 
     with interruptible("the credit is written"), progress("audit") as show:
         report = audit(

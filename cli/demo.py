@@ -32,9 +32,9 @@ def demo(
     """
     from graphcredit.cli import showcase
     from graphcredit.cli.credit import rebuild
-    from graphcredit.credit.settings import CreditSettings
+    from graphcredit.credit.estimators.table import configure
+    from graphcredit.credit.iteration.settings import CreditSettings
     from graphcredit.credit.stage import assign_credit
-    from graphcredit.credit.table import configure
     from graphcredit.store.sql import catalog
 
     _title("1. Play", f"{GROUP_SIZE} rollouts of each game; 85 % of the actions are random")

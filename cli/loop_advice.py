@@ -6,7 +6,7 @@ from graphcredit.cli.loop_config import LoopConfig
 from graphcredit.cli.loop_summary import Summary
 
 if TYPE_CHECKING:
-    from graphcredit.credit.report import CreditReport
+    from graphcredit.credit.iteration.report import CreditReport
 
 
 def what_to_do(config: LoopConfig, summary: Summary, credit: "CreditReport") -> str:

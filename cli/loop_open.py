@@ -104,8 +104,8 @@ def _check_seeds(config: LoopConfig) -> None:
 def _check_credit(loop: Loop) -> None:
     """Raise an error where credit cannot be assigned, or not what is to be trained on."""
     from graphcredit.collector.environments.table import environment_kind
-    from graphcredit.credit.merging import check_merger
-    from graphcredit.credit.table import estimator_named
+    from graphcredit.credit.estimators.table import estimator_named
+    from graphcredit.credit.merging.table import check_merger
 
     settings, training = loop.credit_settings(), loop.train_config(0)
     env = loop.config.collect.env

@@ -19,7 +19,7 @@ from graphcredit.store.errors import OptionError
 
 if TYPE_CHECKING:
     from graphcredit.collector.environment import Task
-    from graphcredit.credit.settings import CreditSettings
+    from graphcredit.credit.iteration.settings import CreditSettings
     from graphcredit.trainer.config import TrainConfig
 
 _SET_BY_LOOP = ("store", "out", "model", "run", "iteration", "policy_version", "continue_from")
@@ -104,9 +104,9 @@ def _model(config: LoopConfig, number: int) -> str:
 
 
 def _credit_settings(table: CreditTable, *, graph_window: int) -> "CreditSettings":
-    from graphcredit.credit.merging import MergeSettings
-    from graphcredit.credit.settings import CreditSettings
-    from graphcredit.credit.table import configure
+    from graphcredit.credit.estimators.table import configure
+    from graphcredit.credit.iteration.settings import CreditSettings
+    from graphcredit.credit.merging.table import MergeSettings
 
     settings = CreditSettings(
         estimators=configure(table.estimators, table.set),

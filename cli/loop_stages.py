@@ -25,7 +25,7 @@ from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path, remove
 
 if TYPE_CHECKING:
     from graphcredit.collector.memo import Environments
-    from graphcredit.credit.report import CreditReport
+    from graphcredit.credit.iteration.report import CreditReport
 
 Line = dict[str, Any]
 """What an iteration came to. Names that end in `_seconds` are how long its stages took; only
@@ -242,7 +242,7 @@ class _Stages:
 
     def assign_credit(self, iteration: int) -> "CreditReport":
         """Assign credit, again if need be: that takes little time, and gives the same bytes."""
-        from graphcredit.credit.report import merge_reports
+        from graphcredit.credit.iteration.report import merge_reports
         from graphcredit.credit.stage import assign_credit
 
         self.on_progress("credit", 0, 0)

@@ -12,8 +12,8 @@ from rich.text import Text
 from graphcredit.cli.console import PLAIN, out
 from graphcredit.cli.plain import plain_text
 from graphcredit.cli.rows import print_table
-from graphcredit.credit.quality import mean_agreement, step_shares
-from graphcredit.credit.report import CreditReport, merge_reports
+from graphcredit.credit.audit.agreement import mean_agreement, step_shares
+from graphcredit.credit.iteration.report import CreditReport, merge_reports
 from graphcredit.store import Store
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.sql.catalog import Connection

@@ -7,7 +7,7 @@ so that `import graphcredit.credit` costs nothing.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphcredit.credit.memory import compute
+    from graphcredit.credit.iteration.in_memory import compute
     from graphcredit.credit.stage import assign_credit as assign
 
 __all__ = ["assign", "compute"]
@@ -15,7 +15,7 @@ __all__ = ["assign", "compute"]
 
 def __getattr__(name: str) -> Any:
     if name == "compute":
-        from graphcredit.credit.memory import compute
+        from graphcredit.credit.iteration.in_memory import compute
 
         return compute
     if name == "assign":

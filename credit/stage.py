@@ -7,17 +7,17 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcredit.credit.engines import LOCAL, Engine
 from graphcredit.credit.estimators.spo3 import Spo3
-from graphcredit.credit.merging import open_merger
-from graphcredit.credit.plan import Plan, plan_batches
-from graphcredit.credit.previous import PreviousCredit
-from graphcredit.credit.report import CreditReport, merge_reports, notices_of
-from graphcredit.credit.settings import CreditSettings
-from graphcredit.credit.timeline import Timeline
-from graphcredit.credit.window import Window
-from graphcredit.credit.work import BatchWork
-from graphcredit.credit.writer import CreditWriter
+from graphcredit.credit.inputs.run_history.timeline import Timeline
+from graphcredit.credit.iteration.credit_batch import BatchWork
+from graphcredit.credit.iteration.earlier_steps import Window
+from graphcredit.credit.iteration.engines.local import LOCAL, Engine
+from graphcredit.credit.iteration.kept_columns import PreviousCredit
+from graphcredit.credit.iteration.report import CreditReport, merge_reports, notices_of
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.iteration.writer import CreditWriter
+from graphcredit.credit.merging.table import open_merger
+from graphcredit.credit.steps.batches import Plan, plan_batches
 from graphcredit.store.credit_marks.sources import Sources
 from graphcredit.store.errors import InputError, NothingToCreditError
 from graphcredit.store.files.lock import alone_in

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 from graphcredit.cli.main import app
-from graphcredit.credit.table import ESTIMATORS
+from graphcredit.credit.estimators.table import ESTIMATORS
 from graphcredit.store import schema
 from graphcredit.trainer.config import CorrectionMode, TrainConfig
 from graphcredit.trainer.table import OBJECTIVES

@@ -1,1 +1,1 @@
-"""The checks of the audit, one file per idea; `credit/audit.py` runs them."""
+"""The checks of the audit, one file per idea; `credit/audit/run.py` runs them."""

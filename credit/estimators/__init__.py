@@ -1,1 +1,1 @@
-"""One estimator per file; `credit/table.py` lists them all."""
+"""One estimator per file; `credit/estimators/table.py` lists them all."""

@@ -5,11 +5,11 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from graphcredit.credit.analogies import Analogies
-from graphcredit.credit.arrays import Floats
-from graphcredit.credit.batch import StepBatch
-from graphcredit.credit.graph import DistanceFinder
-from graphcredit.credit.relative import Normalize, relative
+from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.relative import Normalize, relative
+from graphcredit.credit.graph.distances import DistanceFinder
+from graphcredit.credit.inputs.analogies.untried_actions import Analogies
+from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.errors import InputError
 from graphcredit.store.options import Between
 
@@ -29,8 +29,8 @@ class Analogy:
 
     An action is untried at s where it is admissible and no step of the group took it there. Of the
     states where the group did take it, t is the one most alike s (all of them, if several are), t'
-    is where it led from there, and alike is how alike s and t are, between 0 and 1: `analogies.py`
-    defines it. With that chance the action is supposed to do here what it did there, so it costs
+    is where it led from there, and alike is how alike s and t are, between 0 and 1, as
+    `inputs/analogies/` defines it. With that chance the action is supposed to do here what it did there, so it costs
     c / alike; otherwise it does something new.
 
     **Why.** Most of what a graph of few trajectories does not know is not unknown: to fetch a
@@ -40,7 +40,7 @@ class Analogy:
     reached the goal, it lies behind what nobody tried: each state leads there at C over the number
     of new things that can be tried in it.
 
-    **What it assumes**: that a list of admissible actions is that of its state. `action_lists.py`
+    **What it assumes**: that a list of admissible actions is that of its state. The input
     measures it group by group. Where the lists are missing, are one menu for most states, or change
     between visits of a state, nothing is untried: d is that of the walked graph, and the report, a
     warning of `compute` and the audit say in how many groups. Lists on some steps only are used.

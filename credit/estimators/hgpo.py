@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.arrays import Floats, Ints, discounted_returns, factorise
-from graphcredit.credit.batch import StepBatch
-from graphcredit.credit.relative import EPSILON, Normalize, relative
+from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.relative import EPSILON, Normalize, relative
+from graphcredit.credit.steps.arrays import Floats, Ints, discounted_returns, factorise
 from graphcredit.store.options import Count, Discount, Weight
 
 

@@ -1,8 +1,8 @@
 """The two parts that most estimators are made of."""
 
-from graphcredit.credit.arrays import Floats
-from graphcredit.credit.batch import StepBatch
-from graphcredit.credit.relative import Normalize, StatOver, relative
+from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.relative import Normalize, StatOver, relative
+from graphcredit.credit.steps.arrays import Floats
 
 
 def episode_part(

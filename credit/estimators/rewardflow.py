@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.arrays import Floats
-from graphcredit.credit.batch import StepBatch
+from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.parts import episode_part, state_part
-from graphcredit.credit.relative import Normalize, StatOver
+from graphcredit.credit.estimators.relative import Normalize, StatOver
+from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.options import Discount, Weight
 
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from graphcredit.credit.arrays import Floats
-from graphcredit.credit.batch import StepBatch
-from graphcredit.credit.relative import relative_to_others
+from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.relative import relative_to_others
+from graphcredit.credit.steps.arrays import Floats
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

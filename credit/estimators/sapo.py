@@ -5,11 +5,11 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from graphcredit.credit.arrays import Floats, Ints
-from graphcredit.credit.batch import StepBatch
-from graphcredit.credit.entities import Mentions
+from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.parts import episode_part
-from graphcredit.credit.relative import Normalize, StatOver, relative
+from graphcredit.credit.estimators.relative import Normalize, StatOver, relative
+from graphcredit.credit.inputs.entities.mentions import Mentions
+from graphcredit.credit.steps.arrays import Floats, Ints
 from graphcredit.store.errors import InputError
 from graphcredit.store.options import Between, Weight
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.arrays import Floats, Ints, factorise
-from graphcredit.credit.batch import StepBatch
+from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.parts import state_part
-from graphcredit.credit.past import Past
-from graphcredit.credit.relative import EPSILON, Normalize
+from graphcredit.credit.estimators.relative import EPSILON, Normalize
+from graphcredit.credit.inputs.run_history.before import Past
+from graphcredit.credit.steps.arrays import Floats, Ints, factorise
 from graphcredit.store.options import Count, Discount, Weight
 
 

@@ -8,8 +8,8 @@ r"""What the parts of the estimator `analogy` are worth: left out, and replaced 
 
 Each store has one policy and one iteration, or `--run` and `--iteration` say which. A column is the
 mean over games of Spearman's correlation with the true progress, over all steps and, in brackets,
-over those of failures (`graphcredit.credit.quality` defines both). The last column is over all
-stores, with a 95 % interval: games are drawn with replacement, each with all its policies.
+over those of failures (`graphcredit.credit.audit.agreement` defines both). The last column is over
+all stores, with a 95 % interval: games are drawn with replacement, each with all its policies.
 """
 
 import argparse
@@ -26,17 +26,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from experiments.credit_quality.averages import Mean, mean
-from graphcredit.credit import analogies as analogies_module
-from graphcredit.credit.analogies import Analogies
-from graphcredit.credit.arrays import Floats, Ints
-from graphcredit.credit.assembly import assemble
-from graphcredit.credit.batch import StepBatch
+from graphcredit.credit.audit.agreement import Agreement, agreements
 from graphcredit.credit.estimators.analogy import Analogy
+from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.graphgpo import GraphGpo
 from graphcredit.credit.estimators.parts import state_part
 from graphcredit.credit.estimators.rewardflow import RewardFlow
-from graphcredit.credit.likeness import Block, compare
-from graphcredit.credit.quality import Agreement, agreements
+from graphcredit.credit.inputs.analogies import untried_actions as analogies_module
+from graphcredit.credit.inputs.analogies.jaccard import Block, compare
+from graphcredit.credit.inputs.analogies.untried_actions import Analogies
+from graphcredit.credit.iteration.assemble import assemble
+from graphcredit.credit.steps.arrays import Floats, Ints
 from graphcredit.store import open_store
 from graphcredit.store.sql.catalog import connect
 

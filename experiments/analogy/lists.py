@@ -32,10 +32,10 @@ import pyarrow as pa
 
 from experiments.analogy import ablation
 from experiments.analogy.ablation import Credit, Sample
-from graphcredit.credit import analogies as analogies_module
-from graphcredit.credit.action_lists import ActionLists, Worth, judge_lists
-from graphcredit.credit.arrays import Floats
-from graphcredit.credit.quality import Agreement
+from graphcredit.credit.audit.agreement import Agreement
+from graphcredit.credit.inputs.analogies import untried_actions as analogies_module
+from graphcredit.credit.inputs.analogies.action_lists import ActionLists, Worth, judge_lists
+from graphcredit.credit.steps.arrays import Floats
 
 Actions: TypeAlias = list[str] | None
 

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from experiments.credit_quality.judge import STATISTICS
-from graphcredit.credit.table import ESTIMATORS
+from graphcredit.credit.estimators.table import ESTIMATORS
 
 DRAWS = 10_000
 

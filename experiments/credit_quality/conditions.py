@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from benchmarks.noise import STRENGTHS
-from graphcredit.credit.merging import MergeSettings
+from graphcredit.credit.merging.table import MergeSettings
 
 EPSILONS: tuple[float, ...] = (0.5, 0.7, 0.85, 0.95)
 """Share of random actions of the policies `oracle:EPSILON`."""

@@ -12,10 +12,10 @@ import polars as pl
 from experiments.credit_quality.conditions import MERGES, Condition
 from experiments.credit_quality.games import kind_of
 from experiments.credit_quality.logs import JUDGED, write_steps
-from graphcredit.credit.quality import agreements
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.audit.agreement import agreements
+from graphcredit.credit.estimators.table import ESTIMATORS, Assigner, configure, estimator_named
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import ESTIMATORS, Assigner, configure, estimator_named
 from graphcredit.store import Store
 from graphcredit.store.options import options_as_json
 from graphcredit.store.sql.catalog import Connection, connect

@@ -24,9 +24,9 @@ from experiments.textworld.settings import SETTINGS, warm_start
 from experiments.textworld.warm import make_warm
 from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.rollout import collect
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store, create_store
 from graphcredit.store.sql.catalog import connect
 

@@ -27,7 +27,7 @@ from graphcredit.cli.loop_summary import Summary
 from graphcredit.cli.main import app
 from graphcredit.collector.environments.table import environment_kind
 from graphcredit.collector.rollout import CollectReport, collect
-from graphcredit.credit.report import CreditReport
+from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import InputError, OptionError

@@ -12,7 +12,7 @@ import pytest
 
 from graphcredit.cli.main import main
 from graphcredit.collector import StepRecorder
-from graphcredit.credit.memory import compute
+from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.store import Store, create_store
 from graphcredit.store.errors import DiskError, PathError, missing_extras, system_errors
 from tests.cli.in_process import Ended, run

@@ -7,9 +7,9 @@ import numpy as np
 
 from graphcredit.collector.environments.table import ENVIRONMENTS
 from graphcredit.collector.rollout import CollectReport, collect
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import open_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.trainer.agreement import Agreement, measure_agreement

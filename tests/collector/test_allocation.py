@@ -7,9 +7,9 @@ import pytest
 
 from graphcredit.collector.allocation import Allocation, StateScore
 from graphcredit.collector.environment import Observation, Transition
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError, OptionError
 from tests.credit.old_formula import as_made_before

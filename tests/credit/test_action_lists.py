@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphcredit.credit.action_lists import Worth, judge_lists
+from graphcredit.credit.inputs.analogies.action_lists import Worth, judge_lists
 
 NONE = -1
 

@@ -9,14 +9,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from graphcredit.credit import compute, likeness
-from graphcredit.credit.action_lists import MEANING, Worth
-from graphcredit.credit.assembly import assemble
+from graphcredit.credit import compute
 from graphcredit.credit.estimators.analogy import Analogy
-from graphcredit.credit.merging import MergeSettings
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.inputs.analogies import jaccard
+from graphcredit.credit.inputs.analogies.action_lists import MEANING, Worth
+from graphcredit.credit.iteration.assemble import assemble
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
 from tests.credit.strategies import logs
@@ -199,7 +200,7 @@ def test_what_was_possible_on_any_visit_is_possible():
 def test_the_size_of_a_block_changes_nothing(rows: list[dict[str, Any]]):
     whole = rewards(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(likeness, "_BLOCK", 1)
+        patch.setattr(jaccard, "_BLOCK", 1)
         assert rewards(rows) == whole
 
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from graphcredit.credit.audit import CHECKS, AuditReport, AuditThresholds, audit
-from graphcredit.credit.audits.check import Finding, Severity
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.audit.check import Finding, Severity
+from graphcredit.credit.audit.run import CHECKS, AuditReport, AuditThresholds, audit
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store, create_store
 from graphcredit.store.errors import InputError, NothingToCreditError, OptionError, SchemaError
 from tests.credit.audit_worlds import (

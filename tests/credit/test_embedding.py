@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.credit.embedding import NgramEmbedder, embed_distinct
-from graphcredit.credit.embedding_cache import CachedEmbedder
-from graphcredit.credit.embedding_model import ModelEmbedder
-from graphcredit.credit.greedy import Vectors
+from graphcredit.credit.merging.embedding.cache import CachedEmbedder
+from graphcredit.credit.merging.embedding.model import ModelEmbedder
+from graphcredit.credit.merging.embedding.ngram import NgramEmbedder, embed_distinct
+from graphcredit.credit.merging.nearest import Vectors
 from graphcredit.store import create_store
 from graphcredit.store.errors import InputError, MissingDependencyError
 

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit.embedding_cache import CachedEmbedder
-from graphcredit.credit.engines import LOCAL, Engine, open_engine
-from graphcredit.credit.history import RunHistory
-from graphcredit.credit.merging import Merger, MergeSettings
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import ESTIMATORS, configure
+from graphcredit.credit.inputs.run_history.counts import RunHistory
+from graphcredit.credit.iteration.credit_batch import BatchWork, CreditedBatch
+from graphcredit.credit.iteration.engines.local import LOCAL, Engine, open_engine
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.embedding.cache import CachedEmbedder
+from graphcredit.credit.merging.table import Merger, MergeSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import ESTIMATORS, configure
-from graphcredit.credit.work import BatchWork, CreditedBatch
 from graphcredit.store import Store
 from graphcredit.store.errors import EngineError, OptionError, SchemaError
 from graphcredit.store.files.lock import LOCK_NAME
@@ -325,7 +325,7 @@ def test_only_the_ray_engine_needs_ray():
     code = (
         "import sys; sys.modules['ray'] = None\n"
         "from graphcredit.credit.stage import assign_credit\n"
-        "from graphcredit.credit.engines import open_engine\n"
+        "from graphcredit.credit.iteration.engines.local import open_engine\n"
         "from graphcredit.store.errors import MissingDependencyError\n"
         "try:\n"
         "    with open_engine('ray'): pass\n"

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graphcredit.credit.assembly import assemble
-from graphcredit.credit.entities import Mentions, find_mentions
-from graphcredit.credit.recognition import NameFinder, fold
+from graphcredit.credit.inputs.entities.find_names import NameFinder, fold
+from graphcredit.credit.inputs.entities.mentions import Mentions, find_mentions
+from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.store.errors import MissingDependencyError
 from graphcredit.store.parquet.er_graph import ErGraph
 from tests.credit.entity_world import entity, er_graph, relations

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphcredit.credit.assembly import assemble
-from graphcredit.credit.entities import find_mentions
-from graphcredit.credit.history import RunHistory
-from graphcredit.credit.table import ESTIMATORS, Estimator
-from graphcredit.credit.timeline import past_of_table
+from graphcredit.credit.estimators.table import ESTIMATORS, Estimator
+from graphcredit.credit.inputs.entities.mentions import find_mentions
+from graphcredit.credit.inputs.run_history.counts import RunHistory
+from graphcredit.credit.inputs.run_history.timeline import past_of_table
+from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.store.options import options_from_text
 from tests.credit import reference, reference_analogy, reference_sapo
 from tests.credit.entity_world import world_of_the_random_logs

@@ -5,10 +5,10 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from graphcredit.credit.graphs import to_igraph, to_networkx
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.graph.export import to_igraph, to_networkx
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError
 from tests.worlds import worked_example, write_store

@@ -6,10 +6,10 @@ from shutil import copytree
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit.merging import MergeSettings
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store, create_store, open_store
 from tests.worlds import worked_example, write_store
 

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.credit import assign, compute
-from graphcredit.credit import table as table_module
-from graphcredit.credit.arrays import Floats
-from graphcredit.credit.batch import StepBatch
-from graphcredit.credit.settings import CreditSettings
-from graphcredit.credit.table import ESTIMATORS, Estimator, configure
+from graphcredit.credit.estimators import table as table_module
+from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.table import ESTIMATORS, Estimator, configure
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.errors import CreditWarning, InputError, OptionError, SchemaError
 from graphcredit.store.parquet.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, ErGraph
 from tests.worlds import step_table, trajectory, worked_example, write_store

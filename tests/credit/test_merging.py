@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.credit.greedy import join_most_similar
-from graphcredit.credit.guard import UNKNOWN, signature_of_nodes, signatures
-from graphcredit.credit.merging import Merger, MergeReport, MergeSettings, open_merger
-from graphcredit.credit.plan import plan_batches
-from graphcredit.credit.report import CreditReport
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.report import CreditReport
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.admissible import UNKNOWN, signature_of_nodes, signatures
+from graphcredit.credit.merging.nearest import join_most_similar
+from graphcredit.credit.merging.table import Merger, MergeReport, MergeSettings, open_merger
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.states import Nodes
-from graphcredit.credit.table import configure
-from graphcredit.credit.trajectories import complete_trajectories
+from graphcredit.credit.steps.batches import plan_batches
+from graphcredit.credit.steps.complete import complete_trajectories
+from graphcredit.credit.steps.nodes import Nodes
 from graphcredit.store import Store
 from graphcredit.store.errors import NothingToCreditError, OptionError
 from graphcredit.store.schema import CONFIGURATION_KEY

@@ -12,16 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.credit import compute
-from graphcredit.credit.alike import SameSegments, Similar, same_text
-from graphcredit.credit.evidence import Evidence, Judge
-from graphcredit.credit.greedy import Vectors
-from graphcredit.credit.guard import UNKNOWN
-from graphcredit.credit.identity import NAME_SCHEMA, Identities, Looks, recognise
-from graphcredit.credit.merging import MergeSettings
-from graphcredit.credit.segments import cut
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.admissible import UNKNOWN
+from graphcredit.credit.merging.compare import SameSegments, Similar, same_text
+from graphcredit.credit.merging.nearest import Vectors
+from graphcredit.credit.merging.recognise import NAME_SCHEMA, Identities, Looks, recognise
+from graphcredit.credit.merging.segments.cut import cut
+from graphcredit.credit.merging.segments.evidence import Evidence, Judge
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store, create_store, open_store
 from tests.worlds import step_table, trajectory, write_store
 

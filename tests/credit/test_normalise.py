@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.credit.household import with_inventory
-from graphcredit.credit.normalise import Substitution, normalise, rules_of
-from graphcredit.credit.trajectories import complete_trajectories
+from graphcredit.credit.merging.alfworld import with_inventory
+from graphcredit.credit.merging.rules import Substitution, normalise, rules_of
+from graphcredit.credit.steps.complete import complete_trajectories
 from graphcredit.store.errors import OptionError
 from tests.worlds import step_table, trajectory
 

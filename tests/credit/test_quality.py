@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit.quality import Agreement, agreements, mean_agreement, step_shares
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.audit.agreement import Agreement, agreements, mean_agreement, step_shares
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import connect
 from tests.worlds import trajectory, write_store

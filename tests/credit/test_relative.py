@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.credit.relative import has_spread, relative, relative_to_others
+from graphcredit.credit.estimators.relative import has_spread, relative, relative_to_others
 
 ONE_GROUP = np.zeros(3, np.int64)
 

@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from graphcredit.credit.assembly import assemble
-from graphcredit.credit.entities import find_mentions
 from graphcredit.credit.estimators.sapo import Sapo
-from graphcredit.credit.report import CreditReport
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.inputs.entities.mentions import find_mentions
+from graphcredit.credit.iteration.assemble import assemble
+from graphcredit.credit.iteration.report import CreditReport
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError, OptionError, SchemaError
 from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.credit.evidence import Evidence, Judge
-from graphcredit.credit.merging import Merger, MergeReport, MergeSettings
-from graphcredit.credit.plan import plan_batches
-from graphcredit.credit.segments import Visits, cut, identities, visits_of
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.segments.cut import Visits, cut, identities, visits_of
+from graphcredit.credit.merging.segments.evidence import Evidence, Judge
+from graphcredit.credit.merging.table import Merger, MergeReport, MergeSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.states import Nodes, exact_nodes
-from graphcredit.credit.table import configure
-from graphcredit.credit.trajectories import complete_trajectories
+from graphcredit.credit.steps.batches import plan_batches
+from graphcredit.credit.steps.complete import complete_trajectories
+from graphcredit.credit.steps.nodes import Nodes, exact_nodes
 from tests.worlds import step_table, trajectory, write_store
 
 

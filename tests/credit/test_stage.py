@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit.encoding import encode
-from graphcredit.credit.memory import compute
-from graphcredit.credit.merging import MergeSettings
-from graphcredit.credit.plan import plan_batches
-from graphcredit.credit.report import CreditReport
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import ESTIMATORS, configure
+from graphcredit.credit.iteration.in_memory import compute
+from graphcredit.credit.iteration.report import CreditReport
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import ESTIMATORS, configure
+from graphcredit.credit.steps.batches import plan_batches
+from graphcredit.credit.steps.codes import encode
 from graphcredit.store import Store, open_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import (
@@ -314,7 +314,7 @@ def test_long_states_fill_a_batch_before_its_rows_do(
     metadata = pq.ParquetFile(store.shards()[0].path).metadata.row_group(0)
     columns = [metadata.column(number) for number in range(metadata.num_columns)]
     room = sum(c.total_uncompressed_size for c in columns if "state" in c.path_in_schema)
-    monkeypatch.setattr("graphcredit.credit.plan.BATCH_BYTES", 2 * room)
+    monkeypatch.setattr("graphcredit.credit.steps.batches.BATCH_BYTES", 2 * room)
     batches = plan_batches(store.shards()).shards_of_batch
     assert batches == [[0, 1], [2, 3]]
     run(store)
@@ -542,7 +542,7 @@ def test_a_run_that_dies_leaves_the_previous_credit_as_it_was(
     run(store, "grpo")
     before = files_of(store)
 
-    import graphcredit.credit.work as work
+    import graphcredit.credit.iteration.credit_batch as work
 
     calls = 0
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from graphcredit.credit.merging import MergeSettings
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.errors import NothingToCreditError
 from tests.credit import reference

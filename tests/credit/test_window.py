@@ -6,10 +6,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit.plan import plan_batches
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
+from graphcredit.credit.steps.batches import plan_batches
 from graphcredit.store import Store
 from graphcredit.store.errors import OptionError
 from tests.worlds import trajectory, worked_example, write_store

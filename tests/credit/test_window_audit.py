@@ -6,12 +6,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit.audit import AuditReport, audit
-from graphcredit.credit.audits import copies, grouping, outcomes
-from graphcredit.credit.audits.check import Severity
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.audit.check import Severity
+from graphcredit.credit.audit.checks import copies, grouping, outcomes
+from graphcredit.credit.audit.run import AuditReport, audit
+from graphcredit.credit.estimators.table import ESTIMATORS, configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import ESTIMATORS, configure
 from graphcredit.store import Store
 from tests.credit.audit_worlds import Row, rollout, sound_group, win
 from tests.worlds import write_store

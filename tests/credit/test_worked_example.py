@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphcredit.credit.assembly import assemble
-from graphcredit.credit.history import RunHistory
-from graphcredit.credit.table import configure
-from graphcredit.credit.timeline import past_of_table
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.inputs.run_history.counts import RunHistory
+from graphcredit.credit.inputs.run_history.timeline import past_of_table
+from graphcredit.credit.iteration.assemble import assemble
 from tests.worlds import step_table, worked_example
 
 EXPECTED = {

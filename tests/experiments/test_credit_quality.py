@@ -20,8 +20,8 @@ from experiments.credit_quality.games import (
 from experiments.credit_quality.judge import STATISTICS, estimators_of, judge
 from experiments.credit_quality.logs import JUDGED, play, write_steps
 from experiments.credit_quality.report import first_table
-from graphcredit.credit.audit import audit
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.audit.run import audit
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import create_store, read_steps
 from tests.worlds import trajectory, write_store

@@ -41,9 +41,9 @@ from experiments.textworld.tables import (
 )
 from experiments.textworld.warm import KEPT_WARM, keep, make_warm
 from graphcredit.collector.policies.tokenise import load_tokenizer
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store.errors import InputError
 from graphcredit.store.files.lock import alone_in
 from graphcredit.trainer.model import load_weights

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphcredit.credit.embedding_cache import CachedEmbedder
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.embedding.cache import CachedEmbedder
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store.errors import InputError
 from graphcredit.store.files.atomic import atomic_directory, atomic_path, remove_left_overs
 from graphcredit.store.sql.catalog import rebuild_catalog

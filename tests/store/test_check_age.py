@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.quarantine.move import quarantine_store

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.credit_marks.state import credit_states, doubts

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.cli.main import main
-from graphcredit.credit.audit import audit
-from graphcredit.credit.graphs import to_networkx
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.audit.run import audit
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.graph.export import to_networkx
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import DamagedFileError

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.collector.allocation import Allocation
-from graphcredit.credit.audit import audit
-from graphcredit.credit.graphs import to_networkx
+from graphcredit.credit.audit.run import audit
+from graphcredit.credit.graph.export import to_networkx
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, read_steps
 from graphcredit.store.checks.run import check_store

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.credit.audit import audit
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.audit.run import audit
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store, create_store, open_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, StoreFormatError

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit.audit import audit
+from graphcredit.credit.audit.run import audit
 from graphcredit.store import Store, create_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import OptionError, QueryRefusedError, SchemaError

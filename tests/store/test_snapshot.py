@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import graphcredit.credit.writer as writer
+import graphcredit.credit.iteration.writer as writer
 import graphcredit.store.parquet.snapshot as snapshot
-from graphcredit.credit.audit import audit
-from graphcredit.credit.graphs import to_networkx
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.audit.run import audit
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.graph.export import to_networkx
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import QueryRefusedError, ReplacedError

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.credit.recognition import NameFinder
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.inputs.entities.find_names import NameFinder
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store.parquet.er_graph import merge_er_graph
 from graphcredit.viewer.entities import TaskEntities, mentions, task_entities
 from graphcredit.viewer.queries.trajectory import steps

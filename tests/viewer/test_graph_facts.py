@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.credit.merging import MergeSettings
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.drawing import Shading

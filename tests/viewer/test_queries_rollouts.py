@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from graphcredit.credit.audit import audit
-from graphcredit.credit.settings import CreditSettings
+from graphcredit.credit.audit.run import audit
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.table import configure
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries.iterations import iteration_facts

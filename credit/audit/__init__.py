@@ -1,0 +1,1 @@
+"""The audit: is the grouping sound, and does the credit say what it seems to say?"""

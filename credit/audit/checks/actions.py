@@ -1,0 +1,149 @@
+"""Do the lists of admissible actions say anything of the states they were logged at?"""
+
+import pyarrow as pa
+
+from graphcredit.credit.audit.check import Check, Severity
+from graphcredit.credit.audit.scope import GROUP, NOTHING, Scope
+from graphcredit.credit.inputs.analogies.action_lists import Worth, judge_lists
+from graphcredit.credit.merging.admissible import UNKNOWN
+
+_TASKS = """
+    SELECT task_id FROM groups WHERE run_id = $run_id AND iteration = $iteration ORDER BY task_id
+"""
+
+# Where there is credit, its nodes are the states. A list is sorted once for all steps of a state
+# that have it.
+_VISITS = f"""
+    WITH numbered AS (
+        SELECT task_id, row_number() OVER (ORDER BY task_id) - 1 AS number
+        FROM groups WHERE run_id = $run_id AND iteration = $iteration
+    ), visits AS (
+        SELECT number, admissible_actions AS actions,
+            hash(number, CASE WHEN state_id IS NULL THEN hash(state) ELSE state_id END) AS place
+        FROM steps
+        JOIN rollouts USING (run_id, iteration, trajectory_id, task_id)
+        JOIN numbered USING (task_id)
+        LEFT JOIN (SELECT run_id, iteration, trajectory_id, step_index, state_id FROM credit)
+            USING (run_id, iteration, trajectory_id, step_index)
+        WHERE run_id = $run_id AND iteration = $iteration
+    ), shown AS (
+        SELECT number, place, any_value(actions) AS actions, count(*) AS weight
+        FROM visits GROUP BY number, place, hash(actions)
+    )
+    SELECT number, weight, (place >> 1)::BIGINT AS place,
+        CASE WHEN actions IS NULL THEN {UNKNOWN}
+            ELSE (hash(list_sort(list_distinct(actions))) >> 1)::BIGINT END AS list
+    FROM shown ORDER BY ALL
+"""
+
+_TABLE = """
+    CREATE TEMP TABLE action_lists (
+        run_id VARCHAR, iteration INTEGER, task_id VARCHAR, worth VARCHAR,
+        num_steps BIGINT, num_listed BIGINT, again DOUBLE, elsewhere DOUBLE
+    )
+"""
+
+_DETAIL = f"""
+    CASE worth
+        WHEN '{Worth.MISSING.name}' THEN format('none of {{}} steps has a list', num_steps)
+        WHEN '{Worth.PARTIAL.name}' THEN format('{{}} of {{}} steps have no list',
+            num_steps - num_listed, num_steps)
+        WHEN '{Worth.CONSTANT.name}' THEN format(
+            'the visits of other states show the same list {{:.0f}}% of the time', 100 * elsewhere)
+        ELSE format('the other visits of a state show the same list {{:.0f}}% of the time',
+            100 * again)
+    END
+"""
+
+
+def judged_lists(scope: Scope) -> str:
+    """Return the name of a table of what the lists of each group are worth, made once.
+
+    One iteration is judged at a time, so that no more than its steps are in memory.
+    """
+    connection = scope.connection
+    made = "FROM duckdb_tables() WHERE table_name = 'action_lists'"
+    if not scope.any(made):
+        connection.execute(_TABLE)
+        iterations = "SELECT DISTINCT run_id, iteration FROM groups ORDER BY ALL"
+        for run_id, iteration in connection.execute(iterations).fetchall():
+            _judge(scope, run_id, iteration)
+    return "action_lists"
+
+
+def _judge(scope: Scope, run_id: str, iteration: int) -> None:
+    """Append the groups of an iteration to the table."""
+    own = {"run_id": run_id, "iteration": iteration}
+    tasks = scope.connection.sql(_TASKS, params=own).to_arrow_table()
+    visits = scope.connection.sql(_VISITS, params=own).to_arrow_table()
+    names = ("list", "place", "number", "weight")
+    listed, place, number, weight = (visits[name].to_numpy() for name in names)
+    lists = judge_lists(listed, place, number, len(tasks), weight)
+    found = tasks.append_column("worth", pa.array([Worth(w).name for w in lists.worth.tolist()]))
+    for name in ("num_steps", "num_listed", "again", "elsewhere"):
+        found = found.append_column(name, pa.array(getattr(lists, name)))
+    scope.connection.register("judged", found)
+    scope.connection.execute(
+        "INSERT INTO action_lists SELECT $run_id, $iteration, * FROM judged", own
+    )
+    scope.connection.unregister("judged")
+
+
+def _places(scope: Scope, credited: str, *kinds: Worth) -> str:
+    """Return the SQL of groups whose lists are of some kinds.
+
+    Args:
+        scope: What is audited.
+        credited: Condition on `is_outdated`: null where analogy credited nothing, true where an
+            older version did, which imagined from any list.
+        kinds: What their lists are worth.
+    """
+    names = ", ".join(f"'{kind.name}'" for kind in kinds)
+    return f"""
+        SELECT {GROUP}, 1 AS number, num_steps AS badness, {_DETAIL} AS detail
+        FROM {judged_lists(scope)}
+        LEFT JOIN (FROM made_by WHERE estimator = 'analogy') USING (run_id, iteration)
+        WHERE worth IN ({names}) AND {credited}
+    """
+
+
+def _logged(scope: Scope) -> str:
+    """Return the SQL of lists that are logged, say little, and misled nobody."""
+    weak = (Worth.PARTIAL, Worth.CONSTANT, Worth.CHANGING)
+    return _places(scope, f"(is_outdated IS NULL OR worth = '{Worth.PARTIAL.name}')", *weak)
+
+
+def _of_analogy(scope: Scope, credited: str, *kinds: Worth) -> str:
+    """Return the SQL of `_places`, which reads long lists, only where analogy credited anything."""
+    is_there = scope.any("FROM made_by WHERE estimator = 'analogy'")
+    return _places(scope, credited, *kinds) if is_there else NOTHING
+
+
+_REMEDY = (
+    "log on each step what the environment accepts in its state, and null where that is not known"
+)
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        name="weak_action_lists",
+        severity=Severity.INFO,
+        means="have lists of admissible actions on some steps only, or lists that say nothing of "
+        "their states: most states show the same one, or a state shows others at other visits",
+        remedy=_REMEDY,
+        of="groups",
+        places=_logged,
+    ),
+    Check(
+        name="analogy_without_lists",
+        severity=Severity.WARNING,
+        means="have no lists of admissible actions that say anything of their states: analogy "
+        "imagines nothing there, its step reward is the gain on the walked graph, and 0 where no "
+        "trajectory succeeds",
+        remedy=f"{_REMEDY}; or use another estimator",
+        of="groups",
+        places=lambda scope: _of_analogy(
+            scope, "NOT is_outdated", Worth.MISSING, Worth.CONSTANT, Worth.CHANGING
+        ),
+        needs="credit",
+    ),
+)

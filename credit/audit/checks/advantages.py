@@ -1,0 +1,255 @@
+"""Is the credit that of these trajectories, and does it balance?"""
+
+from collections.abc import Mapping
+
+from graphcredit.credit.audit.check import Check, Severity
+from graphcredit.credit.audit.scope import GROUP, NOTHING, TRAJECTORY, Scope
+
+EPISODE_COLUMNS: tuple[str, ...] = (
+    "grpo_advantage",
+    "grpo_episode_advantage",
+    "rloo_advantage",
+    "rloo_episode_advantage",
+    "gigpo_episode_advantage",
+    "rewardflow_episode_advantage",
+    "graphgpo_episode_advantage",
+    "sapo_episode_advantage",
+    "g2po_episode_advantage",
+)
+"""One value per trajectory, mean 0 over those of a group (over their steps by option)."""
+
+STATE_COLUMNS: tuple[str, ...] = (
+    "gigpo_step_advantage",
+    "rewardflow_step_advantage",
+    "graphgpo_step_advantage",
+    "spo3_step_advantage",
+)
+"""Mean 0 over the steps of each state group. HGPO mixes several clusters and SAPO clips: their
+step parts need not balance."""
+
+GROUP_COLUMNS: tuple[str, ...] = ("analogy_step_advantage", "g2po_step_advantage")
+"""Mean 0 over the steps of each group."""
+
+
+def balanced_columns(scope: Scope, names: tuple[str, ...]) -> list[str]:
+    """Return those of some columns that the store has."""
+    return [name for name in names if name in scope.columns]
+
+
+def _per_trajectory(scope: Scope) -> str:
+    """Return SQL of one row per trajectory and episode column; none without such columns."""
+    names = balanced_columns(scope, EPISODE_COLUMNS)
+    if not names:
+        return ""
+    return _unpivoted(
+        f"{GROUP}, trajectory_id, count(*) AS num_steps",
+        {name: (f"avg({name}::DOUBLE)", f"min({name})", f"max({name})") for name in names},
+        ("mean", "low", "high"),
+    )
+
+
+def _per_state(scope: Scope) -> str:
+    """Return SQL of one row per state group and step column; none without such columns."""
+    names = balanced_columns(scope, (*STATE_COLUMNS, *GROUP_COLUMNS))
+    if not names:
+        return ""
+    return _unpivoted(
+        f"{GROUP}, state_id, count(*) AS num_steps",
+        {name: (f"avg({name}::DOUBLE)", f"max(abs({name}))") for name in names},
+        ("mean", "largest"),
+    )
+
+
+def _unpivoted(keys: str, columns: Mapping[str, tuple[str, ...]], names: tuple[str, ...]) -> str:
+    """Return SQL that groups `credited` in one pass, and has one row per key and column."""
+    values = [f'{sql} AS "{c}.{i}"' for c, sqls in columns.items() for i, sql in enumerate(sqls)]
+    rows = [
+        "(" + ", ".join(f'"{column}.{i}"' for i in range(len(names))) + f") AS '{column}'"
+        for column in columns
+    ]
+    return f"""
+        SELECT * FROM (SELECT {keys}, {", ".join(values)} FROM credited GROUP BY ALL)
+        UNPIVOT (({", ".join(names)}) FOR "column" IN ({", ".join(rows)}))
+    """
+
+
+def _unbalanced(scope: Scope) -> str:
+    trajectories, states = _per_trajectory(scope), _per_state(scope)
+    parts = [_unbalanced_episodes(trajectories)] if trajectories else []
+    if states:
+        whole = ", ".join(f"'{name}'" for name in GROUP_COLUMNS)
+        of_group = f"""
+            SELECT {GROUP}, "column", sum(mean * num_steps) / sum(num_steps) AS mean,
+                max(largest) AS largest, sum(num_steps) AS num_steps, ' of the group' AS place
+            FROM ({states}) WHERE "column" IN ({whole}) GROUP BY {GROUP}, "column"
+        """
+        of_state = f"""
+            SELECT {GROUP}, "column", mean, largest, num_steps, ' from node ' || state_id AS place
+            FROM ({states}) WHERE "column" NOT IN ({whole})
+        """
+        parts += [_unbalanced_steps(of_group), _unbalanced_steps(of_state)]
+    return " UNION ALL ".join(f"({part})" for part in parts) or NOTHING
+
+
+def _unbalanced_episodes(per_trajectory: str) -> str:
+    """Compare the mean over trajectories, or over steps where the options say so, with 0."""
+    return f"""
+        SELECT {GROUP}, 1 AS number, abs(balance) / largest AS badness,
+            format('{{}}: mean {{:+.4g}} over {{}} trajectories, {{:+.4g}} over their {{}} steps, '
+                'should be 0 over {{}}; largest {{:.4g}}', "column",
+                off(over_trajectories, largest), size, off(over_steps, largest), num_steps,
+                stat_over, largest) AS detail
+        FROM (
+            SELECT {GROUP}, "column", avg(mean) AS over_trajectories, count(*) AS size,
+                sum(mean * num_steps) / sum(num_steps) AS over_steps, sum(num_steps) AS num_steps,
+                max(abs(mean)) AS largest,
+                coalesce(any_value(stat_over), 'trajectories') AS stat_over,
+                CASE any_value(stat_over) WHEN 'steps' THEN over_steps ELSE over_trajectories END
+                    AS balance
+            FROM (
+                SELECT *, split_part("column", '_', 1) AS estimator FROM ({per_trajectory})
+            ) LEFT JOIN made_by USING (run_id, iteration, estimator)
+            GROUP BY {GROUP}, "column"
+        )
+        WHERE off(balance, largest) <> 0
+    """
+
+
+def _unbalanced_steps(means: str) -> str:
+    return f"""
+        SELECT {GROUP}, 1 AS number, max(abs(mean) / largest) AS badness,
+            arg_min(
+                format('{{}}: mean {{:+.4g}} over {{}} steps{{}}, should be 0; largest {{:.4g}}',
+                    "column", mean, num_steps, place, largest),
+                row(-abs(mean) / largest, place)
+            ) AS detail
+        FROM ({means})
+        WHERE off(mean, largest) <> 0
+        GROUP BY {GROUP}, "column"
+    """
+
+
+def _uneven(scope: Scope) -> str:
+    trajectories = _per_trajectory(scope)
+    if not trajectories:
+        return NOTHING
+    return f"""
+        SELECT {GROUP}, count(*) AS number, max(high - low) AS badness,
+            format('{{}} of {{}} goes from {{:+.4g}} to {{:+.4g}}', "column",
+                arg_min(trajectory_id, rank), arg_min(low, rank), arg_min(high, rank)) AS detail
+        FROM (SELECT *, row(low - high, trajectory_id) AS rank FROM ({trajectories}))
+        WHERE low < high GROUP BY {GROUP}, "column"
+    """
+
+
+_STALE = f"""
+    SELECT {GROUP}, 1 AS number, greatest(size - num_credited, 1) AS badness,
+        CASE WHEN num_credited < size
+            THEN (size - num_credited) || ' of ' || size || ' trajectories have no credit'
+            ELSE 'credited as a group of ' || credited_size || ', has ' || size || ' trajectories'
+        END AS detail
+    FROM groups JOIN (
+        SELECT {GROUP}, count(is_credited) AS num_credited, any_value(group_size) AS credited_size,
+            min(group_size) AS least_size, max(group_size) AS greatest_size
+        FROM rollouts LEFT JOIN (
+            SELECT {TRAJECTORY}, any_value(group_size) AS group_size, true AS is_credited
+            FROM credited GROUP BY {TRAJECTORY}
+        ) USING ({TRAJECTORY})
+        GROUP BY {GROUP}
+    ) USING ({GROUP})
+    WHERE (num_credited < size OR least_size <> size OR greatest_size <> size)
+        AND (run_id, iteration) IN (SELECT (run_id, iteration) FROM credited)
+"""
+
+
+def _in_state(state: str) -> str:
+    """Return SQL of the estimators of iterations whose credit is in a state."""
+    return f"""
+        SELECT run_id, iteration, NULL AS task_id, 1 AS number, 1.0 AS badness,
+            estimator || ': ' || reason AS detail
+        FROM credit_state WHERE state = '{state}'
+    """
+
+
+_INFINITE = f"""
+    SELECT {GROUP}, count(*) AS number, number AS badness,
+        'first at step ' || arg_min(step_index, (trajectory_id, step_index)) || ' of '
+            || min(trajectory_id) AS detail
+    FROM credited WHERE NOT is_finite GROUP BY {GROUP}
+"""
+
+_OLD_FORMULA = """
+    SELECT run_id, iteration, NULL AS task_id, 1 AS number, 1 AS badness,
+        'another version of the formula made ' || estimator AS detail
+    FROM made_by WHERE is_outdated
+"""
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        name="stale_credit",
+        severity=Severity.ERROR,
+        means="have credit that was computed from other trajectories than they have now",
+        remedy="run `graphcredit credit` again for the iteration",
+        of="groups",
+        places=_STALE,
+        needs="credit",
+    ),
+    Check(
+        name="mixed_options",
+        severity=Severity.ERROR,
+        means="were not made by one run in all shards: it was killed, or a shard was lost",
+        remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
+        of="estimators of iterations",
+        places=_in_state("mixed"),
+        needs="credit",
+    ),
+    Check(
+        name="outdated_credit",
+        severity=Severity.ERROR,
+        means="are stale: made of other step shards or entities than there are now, or by another "
+        "version of the formula",
+        remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
+        of="estimators of iterations",
+        places=_in_state("stale"),
+        needs="credit",
+    ),
+    Check(
+        name="infinite_credit",
+        severity=Severity.ERROR,
+        means="have a number of credit that is NaN or infinite; the other checks leave it out",
+        remedy="run `graphcredit credit` again: it refuses what would make such a number",
+        of="credited steps",
+        places=_INFINITE,
+        needs="credit",
+    ),
+    Check(
+        name="old_formula",
+        severity=Severity.ERROR,
+        means="were made by another version of their formula than this program has",
+        remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
+        of="estimators of iterations",
+        places=_OLD_FORMULA,
+        needs="credit",
+    ),
+    Check(
+        name="unbalanced_advantages",
+        severity=Severity.ERROR,
+        means="have a mean that should be 0 and is not: some group is encouraged or discouraged "
+        "as a whole",
+        remedy="run the estimator again over whole groups; if another program wrote the column, "
+        "take the mean over what the message names",
+        of="advantage columns of groups",
+        places=_unbalanced,
+        needs="credit",
+    ),
+    Check(
+        name="uneven_episode_advantages",
+        severity=Severity.ERROR,
+        means="have an episode advantage that differs from step to step",
+        remedy="run the estimator again; if another program wrote the column, give all steps of a "
+        "trajectory its one value",
+        of="episode advantages of trajectories",
+        places=_uneven,
+        needs="credit",
+    ),
+)

@@ -1,0 +1,47 @@
+"""Do reward and success say the same?"""
+
+from graphcredit.credit.audit.check import Check, Severity
+from graphcredit.credit.audit.scope import GROUP
+
+_BELOW_FAILURE = f"""
+    WITH lost AS (
+        SELECT {GROUP}, max("return") AS best,
+            arg_min(trajectory_id, row(-"return", trajectory_id)) AS best_lost
+        FROM rollouts WHERE NOT success GROUP BY ALL
+    )
+    SELECT {GROUP}, count(*) AS number, any_value(best) - min("return") AS badness,
+        format('{{}} succeeded with return {{:.6g}}, {{}} failed with {{:.6g}}',
+            arg_min(trajectory_id, row("return", trajectory_id)), min("return"),
+            any_value(best_lost), any_value(best)) AS detail
+    FROM rollouts JOIN lost USING ({GROUP})
+    WHERE success AND "return" < best GROUP BY {GROUP}
+"""
+
+_UNREWARDED = f"""
+    SELECT {GROUP}, count(*) AS number, -min("return") AS badness,
+        format('{{}} succeeded with return {{:.6g}}',
+            arg_min(trajectory_id, row("return", trajectory_id)), min("return")) AS detail
+    FROM rollouts WHERE success AND "return" <= 0 GROUP BY {GROUP}
+"""
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        name="success_below_failure",
+        severity=Severity.ERROR,
+        means="have a lower return than a failed one of their group: estimators that compare "
+        "returns punish the success",
+        remedy="correct reward or success where they are logged, and log the reward of success on "
+        "the last step",
+        of="successful trajectories",
+        places=_BELOW_FAILURE,
+    ),
+    Check(
+        name="success_without_reward",
+        severity=Severity.WARNING,
+        means="have a return of 0 or less: estimators that compare returns do not see the success",
+        remedy="log the reward of success on the last step, or use estimators that read success "
+        "(rewardflow, graphgpo)",
+        of="successful trajectories",
+        places=_UNREWARDED,
+    ),
+)

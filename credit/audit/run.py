@@ -1,0 +1,230 @@
+"""The audit: is the grouping sound, and does the credit say what it seems to say?
+
+Adding a check is adding a row to one of the tables in `audits/`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from tempfile import gettempdir
+from typing import Any
+
+from graphcredit.credit.audit import truth
+from graphcredit.credit.audit.check import Check, Finding, Need, Place, Severity, Sql
+from graphcredit.credit.audit.checks import (
+    actions,
+    advantages,
+    copies,
+    grouping,
+    outcomes,
+    progress,
+    states,
+)
+from graphcredit.credit.audit.numbers import NUMBERS, TOTALS
+from graphcredit.credit.audit.scope import Scope, prepare
+from graphcredit.credit.audit.thresholds import AuditThresholds
+from graphcredit.store.errors import InputError, interrupts
+from graphcredit.store.layout import Store
+from graphcredit.store.options import check_options
+from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.sql.catalog import connect, readable_files
+
+CHECKS: tuple[Check, ...] = (
+    *grouping.CHECKS,
+    *copies.CHECKS,
+    *outcomes.CHECKS,
+    *advantages.CHECKS,
+    *states.CHECKS,
+    *actions.CHECKS,
+    *progress.CHECKS,
+)
+"""All checks, in the order in which findings of one severity are reported."""
+
+SHOWN_PLACES = 5
+MEMORY_LIMIT = "2GiB"
+"""Of DuckDB; what does not fit goes to temporary files."""
+
+_SEVERITIES = list(Severity)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditReport:
+    """What an audit found."""
+
+    findings: tuple[Finding, ...]
+    """Errors first."""
+    numbers: dict[str, dict[str, float]]
+    """Title to label to number; empty if they were not asked for."""
+    skipped: dict[str, Need]
+    """Checks that could not be made, and what they need."""
+
+    def count(self, severity: Severity) -> int:
+        """Return how many findings have a severity."""
+        return sum(finding.severity is severity for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything, for programs."""
+        return {
+            "findings": [_finding_as_json(finding) for finding in self.findings],
+            "numbers": self.numbers,
+            "skipped": self.skipped,
+        }
+
+
+@readable_files()
+def audit(
+    store: Store,
+    *,
+    run_id: str | None = None,
+    iteration: int | None = None,
+    thresholds: AuditThresholds | None = None,
+    least: Severity = Severity.INFO,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> AuditReport:
+    """Check the grouping, the trajectories and the credit of a store.
+
+    A store without credit gets the checks that need steps alone; the others are `skipped`.
+
+    Args:
+        store: The store.
+        run_id: Only this run.
+        iteration: Only this iteration.
+        thresholds: From where on something is worth a warning.
+        least: Findings below it are left out; numbers are computed at INFO only.
+        on_progress: Called with the checks done and their number.
+
+    Raises:
+        InputError: There are no steps to audit.
+        OptionError: A threshold is out of its range.
+        SchemaError: A shard cannot be read.
+    """
+    limits = thresholds or AuditThresholds()
+    check_options(limits, owner="audit")
+    if not store.shards(run_id, iteration):
+        found = ", ".join(store.runs()) or "none"
+        wanted = f"run {run_id or 'any'}, iteration {'any' if iteration is None else iteration}"
+        raise InputError(
+            f"{store.root} must have step shards to audit: found none for {wanted} (runs: {found})"
+        )
+    with interrupts():
+        return unchanged(
+            store,
+            lambda: _audit(store, run_id, iteration, limits, least, on_progress),
+            run_id=run_id,
+            iteration=iteration,
+        )
+
+
+def _audit(
+    store: Store,
+    run_id: str | None,
+    iteration: int | None,
+    limits: AuditThresholds,
+    least: Severity,
+    on_progress: Callable[[int, int], None],
+) -> AuditReport:
+    views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
+    with views as connection:
+        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+        # DuckDB makes the directory when it needs it, and removes it.
+        spill = Path(gettempdir()) / f"graphcredit-audit-{token_hex(4)}"
+        connection.execute("SET temp_directory = ?", [str(spill)])
+        scope = prepare(connection, store, run_id, iteration, limits)
+        return _report(scope, limits, least, on_progress)
+
+
+def _report(
+    scope: Scope,
+    thresholds: AuditThresholds,
+    least: Severity,
+    on_progress: Callable[[int, int], None],
+) -> AuditReport:
+    worth = _SEVERITIES[: _SEVERITIES.index(least) + 1]
+    asked = [check for check in CHECKS if check.severity in worth]
+    findings: list[Finding] = []
+    for done, check in enumerate(asked):
+        on_progress(done, len(asked))
+        finding = _find(scope, check, thresholds) if scope.has(check.needs) else None
+        if finding and finding.severity in worth:
+            findings.append(finding)
+    return AuditReport(
+        findings=tuple(sorted(findings, key=lambda f: _SEVERITIES.index(f.severity))),
+        numbers=_numbers(scope) if least is Severity.INFO else {},
+        skipped={check.name: check.needs for check in asked if not scope.has(check.needs)},
+    )
+
+
+def _find(scope: Scope, check: Check, thresholds: AuditThresholds) -> Finding | None:
+    rows = _rows(
+        scope,
+        f"""
+        SELECT run_id, iteration, task_id, number, detail,
+            (sum(number) OVER ())::BIGINT, count(*) OVER ()
+        FROM ({_text(scope, check.places)})
+        ORDER BY badness DESC, number DESC, run_id, iteration, task_id, detail
+        LIMIT {SHOWN_PLACES}
+        """,
+    )
+    if not rows:
+        return None
+    number, num_places = rows[0][-2:]
+    ((total,),) = _rows(scope, _text(scope, TOTALS[check.of]))
+    is_rare = check.limit is not None and number <= getattr(thresholds, check.limit) * total
+    return Finding(
+        check=check,
+        severity=Severity.INFO if is_rare else check.severity,
+        number=number,
+        total=total,
+        places=tuple(
+            Place(run_id=run, iteration=iteration, task_id=task, number=here, detail=detail)
+            for run, iteration, task, here, detail, *_ in rows
+        ),
+        num_places=num_places,
+    )
+
+
+def _numbers(scope: Scope) -> dict[str, dict[str, float]]:
+    numbers = {
+        row.name: {
+            label: value
+            for label, value in _rows(scope, _text(scope, row.rows))
+            if value is not None
+        }
+        for row in NUMBERS
+        if scope.has(row.needs)
+    }
+    if scope.has_truth and scope.has_credit:
+        numbers |= truth.numbers(scope)
+    return {name: values for name, values in numbers.items() if values}
+
+
+def _text(scope: Scope, sql: Sql) -> str:
+    return sql if isinstance(sql, str) else sql(scope)
+
+
+def _rows(scope: Scope, sql: str) -> list[tuple[Any, ...]]:
+    return scope.connection.execute(sql).fetchall()
+
+
+def _finding_as_json(finding: Finding) -> dict[str, Any]:
+    return {
+        "check": finding.check.name,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "number": finding.number,
+        "total": finding.total,
+        "share": finding.share,
+        "remedy": finding.check.remedy,
+        "places": [
+            {
+                "run_id": place.run_id,
+                "iteration": place.iteration,
+                "task_id": place.task_id,
+                "number": place.number,
+                "detail": place.detail,
+            }
+            for place in finding.places
+        ],
+        "num_places": finding.num_places,
+    }

@@ -1,0 +1,169 @@
+"""All estimators. Adding one is a file in `estimators/` and a row here."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from graphcredit.credit.estimators.analogy import Analogy
+from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.g2po import G2po
+from graphcredit.credit.estimators.gigpo import Gigpo
+from graphcredit.credit.estimators.graphgpo import GraphGpo
+from graphcredit.credit.estimators.grpo import Grpo
+from graphcredit.credit.estimators.hgpo import Hgpo
+from graphcredit.credit.estimators.rewardflow import RewardFlow
+from graphcredit.credit.estimators.rloo import Rloo
+from graphcredit.credit.estimators.sapo import Sapo
+from graphcredit.credit.estimators.spo3 import Spo3
+from graphcredit.credit.steps.arrays import Floats
+from graphcredit.credit.steps.complete import COLUMNS
+from graphcredit.store.errors import OptionError
+from graphcredit.store.options import options_from_text
+
+
+class Assigner(Protocol):
+    """Options of an estimator, and its pure function from steps to parts of an advantage."""
+
+    def assign(self, batch: StepBatch) -> dict[str, Floats]:
+        """Return `{part: [num_steps] values}`, the parts that the table row names."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Estimator:
+    """One row of the table."""
+
+    name: str
+    """Prefix of its columns."""
+    options: type[Assigner]
+    """Dataclass of its options; its docstring is the specification."""
+    writes: tuple[str, ...]
+    """Parts it defines: columns `<name>_<part>`."""
+    reads: tuple[str, ...] = ()
+    """Step columns it needs beyond `trajectories.COLUMNS`. A batch has no columns, it has what is
+    made of them, so a row may declare only those of `READABLE`."""
+    paper: str
+    """Where it comes from."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns it writes."""
+        return tuple(f"{self.name}_{part}" for part in self.writes)
+
+
+_EPISODE = ("episode_advantage", "advantage")
+_BOTH = ("step_advantage", "episode_advantage", "advantage")
+
+ESTIMATORS: tuple[Estimator, ...] = (
+    Estimator(name="grpo", options=Grpo, writes=_EPISODE, paper="GiGPO, Eq. 3"),
+    Estimator(name="rloo", options=Rloo, writes=_EPISODE, paper="GiGPO, Eq. 10"),
+    Estimator(name="gigpo", options=Gigpo, writes=_BOTH, paper="GiGPO, Eq. 5-8"),
+    Estimator(
+        name="hgpo",
+        options=Hgpo,
+        writes=("step_advantage", "advantage"),
+        paper="3SPO's baseline, arXiv 2602.22817",
+    ),
+    Estimator(
+        name="rewardflow",
+        options=RewardFlow,
+        writes=("step_reward", *_BOTH),
+        paper="RewardFlow, Eq. 3-9",
+    ),
+    Estimator(
+        name="graphgpo",
+        options=GraphGpo,
+        writes=("step_reward", *_BOTH),
+        paper="GraphGPO, Eq. 3-8",
+    ),
+    Estimator(
+        name="spo3",
+        options=Spo3,
+        writes=("step_reward", "step_advantage", "advantage"),
+        reads=("logged_at",),
+        paper="3SPO, Eq. 1-4",
+    ),
+    Estimator(
+        name="sapo",
+        options=Sapo,
+        writes=("step_reward", *_BOTH),
+        reads=("thought",),
+        paper="SAPO, Eq. 4-14",
+    ),
+    Estimator(
+        name="g2po",
+        options=G2po,
+        writes=("step_reward", *_BOTH),
+        paper="arXiv 2606.22995",
+    ),
+    Estimator(
+        name="analogy",
+        options=Analogy,
+        writes=("step_reward", "step_advantage", "advantage"),
+        reads=("admissible_actions",),
+        paper="this project, docs/estimator-analogy.md",
+    ),
+)
+
+READABLE: dict[str, str | None] = {
+    "admissible_actions": None,
+    "logged_at": "spo3",
+    "thought": "sapo",
+}
+"""Columns beyond `trajectories.COLUMNS` that something in a batch is made of, and the one estimator
+that it is made for; None: for any that declares the column."""
+
+_BY_NAME = {estimator.name: estimator for estimator in ESTIMATORS}
+
+
+def estimator_named(name: str) -> Estimator:
+    """Return the row of an estimator.
+
+    Raises:
+        OptionError: There is none of that name; the message lists those there are. Or its row
+            declares a column that it cannot be given.
+    """
+    if name not in _BY_NAME:
+        raise OptionError(f"no estimator is called {name!r}; there are {', '.join(_BY_NAME)}")
+    row = _BY_NAME[name]
+    allowed = [column for column, owner in READABLE.items() if owner in (None, name)]
+    for column in row.reads:
+        if column not in (*COLUMNS, *allowed):
+            raise OptionError(
+                f"the row of an estimator may declare columns that it can be given: {name} "
+                f"declares {column!r}, {_not_given(column)}. It may declare {', '.join(allowed)}"
+            )
+    return row
+
+
+def _not_given(column: str) -> str:
+    owner = READABLE.get(column)
+    return f"which is read for {owner} only" if owner else "of which a batch has nothing"
+
+
+def configure(names: Iterable[str], settings: Iterable[str] = ()) -> dict[str, Assigner]:
+    """Return the options of each named estimator.
+
+    Args:
+        names: Estimators, in the order in which to report them.
+        settings: `ESTIMATOR.OPTION=VALUE`, as `--set` takes them.
+
+    Raises:
+        OptionError: A name, an option or a value is not right, or an option is set of an
+            estimator that is not asked for.
+    """
+    rows = [estimator_named(name) for name in dict.fromkeys(names)]
+    of_estimator: dict[str, dict[str, str]] = {row.name: {} for row in rows}
+    for setting in settings:
+        target, equals, value = setting.partition("=")
+        name, dot, option = target.partition(".")
+        if not (equals and dot and option):
+            raise OptionError(f"a setting must read ESTIMATOR.OPTION=VALUE: got {setting!r}")
+        if estimator_named(name).name not in of_estimator:
+            asked = ", ".join(of_estimator)
+            raise OptionError(f"{setting!r} sets an option of {name}, which is not among {asked}")
+        of_estimator[name][option] = value
+    return {
+        row.name: options_from_text(row.options, of_estimator[row.name], owner=row.name)
+        for row in rows
+    }

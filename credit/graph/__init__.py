@@ -1,0 +1,1 @@
+"""State graphs and the distances to their goals."""

@@ -1,0 +1,1 @@
+"""What only some estimators read, one folder for each input."""

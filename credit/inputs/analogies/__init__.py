@@ -1,0 +1,1 @@
+"""What untried actions would do, judged by similar states."""

@@ -1,0 +1,223 @@
+"""What untried actions would do, if they did what they did in the most alike state.
+
+The graph of a group knows what was done. The log also knows what could have been done: an action
+that is admissible in a state and that no step took there was often taken in another state. Two
+states are alike as far as the same actions are possible in them and the same words describe them:
+
+    alike(s, t) = J(actions of s, actions of t) · J(words of s, words of t)
+    J(X, Y)     = |X ∩ Y| / |X ∪ Y|
+
+That holds only where a list is that of its state. In a group whose lists are missing, or say
+nothing of its states (`action_lists.py`), nothing is imagined.
+
+Texts end here: an estimator sees nodes and numbers only.
+"""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphcredit.credit.inputs.analogies.action_lists import ActionLists, judge_lists
+from graphcredit.credit.inputs.analogies.jaccard import Block, Sets, compare
+from graphcredit.credit.merging.admissible import signatures
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise, ranges, starts_of_runs
+from graphcredit.credit.steps.codes import encode
+from graphcredit.credit.steps.complete import Steps
+from graphcredit.credit.steps.nodes import Nodes
+
+_ROUNDING = 1e-9
+"""Products of ratios that differ, differ by more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Analogies:
+    """Transitions that no step took, and how much of each node is like nothing that was tried."""
+
+    source: Ints
+    """[num_imagined] node with an admissible action that no step took there."""
+    target: Ints
+    """[num_imagined] node that the action led to where it was taken; never the node it left."""
+    cost: Floats
+    """[num_imagined] what it cost there, divided by how alike the two nodes are; inf where that is
+    beyond all numbers."""
+    novelty: Floats
+    """[num_nodes] Σ (1 - alike) over the node's untried actions, alike being that of the most alike
+    node where the action was taken: 0 if no step of the group ever took it."""
+    lists: ActionLists
+    """What the lists of each group are worth: nothing is untried where they say nothing."""
+
+
+def find_analogies(
+    steps: Steps, nodes: Nodes, is_valid: Bools, admissible_actions: pa.ChunkedArray
+) -> Analogies:
+    """Find for each untried action of each node what it did in the most alike nodes of the group.
+
+    Nodes that are equally alike all count. A node at which nothing was logged as admissible has no
+    untried actions, nor has any node of a group whose lists say nothing of its states. The time
+    grows with the square of a group's nodes.
+
+    Args:
+        steps: Complete trajectories.
+        nodes: Of their states.
+        is_valid: [num_steps] whether the action did something; one that did not tried nothing.
+        admissible_actions: [rows of the table] the column that the steps came with.
+    """
+    lists = judge_lists(
+        signatures(admissible_actions)[steps.row],
+        nodes.state_of_step,
+        nodes.group_of_step,
+        len(nodes.goal_of_group),
+    )
+    possible, action = _actions(steps, nodes, admissible_actions)
+    possible = possible.at(lists.is_useful[nodes.group_of_node])
+    taken = _Taken.of(steps, nodes, action, is_valid)
+    untried = taken.not_in(possible)
+    group = nodes.group_of_node[untried.node]
+    run = taken.run(group, untried.code)
+    known = np.flatnonzero(run >= 0)
+    kinds = (possible, _words(steps, nodes)) if len(known) else ()
+    found = [_NOTHING] + [
+        _most_alike(block, untried.node[known], run[known], taken)
+        for block in compare(kinds, nodes.node_start, np.unique(group[known]))
+    ]
+    best, owner, place, alike = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    unlike = np.ones(len(untried.node))
+    unlike[known] -= best
+    item, outcome = ranges(taken.num_outcomes, place)
+    with np.errstate(over="ignore"):
+        cost = taken.cost[outcome] / alike[item]
+    return Analogies(
+        source=untried.node[known][owner[item]],
+        target=taken.target[outcome],
+        cost=cost,
+        novelty=np.bincount(untried.node, unlike, len(nodes.text_of_node)).astype(np.float64),
+        lists=lists,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Taken:
+    """The distinct actions of each node, those of one action and group together, and outcomes."""
+
+    num_nodes: int
+    num_groups: int
+    key: Ints
+    """[num_taken] ascending; action · num_nodes + node."""
+    node: Ints
+    """[num_taken] node the action was taken at."""
+    run_key: Ints
+    """[num_runs] ascending; action · num_groups + group."""
+    num_of_run: Ints
+    """[num_runs] how many nodes of the group the action was taken at."""
+    num_outcomes: Ints
+    """[num_taken] how many other nodes it led to."""
+    target: Ints
+    """[num_outcomes] which, for one after the other."""
+    cost: Floats
+    """[num_outcomes] at the least cost."""
+
+    @classmethod
+    def of(cls, steps: Steps, nodes: Nodes, action: Ints, is_valid: Bools) -> "_Taken":
+        num_nodes, num_groups = len(nodes.text_of_node), len(nodes.goal_of_group)
+        source, target = nodes.state_of_step[is_valid], nodes.target_of_step[is_valid]
+        key, taken = np.unique(action[is_valid] * num_nodes + source, return_inverse=True)
+        action_of_key, node = np.divmod(key, max(num_nodes, 1))
+        run_of_key = action_of_key * num_groups + nodes.group_of_node[node]
+        run_start = starts_of_runs(run_of_key)
+        outcome_key, outcome = np.unique(taken * num_nodes + target, return_inverse=True)
+        least = np.full(len(outcome_key), np.inf)
+        np.minimum.at(least, outcome, steps.cost[is_valid])
+        taken_of_outcome, target = np.divmod(outcome_key, max(num_nodes, 1))
+        is_move = target != node[taken_of_outcome]
+        return cls(
+            num_nodes=num_nodes,
+            num_groups=num_groups,
+            key=key,
+            node=node,
+            run_key=run_of_key[run_start[:-1]],
+            num_of_run=np.diff(run_start),
+            num_outcomes=np.bincount(taken_of_outcome[is_move], minlength=len(key)),
+            target=target[is_move],
+            cost=least[is_move],
+        )
+
+    def not_in(self, possible: Sets) -> Sets:
+        """Return what is possible and was not taken."""
+        is_untried = ~np.isin(possible.code * self.num_nodes + possible.node, self.key)
+        return Sets(node=possible.node[is_untried], code=possible.code[is_untried])
+
+    def run(self, group: Ints, action: Ints) -> Ints:
+        """Return [n] the run of each action in each group; -1 where the group never took it."""
+        wanted = action * self.num_groups + group
+        place = np.searchsorted(self.run_key, wanted)
+        return np.where(np.append(self.run_key, -1)[place] == wanted, place, -1)
+
+
+_Best: TypeAlias = tuple[Floats, Ints, Ints, Floats]
+"""[n] how alike the most alike node is, for each untried action; then row by row, for each node
+that is as alike: the untried action, the place in `_Taken`, and how alike."""
+
+_NOTHING: _Best = (np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+def _most_alike(block: Block, node: Ints, run: Ints, taken: _Taken) -> _Best:
+    """Find the most alike nodes for the untried actions of a block's rows.
+
+    Args:
+        block: Some nodes of a group, compared with all of it.
+        node: [num_untried] ascending, the node of each untried action of any group.
+        run: [num_untried] its run in `taken`.
+        taken: What was tried.
+    """
+    first, stop = np.searchsorted(node, (block.rows.start, block.rows.stop)).tolist()
+    if first == stop:
+        return _NOTHING
+    untried, place = ranges(taken.num_of_run, run[first:stop])
+    alike = block.alike[node[first + untried] - block.rows.start, taken.node[place] - block.first]
+    best = np.maximum.reduceat(alike, starts_of_runs(untried)[:-1])
+    is_best = (alike >= best[untried] * (1 - _ROUNDING)) & (alike > 0)
+    return best, first + untried[is_best], place[is_best], alike[is_best]
+
+
+def _actions(steps: Steps, nodes: Nodes, admissible_actions: pa.ChunkedArray) -> tuple[Sets, Ints]:
+    """Return what is possible at each node, and [num_steps] the code of each step's action."""
+    chunks = admissible_actions.chunks
+    listed = [pc.list_flatten(lists).cast(pa.string()) for lists in chunks]
+    code = encode(pa.chunked_array([steps.action_texts, *listed])).rank()
+    of_text, of_list = np.split(code, [len(steps.action_texts)])
+    node_of_row = np.full(len(admissible_actions), -1)
+    node_of_row[steps.row] = nodes.state_of_step
+    starts = np.cumsum([0, *map(len, chunks)])[:-1]
+    rows = [start + _parents(lists) for start, lists in zip(starts, chunks, strict=True)]
+    node = node_of_row[np.concatenate([np.empty(0, np.int64), *rows])]
+    is_known = (node >= 0) & (of_list >= 0)
+    return _sets(node[is_known], of_list[is_known]), of_text[steps.action]
+
+
+def _parents(lists: pa.ListArray) -> Ints:
+    """Return the list of each value."""
+    return pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+
+
+def _words(steps: Steps, nodes: Nodes) -> Sets:
+    """Return the words of each node's text: what white space separates."""
+    known = np.flatnonzero(nodes.text_of_node >= 0)
+    texts = steps.state_texts.take(pa.array(nodes.text_of_node[known]))
+    split = pc.utf8_split_whitespace(texts)
+    words = encode(pa.chunked_array([pc.list_flatten(split)]))
+    node = known[pc.list_parent_indices(split).to_numpy()]
+    is_word = pc.not_equal(words.texts, "").to_numpy(zero_copy_only=False)[words.code]
+    return _sets(node[is_word], words.code[is_word])
+
+
+def _sets(node: Ints, code: Ints) -> Sets:
+    """Return the distinct pairs of a node and a code, in ascending order."""
+    num_codes = int(code.max(initial=0)) + 1
+    node, code = np.divmod(np.sort(factorise(node * num_codes + code)[1]), num_codes)
+    return Sets(node=node, code=code)

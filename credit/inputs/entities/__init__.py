@@ -1,0 +1,1 @@
+"""The entities that the steps of search tasks mention."""

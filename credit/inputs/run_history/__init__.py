@@ -1,0 +1,1 @@
+"""What had happened in a run before a trajectory ended."""

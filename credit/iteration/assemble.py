@@ -1,0 +1,125 @@
+"""From a table of steps to a batch, and what is needed to name its nodes again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.graph.distances import StateGraph, build_graph
+from graphcredit.credit.inputs.analogies.untried_actions import Analogies, find_analogies
+from graphcredit.credit.merging.recognise import Identify
+from graphcredit.credit.merging.table import EXACT, GUARD_COLUMN, Merger, MergeReport
+from graphcredit.credit.steps.arrays import Bools
+from graphcredit.credit.steps.complete import (
+    LeftOut,
+    Steps,
+    complete_trajectories,
+    select_trajectories,
+)
+from graphcredit.credit.steps.nodes import Nodes
+
+ReadWindow: TypeAlias = Callable[[pa.Array], pa.Table | None]
+"""Returns the steps that some tasks had in earlier iterations."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Assembly:
+    """A batch, the table rows it came from, and the texts behind its codes."""
+
+    batch: StepBatch
+    steps: Steps
+    nodes: Nodes
+    merged: MergeReport
+    identify: Identify | None
+    """Returns what the nodes are recognised by in other iterations; None where that is the text."""
+    left_out: LeftOut
+    num_rows: int
+    """Rows of the table; those of incomplete trajectories are in no batch."""
+
+
+def assemble(
+    table: pa.Table,
+    *,
+    merger: Merger = EXACT,
+    invalid_action_penalty: float = 0.0,
+    read_window: ReadWindow | None = None,
+    with_analogies: bool = False,
+) -> Assembly:
+    """Build the batch of all complete trajectories in a table.
+
+    Args:
+        table: Whole groups of one run and iteration, `trajectories.COLUMNS`, in any row order, and
+            what the merger needs besides.
+        merger: Makes nodes of the states; by default one of each distinct text.
+        invalid_action_penalty: Taken off the reward of every invalid step before anything else.
+        read_window: Returns the steps of some tasks in earlier iterations. Distances are found on
+            their transitions too; groups and statistics stay those of `table`.
+        with_analogies: Whether an estimator asks what untried actions would do; the tables must
+            have `admissible_actions` then.
+
+    Raises:
+        SchemaError: A key column holds a null.
+    """
+    steps, left_out = complete_trajectories(table)
+    window = read_window(steps.task_texts.take(np.unique(steps.task))) if read_window else None
+    everything = table if window is None else pa.concat_tables([table, window])
+    if window is not None:
+        steps, _ = complete_trajectories(everything)
+    merged = merger.nodes(steps, everything)
+    steps, nodes = merged.steps, merged.nodes
+    is_valid = steps.is_action_valid | steps.is_success
+    graph = build_graph(
+        state_of_step=nodes.state_of_step,
+        target_of_step=nodes.target_of_step,
+        cost=steps.cost,
+        is_valid=is_valid,
+        num_nodes=int(nodes.node_start[-1]),
+        goals=nodes.goal_of_group[nodes.goal_of_group >= 0],
+    )
+    analogies = (
+        find_analogies(steps, nodes, is_valid, everything[GUARD_COLUMN]) if with_analogies else None
+    )
+    if window is not None:
+        is_own = steps.row < table.num_rows
+        steps = select_trajectories(steps, is_own[steps.trajectory_start[:-1]])
+        nodes, graph, is_valid = nodes.of_steps(is_own), graph.of_steps(is_own), is_valid[is_own]
+    return Assembly(
+        batch=_batch(steps, nodes, graph, is_valid, invalid_action_penalty, analogies),
+        steps=steps,
+        nodes=nodes,
+        merged=merged.report,
+        identify=merged.identify,
+        left_out=left_out,
+        num_rows=table.num_rows,
+    )
+
+
+def _batch(
+    steps: Steps,
+    nodes: Nodes,
+    graph: StateGraph,
+    is_valid: Bools,
+    invalid_action_penalty: float,
+    analogies: Analogies | None,
+) -> StepBatch:
+    lengths = np.diff(steps.trajectory_start)
+    return StepBatch(
+        trajectory_start=steps.trajectory_start,
+        group_of_trajectory=nodes.group_of_step[steps.trajectory_start[:-1]],
+        is_success=steps.is_success[steps.trajectory_start[1:] - 1],
+        trajectory_of_step=np.repeat(np.arange(len(lengths)), lengths),
+        group_of_step=nodes.group_of_step,
+        state_of_step=nodes.state_of_step,
+        target_of_step=nodes.target_of_step,
+        action_of_step=steps.action,
+        reward=np.where(is_valid, steps.reward, steps.reward - invalid_action_penalty),
+        cost=steps.cost,
+        is_valid=is_valid,
+        node_start=nodes.node_start,
+        goal_of_group=nodes.goal_of_group,
+        graph=graph,
+        analogies=analogies,
+    )

@@ -1,0 +1,95 @@
+"""The credit columns of a batch: what the graph says of each step, and every estimator's parts."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.relative import has_spread
+from graphcredit.credit.estimators.table import Assigner
+from graphcredit.credit.iteration.assemble import Assembly
+from graphcredit.store.errors import InputError
+from graphcredit.store.schema import CREDIT_COLUMNS
+
+NULL_INT = -1
+"""Stands for null in integer and boolean columns until they are written; NaN does in floats."""
+
+
+def common_columns(batch: StepBatch) -> dict[str, NDArray[np.generic]]:
+    """Return the columns that every credit shard has, but for its two keys. Each [num_steps]."""
+    state, target, group = batch.state_of_step, batch.target_of_step, batch.group_of_step
+    distance = np.where(
+        np.isfinite(batch.graph.goal_distance), batch.graph.goal_distance, np.nan
+    ).astype(np.float32)
+    size = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
+    successes = np.bincount(batch.group_of_trajectory, batch.is_success, batch.num_groups)
+    is_degenerate = ~has_spread(batch.episode_return, batch.group_of_trajectory, batch.num_groups)
+    first_node = batch.node_start[:-1][group]
+    return {
+        "state_id": (state - first_node).astype(np.int32),
+        "next_state_id": (target - first_node).astype(np.int32),
+        "goal_distance": distance[state],
+        "next_goal_distance": distance[target],
+        "state_group_size": np.bincount(state).astype(np.int32)[state],
+        "group_size": size.astype(np.int32)[group],
+        "group_success_rate": (successes / np.maximum(size, 1)).astype(np.float32)[group],
+        "is_degenerate_group": is_degenerate.astype(np.int8)[group],
+    }
+
+
+def estimator_columns(
+    batch: StepBatch, estimators: Mapping[str, Assigner]
+) -> dict[str, NDArray[np.generic]]:
+    """Return `<estimator>_<part>` columns of some estimators. Each [num_steps] float32.
+
+    Raises:
+        InputError: A number of an estimator is too large for its column.
+    """
+    columns: dict[str, NDArray[np.generic]] = {}
+    for name, estimator in estimators.items():
+        try:
+            with np.errstate(over="raise"):
+                parts = estimator.assign(batch)
+                columns |= {f"{name}_{k}": v.astype(np.float32) for k, v in parts.items()}
+        except FloatingPointError:
+            raise _too_large(name, estimator, "its numbers overflow") from None
+        for part, values in parts.items():
+            if not np.isfinite(values).all():
+                raise _too_large(name, estimator, f"a value of {name}_{part} is not finite")
+    return columns
+
+
+def _too_large(name: str, estimator: Assigner, found: str) -> InputError:
+    return InputError(
+        f"the credit of {name} must be finite 32-bit numbers, but {found}. Its options are "
+        f"{estimator}: choose smaller ones, or a smaller penalty for invalid actions"
+    )
+
+
+def scatter(assembly: Assembly, values: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return [num_rows of the table] the values of its steps, null where a step has no credit."""
+    if len(values) == assembly.num_rows:
+        rows = np.empty(assembly.num_rows, values.dtype)
+    else:
+        rows = empty_column(values.dtype, assembly.num_rows)
+    rows[assembly.steps.row] = values
+    return rows
+
+
+def empty_column(dtype: np.dtype[np.generic], length: int) -> NDArray[np.generic]:
+    """Return a column of nulls."""
+    return np.full(length, np.nan if dtype.kind == "f" else NULL_INT, dtype)
+
+
+def to_arrow(name: str, values: NDArray[np.generic]) -> pa.Array:
+    """Return a column as Arrow, with nulls where this module's stand-ins are."""
+    if values.dtype.kind == "f":
+        return pa.array(values, from_pandas=True)
+    mask = values == NULL_INT
+    type_ = _TYPES[name]
+    return pa.array(values.astype(bool) if type_ == pa.bool_() else values, type_, mask=mask)
+
+
+_TYPES = {column.name: column.type for column in CREDIT_COLUMNS}

@@ -1,0 +1,103 @@
+"""One batch: from the steps that were read to every column and table that is written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from graphcredit.credit.estimators.rewardflow import RewardFlow
+from graphcredit.credit.inputs.entities.mentions import find_mentions
+from graphcredit.credit.inputs.run_history.timeline import IterationPast
+from graphcredit.credit.iteration.assemble import assemble
+from graphcredit.credit.iteration.columns import common_columns, estimator_columns, scatter
+from graphcredit.credit.iteration.earlier_steps import Window
+from graphcredit.credit.iteration.graph_tables import edge_schema, edge_table, node_table
+from graphcredit.credit.iteration.kept_columns import PreviousCredit
+from graphcredit.credit.iteration.report import CreditReport, report_of
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.table import GUARD_COLUMN, Merger
+from graphcredit.credit.steps.batches import Piece, Plan
+from graphcredit.credit.steps.complete import COLUMNS
+from graphcredit.store.layout import Shard
+from graphcredit.store.parquet.er_graph import ErGraph
+
+_OF_ESTIMATORS = ("thought", GUARD_COLUMN)
+"""Step columns that a batch is made with where an estimator asks for them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CreditedBatch:
+    """What one batch came to."""
+
+    columns: Mapping[str, NDArray[np.generic]]
+    edges: pa.Table
+    nodes: pa.Table
+    report: CreditReport
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BatchWork:
+    """One iteration, ready to be credited batch by batch, in any order and by any process."""
+
+    shards: Sequence[Shard]
+    plan: Plan
+    previous: PreviousCredit
+    settings: CreditSettings
+    merger: Merger
+    past: IterationPast | None
+    er_graph: ErGraph | None
+    window: Window
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the step columns to read."""
+        asked_for = [name for name in _OF_ESTIMATORS if self.settings.reads(name)]
+        return tuple(dict.fromkeys((*COLUMNS, *asked_for, *self.settings.merge.columns)))
+
+    def credit_batch(self, number: int, pieces: Sequence[Piece]) -> CreditedBatch:
+        """Build the graph of a batch, and compute every column and table."""
+        table = pa.concat_tables([piece.steps for piece in pieces])
+        assembly = assemble(
+            table,
+            merger=self.merger,
+            invalid_action_penalty=self.settings.invalid_action_penalty,
+            read_window=self._read_window if self.window.shards else None,
+            with_analogies=self.settings.reads(GUARD_COLUMN),
+        )
+        if self.past:
+            past = self.past.of_batch(number, assembly.steps, assembly.nodes, assembly.identify)
+            assembly = replace(assembly, batch=replace(assembly.batch, past=past))
+        if self.er_graph:
+            mentions = find_mentions(self.er_graph, assembly.steps, table["thought"])
+            assembly = replace(assembly, batch=replace(assembly.batch, mentions=mentions))
+        kept = self.previous.read(self.shards, pieces)
+        columns = common_columns(assembly.batch)
+        columns |= estimator_columns(assembly.batch, self.settings.estimators)
+        columns |= {name: values[assembly.steps.row] for name, values in kept.items()}
+        rewardflow = self._rewardflow()
+        value = rewardflow.value(assembly.batch) if rewardflow else None
+        return CreditedBatch(
+            columns={name: scatter(assembly, values) for name, values in columns.items()},
+            edges=edge_table(assembly, columns, edge_schema(list(columns))),
+            nodes=node_table(assembly, value),
+            report=report_of(assembly),
+        )
+
+    def _read_window(self, tasks: pa.Array) -> pa.Table | None:
+        return self.window.read(tasks, self.columns())
+
+    def _rewardflow(self) -> RewardFlow | None:
+        """Return RewardFlow as its columns were or will be made, for the nodes' potential."""
+        asked_for = self.settings.estimators.get("rewardflow")
+        if isinstance(asked_for, RewardFlow):
+            return asked_for
+        return _as_made(self.previous.configuration.get("rewardflow"))
+
+
+def _as_made(made_by: Any) -> RewardFlow | None:
+    """Return RewardFlow with the γ of a configuration; None where that says none."""
+    options = made_by.get("options") if isinstance(made_by, dict) else None
+    gamma = options.get("gamma") if isinstance(options, dict) else None
+    return RewardFlow(gamma=gamma) if isinstance(gamma, float) else None

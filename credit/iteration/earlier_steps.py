@@ -1,0 +1,62 @@
+"""Trajectories of earlier iterations that lend their transitions to the graph of this one."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphcredit.credit.steps.complete import TEXT_COLUMNS
+from graphcredit.store.layout import Shard, Store
+from graphcredit.store.parquet.shards import conform, open_parquet, row_groups, step_columns
+
+_LAST = "\U0010ffff"
+"""Sorts after every id of this iteration, so that its states are numbered as without a window."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Window:
+    """The step shards of the iterations before one, as far as the window reaches."""
+
+    shards: tuple[Shard, ...]
+
+    @classmethod
+    def before(cls, store: Store, run_id: str, iteration: int, reach: int) -> "Window":
+        """Return the window of the `reach` iterations before one; those there are."""
+        first = max(0, iteration - reach)
+        numbers = [n for n in store.iterations(run_id) if first <= n < iteration]
+        return cls(shards=tuple(s for n in numbers for s in store.shards(run_id, n)))
+
+    def read(self, tasks: pa.Array, columns: Sequence[str]) -> pa.Table | None:
+        """Return the steps of some tasks, or None where there are none.
+
+        Their trajectory ids are made different from those of any other iteration.
+        """
+        found = [part for shard in self.shards for part in _read(shard, tasks, columns)]
+        return pa.concat_tables(found) if found else None
+
+
+def _read(shard: Shard, tasks: pa.Array, names: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield the steps of some tasks; row groups without any are not read."""
+    with open_parquet(shard.path, dictionaries=TEXT_COLUMNS) as file:
+        present = [name for name in names if name in file.schema_arrow.names]
+        task = conform(
+            file.read(columns=["task_id"]), step_columns(["task_id"]), where=str(shard.path)
+        )["task_id"]
+        is_wanted = pc.is_in(task, tasks).to_numpy()
+        for number, rows in row_groups(file, np.flatnonzero(is_wanted)):
+            group = file.read_row_group(number, columns=present)
+            yield _renamed(group.take(rows), shard, names)
+
+
+def _renamed(table: pa.Table, shard: Shard, names: Sequence[str]) -> pa.Table:
+    columns = step_columns(names)
+    ids = table["trajectory_id"].cast(pa.string())
+    renamed = pc.binary_join_element_wise(f"{_LAST}{shard.iteration}", ids, "/")
+    position = table.schema.get_field_index("trajectory_id")
+    table = table.set_column(position, "trajectory_id", renamed.dictionary_encode())
+    return conform(table, columns, where=str(shard.path), keep_dictionaries=True)

@@ -1,0 +1,1 @@
+"""Where the batches of an iteration are computed."""

@@ -1,0 +1,148 @@
+"""The state graphs of a batch as tables: a row per node, a row per edge."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from graphcredit.credit.inputs.run_history.before import count_trajectories
+from graphcredit.credit.iteration.assemble import Assembly
+from graphcredit.credit.steps.arrays import Floats, Ints, factorise
+from graphcredit.store.schema import (
+    EDGE_COLUMNS,
+    EDGE_PARTS,
+    NODE_COLUMNS,
+    arrow_schema,
+    split_estimator_column,
+)
+
+NODE_SCHEMA = arrow_schema(NODE_COLUMNS)
+
+
+def edge_estimator_columns(credit_columns: Sequence[str]) -> list[str]:
+    """Return those credit columns that the edge table has means of."""
+    return [
+        name
+        for name in credit_columns
+        if (split := split_estimator_column(name)) and split[1] in EDGE_PARTS
+    ]
+
+
+def edge_schema(credit_columns: Sequence[str]) -> pa.Schema:
+    """Return the schema of the edge table for the estimators that have been run."""
+    schema = arrow_schema(EDGE_COLUMNS)
+    for name in edge_estimator_columns(credit_columns):
+        schema = schema.append(pa.field(name, pa.float32()))
+    return schema
+
+
+def node_table(assembly: Assembly, rewardflow_value: Floats | None) -> pa.Table:
+    """Return the nodes of all groups, those of a group adjacent and in order of their ids.
+
+    Args:
+        assembly: The batch.
+        rewardflow_value: [num_nodes] RewardFlow's potential, or None where it was not computed.
+    """
+    batch, steps = assembly.batch, assembly.steps
+    last = batch.trajectory_start[1:] - 1
+    node_of_visit = np.concatenate([batch.state_of_step, batch.target_of_step[last]])
+    num_trajectories, num_successes = count_trajectories(
+        trajectory_of_visit=np.append(batch.trajectory_of_step, np.arange(len(last))),
+        node_of_visit=node_of_visit,
+        is_success=batch.is_success,
+        num_nodes=batch.num_nodes,
+    )
+    group = batch.group_of_node
+    is_goal = np.zeros(batch.num_nodes, bool)
+    is_goal[batch.goal_of_group[batch.goal_of_group >= 0]] = True
+    distance = np.where(np.isinf(batch.graph.goal_distance), np.nan, batch.graph.goal_distance)
+    value = np.full(batch.num_nodes, np.nan) if rewardflow_value is None else rewardflow_value
+    text, num_merged = _node_texts(assembly)
+    task = steps.task[batch.trajectory_start[:-1]][_first_trajectory(batch.group_of_trajectory)]
+    columns: dict[str, pa.Array] = {
+        "task_id": _texts(steps.task_texts, task[group]),
+        "state_id": pa.array(np.arange(batch.num_nodes) - batch.node_start[:-1][group]),
+        "state": _texts(steps.state_texts, text),
+        "is_goal": pa.array(is_goal),
+        "visits": pa.array(np.bincount(node_of_visit, minlength=batch.num_nodes)),
+        "num_trajectories": pa.array(num_trajectories),
+        "success_rate": pa.array(num_successes / np.maximum(num_trajectories, 1)),
+        "goal_distance": pa.array(distance, from_pandas=True),
+        "rewardflow_value": pa.array(value, from_pandas=True),
+        "num_merged": pa.array(num_merged),
+    }
+    return _table(columns, NODE_SCHEMA)
+
+
+def edge_table(
+    assembly: Assembly, credit: Mapping[str, NDArray[np.generic]], schema: pa.Schema
+) -> pa.Table:
+    """Return the edges (node, action, next node) of all groups, in order of first appearance.
+
+    Args:
+        assembly: The batch.
+        credit: `{column: [num_steps] values}`; NaN where an earlier run left no credit.
+        schema: From `edge_schema`.
+    """
+    batch, steps = assembly.batch, assembly.steps
+    num_actions = len(steps.action_texts)
+    edge, keys = factorise(batch.graph.transition_of_step * num_actions + batch.action_of_step)
+    transition, action = np.divmod(keys, max(num_actions, 1))
+    source, target = batch.graph.source[transition], batch.graph.target[transition]
+    group = batch.group_of_node[source]
+    first_node = batch.node_start[:-1][group]
+    visits = np.bincount(edge)
+    cost = np.full(len(keys), np.inf)
+    np.minimum.at(cost, edge, batch.cost)
+    is_acted = np.zeros(len(keys), bool)
+    is_acted[edge[batch.is_valid]] = True
+    task = steps.task[batch.trajectory_start[:-1]][_first_trajectory(batch.group_of_trajectory)]
+    columns: dict[str, pa.Array] = {
+        "task_id": _texts(steps.task_texts, task[group]),
+        "state_id": pa.array(source - first_node),
+        "next_state_id": pa.array(target - first_node),
+        "action": _texts(steps.action_texts, action),
+        "visits": pa.array(visits),
+        "cost": pa.array(cost),
+        "is_pruned": pa.array(~is_acted | (source == target)),
+    }
+    for name in schema.names[len(columns) :]:
+        mean = np.bincount(edge, credit[name]) / visits
+        columns[name] = pa.array(mean.astype(np.float32), from_pandas=True)
+    return _table(columns, schema)
+
+
+def _node_texts(assembly: Assembly) -> tuple[Ints, Ints]:
+    """Return [num_nodes] a representative text code, and how many distinct texts a node has."""
+    batch, steps = assembly.batch, assembly.steps
+    text = assembly.nodes.text_of_node.copy()
+    num_texts = assembly.nodes.num_texts.copy()
+    won = (batch.trajectory_start[1:] - 1)[batch.is_success]
+    _, pairs = factorise(batch.target_of_step[won] * len(steps.state_texts) + steps.next_state[won])
+    goal, goal_text = np.divmod(pairs, max(len(steps.state_texts), 1))
+    text[goal[::-1]] = goal_text[::-1]
+    num_texts[goal] = np.bincount(goal, minlength=batch.num_nodes)[goal]
+    return text, num_texts
+
+
+def _first_trajectory(group_of_trajectory: Ints) -> Ints:
+    return np.unique(group_of_trajectory, return_index=True)[1]
+
+
+def _texts(texts: pa.Array, code: Ints) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(code, pa.int32(), mask=code < 0), texts)
+
+
+def _table(columns: Mapping[str, pa.Array], schema: pa.Schema) -> pa.Table:
+    """Return the columns with the schema's types; dictionaries stay dictionaries for the writer."""
+    fields: list[pa.Field] = []
+    arrays: list[pa.Array] = []
+    for field, array in zip(schema, columns.values(), strict=True):
+        cast = array if pa.types.is_dictionary(array.type) else array.cast(field.type)
+        arrays.append(cast)
+        fields.append(field.with_type(cast.type))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=schema.metadata))

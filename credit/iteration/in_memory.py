@@ -1,0 +1,177 @@
+"""Credit for a table in memory, without a store: for training loops with their steps at hand."""
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from graphcredit.credit.estimators.table import Assigner, configure, estimator_named
+from graphcredit.credit.inputs.entities.mentions import find_mentions
+from graphcredit.credit.inputs.run_history.counts import RunHistory
+from graphcredit.credit.inputs.run_history.timeline import past_of_table
+from graphcredit.credit.iteration.assemble import assemble
+from graphcredit.credit.iteration.columns import (
+    common_columns,
+    estimator_columns,
+    scatter,
+    to_arrow,
+)
+from graphcredit.credit.iteration.report import (
+    CreditReport,
+    incomplete_notice,
+    notices_of,
+    report_of,
+)
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.table import GUARD_COLUMN, MergeSettings, open_merger
+from graphcredit.credit.steps.arrays import starts_of_runs
+from graphcredit.credit.steps.codes import encode
+from graphcredit.credit.steps.complete import COLUMNS
+from graphcredit.store.errors import CreditWarning, InputError, OptionError
+from graphcredit.store.parquet.er_graph import ErGraph
+from graphcredit.store.parquet.shards import conform, step_columns
+from graphcredit.store.schema import CREDIT_COLUMNS, PARTITION_COLUMNS
+
+OnIncomplete: TypeAlias = Literal["warn", "raise", "ignore"]
+
+_WHOLE: Mapping[str, Any] = {"run_id": "", "iteration": 0}
+"""Where steps belong that do not say it."""
+
+
+def compute(
+    table: Any,
+    *,
+    estimators: Iterable[str] | Mapping[str, Assigner],
+    merge: MergeSettings | None = None,
+    invalid_action_penalty: float = 0.0,
+    er_graph: ErGraph | None = None,
+    on_incomplete: OnIncomplete = "warn",
+) -> pa.Table:
+    """Return the credit of every row of a table of steps.
+
+    Example:
+        credit = compute(steps, estimators=["gigpo", "graphgpo"])
+        advantage = credit["graphgpo_advantage"].to_numpy()
+
+    Args:
+        table: A pyarrow table, a Polars frame, or anything with the Arrow stream interface; the
+            columns of `steps`, rows in any order. `run_id` and `iteration` may be missing: then
+            all rows are of one iteration.
+        estimators: Names, or `table.configure(names, settings)` for other options.
+        merge: Which texts are one state; each distinct text is one by default.
+        invalid_action_penalty: Taken off the reward of every invalid step first.
+        er_graph: What SAPO needs to know of entities.
+        on_incomplete: Where trajectories are not complete: "warn" says how many rows have no credit
+            and why, "raise" makes that an error, "ignore" says nothing.
+
+    Returns:
+        A row for each row of `table`, in its order: the columns of `credit` and of the estimators;
+        null where a trajectory is not complete.
+
+    Warns:
+        CreditWarning: Rows have no credit, or an estimator lacks what it needs in some groups.
+
+    Raises:
+        SchemaError: A column is missing, or has values that do not fit its type.
+        OptionError: An estimator or an option is not right.
+        InputError: SAPO is asked for without an `er_graph`; or trajectories are not complete, with
+            `on_incomplete="raise"`.
+    """
+    settings = CreditSettings(
+        estimators=estimators if isinstance(estimators, Mapping) else configure(estimators),
+        merge=merge or MergeSettings(),
+        invalid_action_penalty=invalid_action_penalty,
+    )
+    settings.check()
+    if on_incomplete not in get_args(OnIncomplete):
+        raise OptionError(
+            f"on_incomplete must be one of {', '.join(get_args(OnIncomplete))}: got "
+            f"{on_incomplete!r}"
+        )
+    if settings.needs_entities and er_graph is None:
+        raise InputError("sapo needs to know the entities of each task: give er_graph")
+    steps = _steps(pa.table(table), settings)
+    histories: dict[str, RunHistory] = {}
+    report = CreditReport()
+    parts: list[tuple[NDArray[np.int64], dict[str, NDArray[np.generic]]]] = []
+    for run, rows in _iterations(steps):
+        part = steps if len(rows) == steps.num_rows else steps.take(rows)
+        merger = open_merger(settings.merge)
+        if settings.merge.merge == "segments":
+            merger.learn(part)
+        assembly = assemble(
+            part,
+            merger=merger,
+            invalid_action_penalty=invalid_action_penalty,
+            with_analogies=settings.reads(GUARD_COLUMN),
+        )
+        batch = assembly.batch
+        if "spo3" in settings.estimators:
+            history = histories.setdefault(run, RunHistory())
+            past = past_of_table(part, assembly.steps, assembly.nodes, assembly.identify, history)
+            batch = replace(batch, past=past)
+        if er_graph is not None and settings.needs_entities:
+            batch = replace(
+                batch, mentions=find_mentions(er_graph, assembly.steps, part["thought"])
+            )
+        report.add(report_of(replace(assembly, batch=batch)))
+        columns = common_columns(batch) | estimator_columns(batch, settings.estimators)
+        parts.append((rows, {k: scatter(assembly, v) for k, v in columns.items()}))
+    _say(report, on_incomplete)
+    return _in_order(steps, parts)
+
+
+def _say(report: CreditReport, on_incomplete: OnIncomplete) -> None:
+    """Warn of everything that a caller would not see in the columns, or raise InputError."""
+    incomplete = incomplete_notice(report)
+    if incomplete and on_incomplete == "raise":
+        raise InputError(incomplete)
+    if incomplete and on_incomplete == "warn":
+        more = 'on_incomplete="raise" makes this an error, "ignore" accepts it'
+        warnings.warn(f"{incomplete}\n{more}", CreditWarning, stacklevel=3)
+    for notice in notices_of(report):
+        warnings.warn(notice, CreditWarning, stacklevel=3)
+
+
+def _steps(table: pa.Table, settings: CreditSettings) -> pa.Table:
+    """Return the columns that are needed, checked and cast, and where each step belongs."""
+    reads = [name for chosen in settings.estimators for name in estimator_named(chosen).reads]
+    names = dict.fromkeys((*COLUMNS, *reads, *settings.merge.columns))
+    steps = conform(table, step_columns(names), where="the table")
+    for column in PARTITION_COLUMNS:
+        if column.name in table.column_names:
+            values = table[column.name].cast(column.type)
+        else:
+            values = pa.repeat(pa.scalar(_WHOLE[column.name], column.type), table.num_rows)
+        steps = steps.append_column(column.name, values)
+    return steps
+
+
+def _iterations(steps: pa.Table) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Yield the run and the rows of each iteration, those of a run in ascending order."""
+    run, iteration = encode(steps["run_id"]).rank(), steps["iteration"].to_numpy()
+    key = run * (int(iteration.max(initial=0)) + 1) + iteration
+    order = np.argsort(key, kind="stable")
+    for start, stop in pairwise(starts_of_runs(key[order]).tolist()):
+        yield steps["run_id"][order[start]].as_py(), order[start:stop]
+
+
+def _in_order(
+    steps: pa.Table,
+    parts: Sequence[tuple[NDArray[np.int64], Mapping[str, NDArray[np.generic]]]],
+) -> pa.Table:
+    """Return the credit of all iterations in the order of the rows, beside the two keys."""
+    keys = {column.name: steps[column.name] for column in CREDIT_COLUMNS[:2]}
+    if not parts:
+        return pa.table(keys)
+    place = np.argsort(np.concatenate([rows for rows, _ in parts]))
+    columns = {
+        name: to_arrow(name, np.concatenate([columns[name] for _, columns in parts])[place])
+        for name in parts[0][1]
+    }
+    return pa.table(keys | columns)

@@ -1,0 +1,197 @@
+"""What a credit run found: counted, so that nothing is dropped silently."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from graphcredit.credit.estimators.relative import has_spread
+from graphcredit.credit.inputs.analogies.action_lists import MEANING, Worth
+from graphcredit.credit.iteration.assemble import Assembly
+from graphcredit.credit.steps.complete import REASONS
+
+
+@dataclass(kw_only=True, slots=True)
+class CreditReport:
+    """Counts over the groups that were processed; reports of parts add up."""
+
+    num_rows: int = 0
+    """Steps in the shards, complete trajectory or not."""
+    num_steps: int = 0
+    """Steps of complete trajectories: those that got credit."""
+    num_invalid_steps: int = 0
+    """Those among them whose action did nothing."""
+    num_trajectories: int = 0
+    """Complete trajectories."""
+    num_successes: int = 0
+    """Those that accomplished their task."""
+    num_incomplete: int = 0
+    """Trajectories without credit, because they are not complete."""
+    num_incomplete_steps: int = 0
+    """Their steps."""
+    incomplete_reasons: dict[str, int] = field(default_factory=dict[str, int])
+    """How many of them, by the first rule that they break."""
+    incomplete_example: str | None = None
+    """One of them."""
+    num_groups: int = 0
+    """Groups with at least one complete trajectory."""
+    num_singleton_groups: int = 0
+    """Groups of one trajectory: every relative advantage is 0."""
+    num_degenerate_groups: int = 0
+    """Groups whose trajectories all have the same return."""
+    num_groups_without_success: int = 0
+    """Groups none of whose trajectories accomplished the task."""
+    num_groups_without_goal: int = 0
+    """Those among them whose goal was not reached in the graph's window either: no graph estimator
+    has a step signal there."""
+    num_states: int = 0
+    """Nodes of all state graphs, goals included."""
+    num_texts: int = 0
+    """Distinct texts of the groups' states, before any merging."""
+    num_merged_texts: int = 0
+    """Those among them that were found to be another text's state."""
+    num_refused_merges: int = 0
+    """Merges that would have united states with different admissible actions."""
+    num_contradictions_before: int = 0
+    """Pairs of a state and an action that led to several states, before merging."""
+    num_contradictions: int = 0
+    """The same after merging: more of them than before speaks against the merge."""
+    num_edges: int = 0
+    """Distinct (state, next state) transitions."""
+    num_unreachable_states: int = 0
+    """Nodes without an observed path to the goal, in groups that have one."""
+    num_states_with_goal: int = 0
+    """Nodes of the groups that have a goal."""
+    num_single_visit_steps: int = 0
+    """Steps whose state no other step of the group starts from: their state group is alone."""
+    num_groups_without_entities: int = 0
+    """Groups of whose task `er_graph/` says nothing, where an estimator needs it."""
+    num_groups_without_answer: int = 0
+    """Groups of whose task it has entities, but none that is the answer."""
+    action_lists: dict[str, int] = field(default_factory=dict[str, int])
+    """Groups by what their lists of admissible actions are worth (`Worth`, in lower case); empty
+    where no estimator needs them."""
+    notices: list[str] = field(default_factory=list[str])
+    """Other things to know, a sentence each."""
+
+    @property
+    def unreachable_share(self) -> float:
+        """Share of nodes without a path to the goal, in groups that have a goal."""
+        return self.num_unreachable_states / max(self.num_states_with_goal, 1)
+
+    def add(self, other: "CreditReport") -> None:
+        """Add the counts of another part."""
+        for item in fields(self):
+            mine, theirs = getattr(self, item.name), getattr(other, item.name)
+            if isinstance(mine, dict):
+                theirs = {k: mine.get(k, 0) + theirs.get(k, 0) for k in mine | theirs}
+                setattr(self, item.name, theirs)
+            elif isinstance(mine, int | list):
+                setattr(self, item.name, mine + theirs)
+            else:
+                setattr(self, item.name, mine or theirs)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts and the shares made of them."""
+        return asdict(self) | {"unreachable_share": self.unreachable_share}
+
+
+def merge_reports(reports: Iterable[CreditReport]) -> CreditReport:
+    """Return the sum of some reports."""
+    total = CreditReport()
+    for report in reports:
+        total.add(report)
+    return total
+
+
+def incomplete_notice(report: CreditReport) -> str:
+    """Say how much got no credit, and why; nothing where all of it did."""
+    if not report.num_incomplete:
+        return ""
+    reasons = "".join(
+        f"\n{count:>8,}  {reason}" for reason, count in report.incomplete_reasons.items()
+    )
+    return (
+        f"{report.num_incomplete_steps:,} of {report.num_rows:,} rows have no credit: "
+        f"{report.num_incomplete:,} of {report.num_incomplete + report.num_trajectories:,} "
+        f"trajectories are not complete{reasons}\nfor example {report.incomplete_example}"
+    )
+
+
+def notices_of(report: CreditReport) -> list[str]:
+    """Say in which groups an estimator lacks what it needs, and what its credit is there."""
+    return [*_list_notices(report), *_entity_notices(report)]
+
+
+def _list_notices(report: CreditReport) -> list[str]:
+    found = {
+        worth: count for worth in Worth if (count := report.action_lists.get(worth.name.lower()))
+    }
+    effects = {Worth.PARTIAL: "analogy imagines nothing at the others"} | dict.fromkeys(
+        (Worth.MISSING, Worth.CONSTANT, Worth.CHANGING),
+        "analogy imagines nothing there, its step reward is the gain on the walked graph, and 0 "
+        "where no trajectory succeeds",
+    )
+    return [
+        f"{found[worth]:,} of {report.num_groups:,} groups have {MEANING[worth]}: {effect}"
+        for worth, effect in effects.items()
+        if worth in found
+    ]
+
+
+def _entity_notices(report: CreditReport) -> list[str]:
+    counts = {
+        "no entities": report.num_groups_without_entities,
+        "no entity that is the answer": report.num_groups_without_answer,
+    }
+    return [
+        f"{count:,} of {report.num_groups:,} groups have {what} in er_graph/: "
+        "sapo's step reward is 0 there"
+        for what, count in counts.items()
+        if count
+    ]
+
+
+def report_of(assembly: Assembly) -> CreditReport:
+    """Count what a batch holds and what it left out."""
+    merged = assembly.merged
+    batch, left_out, mentions = assembly.batch, assembly.left_out, assembly.batch.mentions
+    analogies = batch.analogies
+    size = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
+    num_successes = np.bincount(batch.group_of_trajectory, batch.is_success, batch.num_groups)
+    is_equal = ~has_spread(batch.episode_return, batch.group_of_trajectory, batch.num_groups)
+    node_has_goal = batch.goal_of_group[batch.group_of_node] >= 0
+    reasons = dict(zip(REASONS, left_out.num_trajectories.tolist(), strict=True))
+    visits = np.bincount(batch.state_of_step, minlength=batch.num_nodes)
+    return CreditReport(
+        num_rows=assembly.num_rows,
+        num_steps=batch.num_steps,
+        num_invalid_steps=int((~batch.is_valid).sum()),
+        num_trajectories=len(batch.is_success),
+        num_successes=int(batch.is_success.sum()),
+        num_incomplete=int(left_out.num_trajectories.sum()),
+        num_incomplete_steps=left_out.num_steps,
+        incomplete_reasons={reason: count for reason, count in reasons.items() if count},
+        incomplete_example=left_out.example,
+        num_groups=batch.num_groups,
+        num_singleton_groups=int((size == 1).sum()),
+        num_degenerate_groups=int(is_equal.sum()),
+        num_groups_without_success=int((num_successes == 0).sum()),
+        num_groups_without_goal=int((batch.goal_of_group < 0).sum()),
+        num_states=batch.num_nodes,
+        num_texts=merged.num_texts,
+        num_merged_texts=merged.num_texts - merged.num_states,
+        num_refused_merges=merged.num_refused,
+        num_contradictions_before=merged.num_contradictions_before,
+        num_contradictions=merged.num_contradictions,
+        num_edges=len(batch.graph.source),
+        num_unreachable_states=int((np.isinf(batch.graph.goal_distance) & node_has_goal).sum()),
+        num_states_with_goal=int(node_has_goal.sum()),
+        num_single_visit_steps=int((visits == 1).sum()),
+        num_groups_without_entities=int((~mentions.has_entities).sum()) if mentions else 0,
+        num_groups_without_answer=int((mentions.has_entities & ~mentions.has_answer).sum())
+        if mentions
+        else 0,
+        action_lists=analogies.lists.count() if analogies else {},
+    )

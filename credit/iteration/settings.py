@@ -1,0 +1,76 @@
+"""What a credit run computes, and how; written into the metadata of all that it makes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphcredit.credit.estimators.table import Assigner, estimator_named
+from graphcredit.credit.merging.table import MergeSettings
+from graphcredit.credit.steps.batches import BATCH_ROWS
+from graphcredit.store.errors import OptionError
+from graphcredit.store.options import check_options, options_as_json
+from graphcredit.store.schema import LARGEST_NUMBER
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CreditSettings:
+    """What to compute, and how."""
+
+    estimators: Mapping[str, Assigner]
+    """Name to options, as `table.configure` returns them."""
+    merge: MergeSettings = field(default_factory=MergeSettings)
+    """Which texts are one state."""
+    invalid_action_penalty: float = 0.0
+    """Taken off the reward of every invalid step before anything else."""
+    graph_window: int = 0
+    """Distances are found on the transitions of this and the last so many iterations, of the same
+    tasks; 0 is the papers'."""
+    batch_rows: int = BATCH_ROWS
+    """Rows that are processed together: bounds the memory, changes no number."""
+
+    def reads(self, column: str) -> bool:
+        """Return whether an estimator declares a step column beyond `trajectories.COLUMNS`."""
+        return any(column in estimator_named(name).reads for name in self.estimators)
+
+    @property
+    def needs_entities(self) -> bool:
+        """Return whether an estimator asks for mentions of entities: they take `er_graph/`."""
+        return "sapo" in self.estimators
+
+    def check(self) -> None:
+        """Raise OptionError where a setting is out of its range."""
+        if not self.estimators:
+            raise OptionError("name at least one estimator")
+        self.merge.check()
+        for name, options in self.estimators.items():
+            check_options(options, owner=estimator_named(name).name)
+        if self.graph_window < 0:
+            raise OptionError(f"graph_window must be 0 or more: got {self.graph_window}")
+        if not 0 <= self.invalid_action_penalty <= LARGEST_NUMBER:
+            raise OptionError(
+                f"invalid_action_penalty must be 0 or more, and at most {LARGEST_NUMBER:g}: got "
+                f"{self.invalid_action_penalty}"
+            )
+
+    def graph_as_json(self) -> dict[str, Any]:
+        """Return what the states of an iteration and the distances between them depend on."""
+        return {**self.merge.as_json(), "graph_window": self.graph_window}
+
+    def as_json(
+        self, mark: Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Return, per estimator, all that its columns depend on.
+
+        Args:
+            mark: From an estimator and its settings to the marks of what it reads; see
+                `store/credit_marks/sources.py`.
+        """
+        configuration: dict[str, Any] = {}
+        for name, options in self.estimators.items():
+            way = {
+                "options": options_as_json(options),
+                **self.graph_as_json(),
+                "invalid_action_penalty": self.invalid_action_penalty,
+            }
+            configuration[name] = {**way, **mark(name, way)}
+        return configuration

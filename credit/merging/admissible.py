@@ -1,0 +1,104 @@
+"""What the environment accepted at a state: states that differ in it are not one state."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphcredit.credit.steps.arrays import Bools, Ints, factorise
+from graphcredit.credit.steps.codes import encode
+
+UNKNOWN = -1
+"""Signature of a state where nothing was logged: it may be one with any other."""
+
+_NO_ACTIONS = np.uint64(0xD6E8FEB86659FD93)
+"""Of an empty list: as random as a hash, so that it weighs as much where lists are added up."""
+
+
+def signatures(admissible_actions: pa.ChunkedArray) -> Ints:
+    """Return a number for each list of admissible actions: equal numbers for equal sets.
+
+    The number is the sum of 63-bit hashes of the actions; order and repetition do not matter.
+
+    Args:
+        admissible_actions: [num_rows] lists of strings.
+
+    Returns:
+        [num_rows] signatures, at least 0; `UNKNOWN` where the list is null.
+    """
+    # Chunk by chunk: all texts of an iteration in one array would be more than it can hold.
+    parts = [_signatures(lists) for lists in admissible_actions.chunks]
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _signatures(lists: pa.ListArray) -> Ints:
+    row = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+    actions = encode(pa.chunked_array([pc.list_flatten(lists)]))
+    _, pairs = factorise(row * (len(actions.texts) + 1) + actions.code + 1)
+    row, code = np.divmod(pairs, len(actions.texts) + 1)
+    hashes = np.array([0, *map(_hash, actions.texts.to_pylist())], np.uint64)
+    totals = np.zeros(len(lists), np.uint64)
+    is_empty = pc.equal(pc.list_value_length(lists), 0).fill_null(False)
+    totals[is_empty.to_numpy(zero_copy_only=False)] = _NO_ACTIONS
+    np.add.at(totals, row, hashes[code])
+    signature = (totals >> np.uint64(1)).astype(np.int64)
+    return np.where(pc.is_null(lists).to_numpy(zero_copy_only=False), UNKNOWN, signature)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def signature_of_nodes(signature_of_step: Ints, state_of_step: Ints, num_nodes: int) -> Ints:
+    """Return [num_nodes] what the set of signatures logged at each node is, as a code.
+
+    Args:
+        signature_of_step: [num_steps] from `signatures`.
+        state_of_step: [num_steps] the node each step leaves.
+        num_nodes: A node that no known signature was logged at gets `UNKNOWN`.
+    """
+    lasting = lasting_signatures(signature_of_step, state_of_step, num_nodes)
+    return np.where(lasting != UNKNOWN, factorise(lasting)[0], UNKNOWN)
+
+
+def lasting_signatures(signature_of_step: Ints, state_of_step: Ints, num_nodes: int) -> Ints:
+    """Return what `signature_of_nodes` does, as numbers that mean the same in any batch."""
+    is_known = signature_of_step != UNKNOWN
+    code, values = factorise(signature_of_step[is_known])
+    _, pairs = factorise(state_of_step[is_known] * max(len(values), 1) + code)
+    node, code = np.divmod(pairs, max(len(values), 1))
+    # A node with several lists is one that only nodes with the same several lists may join.
+    mixed = (values.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1))[code]
+    totals = np.zeros(num_nodes, np.uint64)
+    np.add.at(totals, node, mixed)
+    has_any = np.zeros(num_nodes, bool)
+    has_any[node] = True
+    return np.where(has_any, (totals >> np.uint64(1)).astype(np.int64), UNKNOWN)
+
+
+def is_compatible(mine: Ints | int, others: Ints) -> Bools:
+    """Return whether a signature allows each of the others to be the same state."""
+    return (others == mine) | (others == UNKNOWN) | (np.asarray(mine) == UNKNOWN)
+
+
+def unite(key: Ints, signature: Ints) -> tuple[Ints, int]:
+    """Label nodes that have one key and signatures that allow it.
+
+    Args:
+        key: [num_nodes] what must be equal.
+        signature: [num_nodes]; a node without one joins the first signature of its key.
+
+    Returns:
+        [num_nodes] labels, and how many more labels than keys the signatures made.
+    """
+    key_code, keys = factorise(key)
+    known = np.flatnonzero(signature != UNKNOWN)
+    joins = np.full(len(keys), UNKNOWN)
+    joins[key_code[known[::-1]]] = signature[known[::-1]]
+    effective = np.where(signature == UNKNOWN, joins[key_code], signature)
+    label, labels = factorise(key_code * (int(effective.max(initial=0)) + 2) + effective + 1)
+    return label, len(labels) - len(keys)

@@ -1,0 +1,129 @@
+"""What a household text game leaves out of its observations: what is carried, what was done to it.
+
+"You arrive at countertop 1" is the same text whether the agent carries a dirty apple or a clean
+one. This adds both, from the actions of the trajectory so far: `You carry apple 1 [cleaned].`
+Source: RewardFlow, Appendix B.1 (ALFWorld).
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.credit.steps.arrays import Ints, factorise
+from graphcredit.credit.steps.complete import Steps
+
+_TAKE = re.compile(r"take (.+) from .+")
+_PUT = re.compile(r"(?:put|move) (.+) (?:in/on|in|on|to) .+")
+_CHANGE = re.compile(r"(clean|heat|cool) (.+) with .+")
+_MARK = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
+_REFUSED = "Nothing happens"
+
+
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """What an action does to an object."""
+
+    kind: str
+    """`take`, `put`, or the mark that the object gets."""
+    name: str
+    """The object."""
+
+
+def with_inventory(steps: Steps) -> Steps:
+    """Return the steps with what is carried, and every mark so far, added to each state's text.
+
+    Invalid actions, and those that the game answered with "Nothing happens", have no effect. A text
+    to which there is nothing to add stays as it is. A heated object is no longer cooled, and the
+    other way round.
+
+    Args:
+        steps: Complete trajectories, sorted.
+    """
+    effects = [_effect_of(text) for text in steps.action_texts.to_pylist()]
+    refusals = np.array([_REFUSED in text for text in steps.state_texts.to_pylist()], bool)
+    has_effect = np.array([effect is not None for effect in effects], bool)
+    acted = has_effect[steps.action] & (steps.is_action_valid | steps.is_success)
+    changes = np.flatnonzero(acted & ~refusals[steps.next_state])
+    owner = np.searchsorted(steps.trajectory_start, changes, side="right") - 1
+    notes = _notes(owner.tolist(), _present(effects, steps.action[changes]))
+    codes = pa.array(["", *notes], pa.string()).dictionary_encode()
+    note_of_change = codes.indices.to_numpy().astype(np.int64)
+    before, after = _spread(steps, changes, note_of_change)
+    num_notes = len(codes.dictionary)
+    num_steps = len(steps.row)
+    pairs = np.concatenate([steps.state * num_notes + before, steps.next_state * num_notes + after])
+    code, keys = factorise(pairs)
+    text, note = np.divmod(keys, num_notes)
+    old, added = steps.state_texts.to_pylist(), codes.dictionary.to_pylist()
+    texts = [old[t] + added[n] for t, n in zip(text.tolist(), note.tolist(), strict=True)]
+    return dataclasses.replace(
+        steps,
+        state=code[:num_steps],
+        next_state=code[num_steps:],
+        state_texts=pa.array(texts, pa.string()),
+    )
+
+
+def _effect_of(action: str) -> _Effect | None:
+    action = action.strip()
+    if found := _TAKE.fullmatch(action):
+        return _Effect("take", found[1])
+    if found := _PUT.fullmatch(action):
+        return _Effect("put", found[1])
+    if found := _CHANGE.fullmatch(action):
+        return _Effect(_MARK[found[1]], found[2])
+    return None
+
+
+def _present(effects: list[_Effect | None], codes: Ints) -> Iterator[_Effect]:
+    for code in codes.tolist():
+        if effect := effects[code]:
+            yield effect
+
+
+def _notes(owners: Iterable[int], effects: Iterable[_Effect]) -> Iterator[str]:
+    """Yield the note that holds after each effect; a trajectory starts with empty hands."""
+    current, carried, marks = -1, set[str](), dict[str, set[str]]()
+    for owner, effect in zip(owners, effects, strict=True):
+        if owner != current:
+            current, carried, marks = owner, set(), {}
+        _take_effect(effect, carried, marks)
+        yield _note(carried, marks)
+
+
+def _take_effect(effect: _Effect, carried: set[str], marks: dict[str, set[str]]) -> None:
+    if effect.kind == "take":
+        carried.add(effect.name)
+    elif effect.kind == "put":
+        carried.discard(effect.name)
+    else:
+        opposite = {"heated": "cooled", "cooled": "heated"}.get(effect.kind, "")
+        marks.setdefault(effect.name, set()).discard(opposite)
+        marks[effect.name].add(effect.kind)
+
+
+def _note(carried: set[str], marks: dict[str, set[str]]) -> str:
+    def marked(name: str) -> str:
+        return " ".join([name, *(f"[{mark}]" for mark in sorted(marks.get(name, ())))])
+
+    inventory = f"\nYou carry {', '.join(map(marked, sorted(carried)))}." if carried else ""
+    elsewhere = [marked(name) for name in sorted(marks) if name not in carried]
+    return inventory + (f"\nElsewhere: {', '.join(elsewhere)}." if elsewhere else "")
+
+
+def _spread(steps: Steps, changes: Ints, note_of_change: Ints) -> tuple[Ints, Ints]:
+    """Return [n] the note that holds before each step, and [n] after it."""
+    num_steps = len(steps.row)
+    starts = steps.trajectory_start[:-1]
+    latest = np.zeros(num_steps + 1, np.int64)
+    latest[changes + 1] = np.arange(1, len(changes) + 1)
+    latest = np.maximum.accumulate(latest)
+    first_change = np.searchsorted(changes, starts)
+    allowed = np.repeat(first_change, np.diff(steps.trajectory_start))
+    before = np.where(latest[:-1] > allowed, note_of_change[latest[:-1]], note_of_change[0])
+    after = np.where(latest[1:] > allowed, note_of_change[latest[1:]], note_of_change[0])
+    return before, after

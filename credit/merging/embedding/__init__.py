@@ -1,0 +1,1 @@
+"""The merge by embeddings: texts as vectors."""

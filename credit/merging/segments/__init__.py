@@ -1,0 +1,1 @@
+"""The merge by segments: the parts of a text that recur with a state."""

@@ -1,0 +1,1 @@
+"""Steps as integer codes: complete trajectories, nodes, batches of whole groups."""

@@ -1,0 +1,192 @@
+"""Cutting an iteration into batches of whole groups, so that memory is bounded by a batch."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise
+from graphcredit.credit.steps.codes import encode
+from graphcredit.credit.steps.complete import TEXT_COLUMNS, refuse_shared_names
+from graphcredit.store.layout import Shard
+from graphcredit.store.parquet.shards import conform, open_parquet, row_groups, step_columns
+
+BATCH_ROWS = 1 << 17
+"""Rows of a batch, a compromise: caches like small ones, igraph and pyarrow large ones."""
+
+BATCH_BYTES = 1 << 30
+"""Of state texts in a batch, each as often as its file has it: pyarrow's texts end at 2 GiB."""
+
+_LONG_TEXTS = frozenset({"state", "next_state"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """The part of a shard that belongs to a batch."""
+
+    shard: int
+    """Position of the shard in the iteration's list."""
+    rows: Ints
+    """[n] rows of the shard, ascending."""
+    steps: pa.Table
+    """[n] those steps."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """Which rows of which shard go into which batch."""
+
+    num_rows: list[int]
+    """Rows of each shard."""
+    batch_of_row: list[Ints] | None
+    """For each shard, [rows] the batch of each row; None where one batch holds everything."""
+    shards_of_batch: list[list[int]]
+    """The shards that have rows in each batch; an empty shard is in the first."""
+
+    def mask_of(self, shard: int, batch: int) -> Bools | None:
+        """Return [rows of the shard] which belong to the batch, or None for all of them."""
+        if self.batch_of_row is None:
+            return None
+        wanted = self.batch_of_row[shard] == batch
+        return None if wanted.all() else wanted
+
+    def rows_of(self, shard: int, batch: int) -> Ints:
+        """Return [n] the rows of the shard that belong to the batch, ascending."""
+        mask = self.mask_of(shard, batch)
+        return np.arange(self.num_rows[shard]) if mask is None else np.flatnonzero(mask)
+
+
+def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
+    """Cut an iteration into batches, filled task by task in the order of their first rows.
+
+    Tasks that begin in one shard stay together where they fit, because a worker writes a group into
+    one shard more often than not, and a shard that is read once is read fast. Where a group is
+    spread over many shards, each batch that has some of it reads parts of all of them.
+
+    Args:
+        shards: All step shards of one run and iteration.
+        batch_rows: A batch is full before it holds more rows than this, or more than `BATCH_BYTES`
+            of states; only a task that does by itself goes beyond.
+
+    Raises:
+        SchemaError: A shard cannot be read, or a trajectory is in two tasks.
+    """
+    units = [_units(shard, batch_rows) for shard in shards]
+    num_rows = [sum(unit.num_rows for unit in of_shard) for of_shard in units]
+    flat = [unit for of_shard in units for unit in of_shard]
+    if sum(unit.weight for unit in flat) <= batch_rows:
+        everything = [list(range(len(shards)))]
+        return Plan(num_rows=num_rows, batch_of_row=None, shards_of_batch=everything)
+    size_of_unit = [unit.num_rows for unit in flat]
+    unit_of_row = np.repeat(np.arange(len(flat)), size_of_unit)
+    weight_of_row = np.repeat([u.weight / max(u.num_rows, 1) for u in flat], size_of_unit)
+    names = [_read(shard, ("task_id", "trajectory_id"), None) for shard in shards]
+    tasks, trajectories = (
+        encode(pa.chunked_array([chunk for table in names for chunk in table[name].chunks]))
+        for name in ("task_id", "trajectory_id")
+    )
+    refuse_shared_names(tasks, trajectories)
+    task, _ = factorise(tasks.code)
+    first_row = np.unique(task, return_index=True)[1]
+    order = np.argsort(first_row)
+    batch_of_task = np.empty(len(order), np.int64)
+    weights = np.bincount(task, weight_of_row).astype(np.float64)
+    batch_of_task[order] = _fill(weights[order], unit_of_row[first_row[order]], batch_rows)
+    batch_of_row = np.split(batch_of_task[task], np.cumsum(num_rows)[:-1])
+    shards_of_batch: list[list[int]] = [[] for _ in range(batch_of_task.max() + 1)]
+    for shard, batch_of_its_rows in enumerate(batch_of_row):
+        for batch in np.unique(batch_of_its_rows) if len(batch_of_its_rows) else [0]:
+            shards_of_batch[batch].append(shard)
+    return Plan(num_rows=num_rows, batch_of_row=batch_of_row, shards_of_batch=shards_of_batch)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Unit:
+    """A part of a shard that is not cut."""
+
+    num_rows: int
+    weight: int
+    """Rows of average length that would fill a batch as much."""
+
+
+def _units(shard: Shard, batch_rows: int) -> list[_Unit]:
+    """Return the parts that a shard may be cut into: none, or its row groups."""
+    with open_parquet(shard.path) as file:
+        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    units = [_unit(group, batch_rows) for group in groups]
+    weight = sum(unit.weight for unit in units)
+    if weight > batch_rows:
+        return units
+    return [_Unit(num_rows=sum(unit.num_rows for unit in units), weight=weight)]
+
+
+def _unit(group: pq.RowGroupMetaData, batch_rows: int) -> _Unit:
+    columns = (group.column(i) for i in range(group.num_columns))
+    num_bytes = sum(c.total_uncompressed_size for c in columns if c.path_in_schema in _LONG_TEXTS)
+    weight = max(group.num_rows, num_bytes * batch_rows // BATCH_BYTES)
+    return _Unit(num_rows=group.num_rows, weight=weight)
+
+
+def _fill(weights: Floats, units: Ints, capacity: int) -> Ints:
+    """Return the batch of each task.
+
+    Args:
+        weights: [num_tasks] of the tasks, in the order of their first rows.
+        units: [num_tasks] the unit that has the first row; ascending.
+        capacity: Of a batch.
+    """
+    weight_of_unit = np.bincount(units, weights).tolist()
+    batch = np.zeros(len(weights), np.int64)
+    number, filled, current = 0, 0.0, -1
+    for position, (unit, weight) in enumerate(zip(units.tolist(), weights.tolist(), strict=True)):
+        needed = weight if unit == current else weight_of_unit[unit]
+        if filled and filled + needed > capacity:
+            number, filled = number + 1, 0.0
+        batch[position] = number
+        filled, current = filled + weight, unit
+    return batch
+
+
+def read_batches(
+    shards: Sequence[Shard], plan: Plan, columns: Sequence[str]
+) -> Iterator[list[Piece]]:
+    """Yield the pieces of each batch, in the order of the shards; the next batch is read ahead."""
+    with ThreadPoolExecutor(1) as reader:
+        ahead = reader.submit(read_batch, shards, plan, 0, columns)
+        for following in range(1, len(plan.shards_of_batch) + 1):
+            pieces = ahead.result()
+            if following < len(plan.shards_of_batch):
+                ahead = reader.submit(read_batch, shards, plan, following, columns)
+            yield pieces
+
+
+def read_batch(
+    shards: Sequence[Shard], plan: Plan, batch: int, columns: Sequence[str]
+) -> list[Piece]:
+    """Return the pieces of one batch, in the order of the shards."""
+    return [
+        Piece(
+            shard=shard,
+            rows=plan.rows_of(shard, batch),
+            steps=_read(shards[shard], columns, plan.mask_of(shard, batch)),
+        )
+        for shard in plan.shards_of_batch[batch]
+    ]
+
+
+def _read(shard: Shard, names: Sequence[str], wanted: Bools | None) -> pa.Table:
+    """Read columns of a shard: all rows, or the wanted ones from the row groups that hold any."""
+    columns = step_columns(names)
+    with open_parquet(shard.path, dictionaries=TEXT_COLUMNS) as file:
+        present = [name for name in names if name in file.schema_arrow.names]
+        where = str(shard.path)
+        if wanted is None:
+            return conform(file.read(columns=present), columns, where=where, keep_dictionaries=True)
+        groups = row_groups(file, np.flatnonzero(wanted))
+        parts = (file.read_row_group(n, columns=present).take(rows) for n, rows in groups)
+        return pa.concat_tables(
+            conform(part, columns, where=where, keep_dictionaries=True) for part in parts
+        )

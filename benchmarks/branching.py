@@ -22,9 +22,9 @@ import polars as pl
 import pyarrow as pa
 
 from benchmarks.machine import describe
-from graphcredit.collector.environment import Task
-from graphcredit.collector.environments.table import environment_kind
-from graphcredit.collector.rollout import collect
+from graphcredit.collector.collect import collect
+from graphcredit.collector.environments.base import Task
+from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit

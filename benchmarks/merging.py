@@ -130,8 +130,8 @@ def _read(store: Store) -> pa.Table:
 
 
 def _play(folder: Path) -> Store:
-    from graphcredit.collector.environments.table import environment_kind
-    from graphcredit.collector.rollout import collect
+    from graphcredit.collector.collect import collect
+    from graphcredit.collector.environments.registry import environment_kind
 
     tasks = environment_kind("textworld").list_tasks(None, num_tasks=16, seed=1)
     collect(

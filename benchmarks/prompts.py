@@ -19,12 +19,12 @@ import torch
 from benchmarks.machine import describe
 from experiments.textworld.settings import SETTINGS
 from experiments.textworld.warm import KEPT_WARM
-from graphcredit.collector.environment import Task
-from graphcredit.collector.policies import engines
-from graphcredit.collector.policies.engine import Request, Response, Sampling
-from graphcredit.collector.policies.prefills import KEPT_BYTES
-from graphcredit.collector.policies.transformers import TransformersEngine
-from graphcredit.collector.rollout import collect
+from graphcredit.collector.collect import collect
+from graphcredit.collector.environments.base import Task
+from graphcredit.collector.policies.engines import registry
+from graphcredit.collector.policies.engines.base import Request, Response, Sampling
+from graphcredit.collector.policies.engines.kv_cache import KEPT_BYTES
+from graphcredit.collector.policies.engines.transformers import TransformersEngine
 from graphcredit.store import create_store
 
 SETTING = SETTINGS["hard"]
@@ -67,7 +67,7 @@ def main() -> None:
 
 def _play(num_games: int) -> list[Batch]:
     batches: list[Batch] = []
-    engines.ENGINES["hf"] = replace(engines.ENGINES["hf"], open=lambda: _Recording(batches))
+    registry.ENGINES["hf"] = replace(registry.ENGINES["hf"], open=lambda: _Recording(batches))
     with tempfile.TemporaryDirectory() as folder:
         collect(
             create_store(Path(folder) / "store"),

@@ -70,7 +70,7 @@ def check(
 
 def _recover(store: "Store", held: dict[str, str]) -> list[dict[str, Any]]:
     """Recover spools; `held` gets the workers whose lock a process holds, and says which."""
-    from graphcredit.collector.spool import recover_spools
+    from graphcredit.collector.recording.recovery import recover_spools
 
     return [
         {

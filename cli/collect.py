@@ -10,7 +10,7 @@ import typer
 from graphcredit.cli.console import interruptible, out, progress, talk
 
 if TYPE_CHECKING:
-    from graphcredit.collector.rollout import CollectReport
+    from graphcredit.collector.collect import CollectReport
 
 
 def collect(
@@ -78,8 +78,8 @@ def collect(
 
         graphcredit collect STORE --env textworld --policy oracle:0.3 --tasks 16 --oracle
     """
-    from graphcredit.collector import rollout
-    from graphcredit.collector.environments.table import environment_kind
+    from graphcredit.collector import collect as rollout
+    from graphcredit.collector.environments.registry import environment_kind
 
     chosen = environment_kind(env).list_tasks(games, num_tasks=tasks, seed=seed)
     with interruptible("the same command again goes on"), progress("collect") as show:

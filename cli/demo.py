@@ -73,8 +73,8 @@ def demo(
 
 def _play(path: Path, games: int, workers: int) -> "Store":
     from graphcredit.cli.collect import show_report
-    from graphcredit.collector.environments.table import environment_kind
-    from graphcredit.collector.rollout import collect
+    from graphcredit.collector.collect import collect
+    from graphcredit.collector.environments.registry import environment_kind
     from graphcredit.store import open_store
 
     tasks = environment_kind("textworld").list_tasks(None, num_tasks=games, seed=0)

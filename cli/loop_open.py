@@ -18,7 +18,7 @@ from graphcredit.store.layout import check_name
 from graphcredit.trainer.words import FIRST_VERSION
 
 if TYPE_CHECKING:
-    from graphcredit.collector.environment import Task
+    from graphcredit.collector.environments.base import Task
 
 _MAY_CHANGE = frozenset(
     {"collect.workers", "collect.concurrency", "collect.games_dir", "evaluate.every"}
@@ -69,7 +69,7 @@ def open_loop(config: LoopConfig) -> Generator[Loop]:
 
 def _tasks(config: LoopConfig) -> tuple[Sequence["Task"], Sequence["Task"]]:
     """Return the tasks to learn from, and those that are held out."""
-    from graphcredit.collector.environments.table import environment_kind
+    from graphcredit.collector.environments.registry import environment_kind
 
     collect, evaluate = config.collect, config.evaluate
     kind = environment_kind(collect.env)
@@ -103,7 +103,7 @@ def _check_seeds(config: LoopConfig) -> None:
 
 def _check_credit(loop: Loop) -> None:
     """Raise an error where credit cannot be assigned, or not what is to be trained on."""
-    from graphcredit.collector.environments.table import environment_kind
+    from graphcredit.collector.environments.registry import environment_kind
     from graphcredit.credit.estimators.table import estimator_named
     from graphcredit.credit.merging.table import check_merger
 
@@ -141,7 +141,7 @@ def _check_training(loop: Loop) -> None:
 
 def _check_models(loop: Loop) -> None:
     """Raise an error where a model cannot play or be trained, as far as its files tell."""
-    from graphcredit.collector.policies.table import LanguageOptions, parse_policy
+    from graphcredit.collector.policies.registry import LanguageOptions, parse_policy
     from graphcredit.trainer.model import check_model
 
     config, training = loop.config, loop.train_config(0)
@@ -215,7 +215,7 @@ def _claim(loop: Loop) -> None:
 
 def _hash_files(config: LoopConfig) -> dict[str, str]:
     """Return what tells whether files that are named by their paths are still the same."""
-    from graphcredit.collector.prompts import load_template
+    from graphcredit.collector.policies.language.prompts import load_template
     from graphcredit.trainer.identity import hash_model
 
     found = {name: hash_model(directory) for name, directory in _models(config).items()}

@@ -18,7 +18,7 @@ from graphcredit.store import Store
 from graphcredit.store.errors import OptionError
 
 if TYPE_CHECKING:
-    from graphcredit.collector.environment import Task
+    from graphcredit.collector.environments.base import Task
     from graphcredit.credit.iteration.settings import CreditSettings
     from graphcredit.trainer.config import TrainConfig
 

@@ -24,7 +24,7 @@ from graphcredit.store.errors import InputError, NothingToTrainError, RecorderEr
 from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path, remove_directory
 
 if TYPE_CHECKING:
-    from graphcredit.collector.memo import Environments
+    from graphcredit.collector.environments.prefix_cache import Environments
     from graphcredit.credit.iteration.report import CreditReport
 
 Line = dict[str, Any]
@@ -74,7 +74,7 @@ def run_loop(
         TrainingError: A gradient was not finite.
         MissingDependencyError: A library that is needed is not installed.
     """
-    from graphcredit.collector.memo import Environments
+    from graphcredit.collector.environments.prefix_cache import Environments
 
     path = config.out / "loop.jsonl"
     own = closing(Environments()) if environments is None else nullcontext(environments)
@@ -214,7 +214,7 @@ class _Stages:
         return line
 
     def _play(self, what: str, iteration: int, **options: Any) -> None:
-        from graphcredit.collector.rollout import collect
+        from graphcredit.collector.collect import collect
 
         self.on_progress(what, 0, 0)
         chosen = self.loop.config.collect

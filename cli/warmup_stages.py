@@ -24,7 +24,7 @@ from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.lock import alone_in
 
 if TYPE_CHECKING:
-    from graphcredit.collector.environment import Task
+    from graphcredit.collector.environments.base import Task
 
 OnProgress = Callable[[str, int, int, str], None]
 """Told what is being done, how much of it is done, of how much (0 where that is not known), and
@@ -68,14 +68,14 @@ class Warmup:
 
     def tasks(self) -> "list[Task]":
         """Return what is played."""
-        from graphcredit.collector.environments.table import environment_kind
+        from graphcredit.collector.environments.registry import environment_kind
 
         kind = environment_kind(self.environment)
         return kind.list_tasks(self.games, num_tasks=self.num_tasks, seed=self.seed)
 
     def check(self) -> None:
         """Raise OptionError or MissingDependencyError where something cannot be done."""
-        from graphcredit.collector.policies.engines import require_engine
+        from graphcredit.collector.policies.engines.registry import require_engine
 
         if self.directory.exists() and not self.directory.is_dir():
             raise OptionError(f"OUT must be a directory: {self.directory} is a file")
@@ -84,7 +84,7 @@ class Warmup:
 
     def options(self) -> dict[str, Any]:
         """Return what decides the result, as JSON has it."""
-        from graphcredit.collector.prompts import load_template
+        from graphcredit.collector.policies.language.prompts import load_template
 
         return {
             "environment": self.environment,
@@ -137,7 +137,7 @@ def run_warmup(plan: Warmup, *, on_progress: OnProgress) -> dict[str, dict[str, 
 
 def _letters(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
     """Make a tokenizer that can say anything, so that what is said can be recorded."""
-    from graphcredit.collector.policies.tokenizer import NUM_LETTERS
+    from graphcredit.collector.policies.train_tokenizer import NUM_LETTERS
 
     return _make_model(plan, "letters", (), NUM_LETTERS)
 
@@ -150,7 +150,7 @@ def _text(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
 
 def _init(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
     """Learn the words, and make a model that has them."""
-    from graphcredit.collector.policies.tokenizer import recorded_texts
+    from graphcredit.collector.policies.train_tokenizer import recorded_texts
 
     texts = recorded_texts(_store(plan), "text", plan.directory / "letters")
     return _make_model(plan, "init", texts, plan.num_tokens)
@@ -200,7 +200,7 @@ def _store(plan: Warmup) -> Store:
 
 
 def _make_model(plan: Warmup, name: str, texts: Iterable[str], num_tokens: int) -> dict[str, Any]:
-    from graphcredit.collector.policies.tokenizer import train_tokenizer
+    from graphcredit.collector.policies.train_tokenizer import train_tokenizer
     from graphcredit.trainer.random_model import save_random_model
 
     with TemporaryDirectory(dir=plan.directory) as folder:
@@ -219,7 +219,7 @@ def _play(
     **options: Any,
 ) -> dict[str, Any]:
     """Play every task, and return what the whole run is like."""
-    from graphcredit.collector.rollout import collect
+    from graphcredit.collector.collect import collect
 
     kind, _, model = policy.partition(":")
     report = collect(

@@ -8,8 +8,8 @@ to find, so none are left out. A mistake can happen to be the plan's action.
 import random
 from dataclasses import dataclass
 
-from graphcredit.collector.environment import Observation
-from graphcredit.collector.policies.decision import Decision
+from graphcredit.collector.environments.base import Observation
+from graphcredit.collector.policies.base import Decision
 from graphcredit.collector.policies.random import any_admissible
 from graphcredit.collector.policies.scripted import ScriptedPolicy, scripted
 from graphcredit.store.errors import OptionError

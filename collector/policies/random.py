@@ -3,8 +3,8 @@
 import random
 from dataclasses import dataclass
 
-from graphcredit.collector.environment import Observation
-from graphcredit.collector.policies.decision import Decision
+from graphcredit.collector.environments.base import Observation
+from graphcredit.collector.policies.base import Decision
 from graphcredit.collector.policies.scripted import ScriptedPolicy, scripted
 from graphcredit.store.errors import InputError
 

@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphcredit.collector.environment import Observation
-from graphcredit.collector.policies.decision import Decision, Question
+from graphcredit.collector.environments.base import Observation
+from graphcredit.collector.policies.base import Decision, Question
 
 
 class ScriptedPolicy(ABC):

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphcredit.collector.answers import parse_answer, spoken
-from graphcredit.collector.policies.decision import Decision, Question, Tokens
+from graphcredit.collector.policies.base import Decision, Question, Tokens
+from graphcredit.collector.policies.language.answers import parse_answer, spoken
+from graphcredit.collector.policies.language.prompts import Template, render
 from graphcredit.collector.policies.model_files import ModelFiles, digest_words
 from graphcredit.collector.policies.random import RandomPolicy
-from graphcredit.collector.policies.tokenise import (
+from graphcredit.collector.policies.tokens import (
     cached_tokenizer,
     decode_answer,
     encode_answer,
     encode_prompt,
 )
-from graphcredit.collector.prompts import Template, render
 from graphcredit.store.errors import InputError
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from benchmarks.noise import NOISES, disturb_steps
 from experiments.credit_quality.conditions import BASE, EPSILONS, GROUP_SIZES, WINDOWS, Condition
 from experiments.credit_quality.games import by_kind
-from graphcredit.collector.environments.table import environment_kind
-from graphcredit.collector.memo import Environments
-from graphcredit.collector.rollout import collect
+from graphcredit.collector.collect import collect
+from graphcredit.collector.environments.prefix_cache import Environments
+from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.store import Store, create_store
 from graphcredit.store.files.atomic import write_table
 from graphcredit.store.parquet.er_graph import merge_er_graph, read_er_graph

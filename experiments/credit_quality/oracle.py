@@ -19,10 +19,10 @@ from textworld.generator.inform7 import Inform7Game
 from textworld.logic import Action, Rule, State
 
 from experiments.credit_quality.games import GAMES, by_kind
-from graphcredit.collector.environments.textworld_cache import game_file
-from graphcredit.collector.environments.textworld_games import parse_game
-from graphcredit.collector.environments.textworld_plan import without_detours
-from graphcredit.collector.rollout import default_cache_dir
+from graphcredit.collector.collect import default_cache_dir
+from graphcredit.collector.environments.textworld.games import parse_game
+from graphcredit.collector.environments.textworld.make_games import game_file
+from graphcredit.collector.environments.textworld.walkthrough import without_detours
 
 WALKS: tuple[int, ...] = (0, 4, 8)
 """Random actions before a state is examined."""

@@ -22,8 +22,8 @@ from experiments.textworld.device import use_device
 from experiments.textworld.markdown import markdown
 from experiments.textworld.settings import SETTINGS, warm_start
 from experiments.textworld.warm import make_warm
-from graphcredit.collector.environments.table import environment_kind
-from graphcredit.collector.rollout import collect
+from graphcredit.collector.collect import collect
+from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit

@@ -42,7 +42,7 @@ from experiments.textworld.settings import (
 )
 from experiments.textworld.warm import make_warm
 from graphcredit.cli.loop_stages import run_loop
-from graphcredit.collector.memo import Environments
+from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.store.errors import InputError
 
 QUICK = Cell(

@@ -14,8 +14,8 @@ from transformers import PreTrainedTokenizerFast
 
 from graphcredit.cli.loop_config import LoopConfig, loop_config
 from graphcredit.cli.loop_stages import Line, run_loop
-from graphcredit.collector.environment import Environment, Task
-from graphcredit.collector.environments.table import ENVIRONMENTS, EnvironmentKind
+from graphcredit.collector.environments.base import Environment, Task
+from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
 from tests.collector.corridor import Corridor
 from tests.trainer.models import tiny_model
 

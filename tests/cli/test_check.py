@@ -11,8 +11,8 @@ import pytest
 
 from graphcredit.cli.check import check
 from graphcredit.cli.main import main
-from graphcredit.collector.recorder import StepRecorder
-from graphcredit.collector.spool_file import SpoolHeader, SpoolWriter, encode_step
+from graphcredit.collector.recording.recorder import StepRecorder
+from graphcredit.collector.recording.spool_format import SpoolHeader, SpoolWriter, encode_step
 from graphcredit.store import create_store
 from tests.store.whole_store import CREDIT, STEPS, add_file, set_value, whole_store
 from tests.worlds import trajectory, write_store
@@ -134,7 +134,7 @@ def test_recover_makes_a_shard_of_a_dead_workers_spool(tmp_path: Path):
     root = write_store(tmp_path / "store", trajectory("x", "A a B")).root
     code = (
         "import os\n"
-        "from graphcredit.collector.recorder import StepRecorder\n"
+        "from graphcredit.collector.recording.recorder import StepRecorder\n"
         f"recorder = StepRecorder({str(root)!r}, run_id='r0', iteration=0, worker_id='w7')\n"
         "recorder.__enter__()\n"
         "trajectory = recorder.trajectory(task_id='t0').__enter__()\n"

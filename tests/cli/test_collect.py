@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.collector.spool import recover_spools
+from graphcredit.collector.recording.recovery import recover_spools
 from graphcredit.store import open_store, read_steps
 
 COMMAND = [sys.executable, "-m", "graphcredit.cli.main", "collect"]

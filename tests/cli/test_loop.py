@@ -25,8 +25,8 @@ from graphcredit.cli.loop_plan import Loop
 from graphcredit.cli.loop_stages import run_loop
 from graphcredit.cli.loop_summary import Summary
 from graphcredit.cli.main import app
-from graphcredit.collector.environments.table import environment_kind
-from graphcredit.collector.rollout import CollectReport, collect
+from graphcredit.collector.collect import CollectReport, collect
+from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import open_store, read_steps
@@ -295,7 +295,7 @@ def test_what_stages_notice_is_told_once_in_the_same_words(
             reports["r0", iteration].notices.append(f"oddity {iteration}")
         return reports
 
-    monkeypatch.setattr("graphcredit.collector.rollout.collect", noting_collect)
+    monkeypatch.setattr("graphcredit.collector.collect.collect", noting_collect)
     monkeypatch.setattr("graphcredit.credit.stage.assign_credit", noting_credit)
     register_corridors()
     config = corridor_loop(

@@ -13,9 +13,9 @@ from graphcredit.cli.loop_config import LoopConfig, loop_config, read_loop_confi
 from graphcredit.cli.loop_open import open_loop
 from graphcredit.cli.loop_plan import Loop
 from graphcredit.cli.loop_stages import run_loop
-from graphcredit.collector.environments import textworld_games
-from graphcredit.collector.environments.table import ENVIRONMENTS, EnvironmentKind
-from graphcredit.collector.policies import engines
+from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
+from graphcredit.collector.environments.textworld import games
+from graphcredit.collector.policies.engines import registry
 from graphcredit.store.errors import (
     GraphcreditError,
     InputError,
@@ -151,9 +151,9 @@ def test_a_held_out_game_is_not_learnt_from_however_it_is_named(
     root: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ):
     kind = EnvironmentKind(
-        list_tasks=textworld_games.list_tasks,
+        list_tasks=games.list_tasks,
         open=ENVIRONMENTS["corridor"].open,
-        world_of=textworld_games.world_of,
+        world_of=games.world_of,
     )
     monkeypatch.setitem(ENVIRONMENTS, "told", kind)
     collect = {"env": "told", "games": "custom-r5o5q5b1n1"}
@@ -182,8 +182,8 @@ def test_what_is_not_a_loop_s_is_said_to_be_so(root: Path):
 def test_an_engine_that_is_not_installed_is_missed_before_anything_is_written(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    row = engines.EngineKind(open=engines.ENGINES["vllm"].open, library="no_such", extra="vllm")
-    monkeypatch.setitem(engines.ENGINES, "vllm", row)
+    row = registry.EngineKind(open=registry.ENGINES["vllm"].open, library="no_such", extra="vllm")
+    monkeypatch.setitem(registry.ENGINES, "vllm", row)
     with pytest.raises(MissingDependencyError, match="'no_such', which is not installed"):
         _open(corridor_loop(root, "out", collect={"engine": "vllm"}))
     assert not (root / "out").exists()
@@ -192,8 +192,8 @@ def test_an_engine_that_is_not_installed_is_missed_before_anything_is_written(
 def test_a_temperature_that_the_engine_lacks_is_refused_before_anything_is_written(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    row = replace(engines.ENGINES["vllm"], library="transformers")
-    monkeypatch.setitem(engines.ENGINES, "vllm", row)
+    row = replace(registry.ENGINES["vllm"], library="transformers")
+    monkeypatch.setitem(registry.ENGINES, "vllm", row)
     with pytest.raises(OptionError, match=r"temperature must be 0, or 0.01 or more.*got 0.005"):
         _open(corridor_loop(root, "out", collect={"engine": "vllm", "temperature": 0.005}))
     assert not (root / "out").exists()

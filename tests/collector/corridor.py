@@ -1,6 +1,6 @@
 """The smallest environment: rooms in a row, won in the last, lost by going west of the first."""
 
-from graphcredit.collector.environment import Observation, Transition
+from graphcredit.collector.environments.base import Observation, Transition
 
 
 class Corridor:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcredit.collector import StepRecorder
-from graphcredit.collector.spool import recover_spools
+from graphcredit.collector.recording.recovery import recover_spools
 from graphcredit.store import open_store
 
 COUNTED = ("open", "write", "replace", "unlink", "ftruncate", "fsync")

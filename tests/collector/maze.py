@@ -1,6 +1,6 @@
 """An environment that is a table: which place an action leads to."""
 
-from graphcredit.collector.environment import Observation, Transition
+from graphcredit.collector.environments.base import Observation, Transition
 
 
 class Maze:

@@ -6,9 +6,9 @@ import signal
 import sys
 from pathlib import Path
 
-from graphcredit.collector.environment import Environment, Task, Transition
-from graphcredit.collector.environments.table import ENVIRONMENTS, EnvironmentKind
-from graphcredit.collector.rollout import collect
+from graphcredit.collector.collect import collect
+from graphcredit.collector.environments.base import Environment, Task, Transition
+from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
 from tests.collector.corridor import Corridor
 
 _steps_left = int(sys.argv[4]) if len(sys.argv) > 4 else 0

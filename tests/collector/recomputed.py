@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from graphcredit.collector.environments.table import ENVIRONMENTS
-from graphcredit.collector.rollout import CollectReport, collect
+from graphcredit.collector.collect import CollectReport, collect
+from graphcredit.collector.environments.registry import ENVIRONMENTS
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.collector import StepRecorder
-from graphcredit.collector.known import KnownTrajectories
+from graphcredit.collector.recording.known_trajectories import KnownTrajectories
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import SchemaError, StepRefusedError
 from tests.worlds import trajectory, write_store

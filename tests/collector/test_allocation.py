@@ -5,8 +5,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphcredit.collector.allocation import Allocation, StateScore
-from graphcredit.collector.environment import Observation, Transition
+from graphcredit.collector.environments.base import Observation, Transition
+from graphcredit.collector.playing.branching.allocation import Allocation, StateScore
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.collector.answers import Answer, parse_answer, spoken
+from graphcredit.collector.policies.language.answers import Answer, parse_answer, spoken
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.collector.allocation import Allocation, StateScore
-from graphcredit.collector.branching import Path, Walk, grow
-from graphcredit.collector.policies.decision import Decision
+from graphcredit.collector.playing.branching.allocation import Allocation, StateScore
+from graphcredit.collector.playing.branching.tree import Path, Walk, grow
+from graphcredit.collector.policies.base import Decision
 from graphcredit.store.errors import InputError
 from tests.collector.maze import Maze
 

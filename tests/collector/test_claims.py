@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector.claims import claimed
+from graphcredit.collector.task_locks import claimed
 from graphcredit.store import create_store, open_store, read_steps
 from graphcredit.store.checks.run import check_store
 

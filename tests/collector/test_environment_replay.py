@@ -1,6 +1,6 @@
 """Any environment can be brought back to a state by its actions."""
 
-from graphcredit.collector.environment import Task, replay
+from graphcredit.collector.environments.base import Task, replay
 from tests.collector.corridor import Corridor
 
 

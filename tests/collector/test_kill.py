@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from graphcredit.collector import StepRecorder
-from graphcredit.collector.spool import recover_spools
-from graphcredit.collector.spool_file import read_spool
-from graphcredit.collector.worker_shards import find_shard
+from graphcredit.collector.recording.recovery import recover_spools
+from graphcredit.collector.recording.shards import find_shard
+from graphcredit.collector.recording.spool_format import read_spool
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import RecorderError

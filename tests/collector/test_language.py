@@ -10,16 +10,17 @@ import pytest
 import torch
 
 from graphcredit.collector import StepRecorder
-from graphcredit.collector.environment import Observation, Task
-from graphcredit.collector.episodes import drive, episode
-from graphcredit.collector.job import Job
-from graphcredit.collector.policies import engines, language
-from graphcredit.collector.policies.decision import Decision, Question, View
-from graphcredit.collector.policies.engine import Request, Response, Sampling
-from graphcredit.collector.policies.table import LanguageOptions, Policy, parse_policy
-from graphcredit.collector.policies.tokenise import encode_prompt, load_tokenizer
-from graphcredit.collector.policies.transformers import draw
-from graphcredit.collector.schedule import Rollout, Settings
+from graphcredit.collector.environments.base import Observation, Task
+from graphcredit.collector.playing.episode import drive, episode
+from graphcredit.collector.playing.job import Job
+from graphcredit.collector.playing.schedule import Rollout, Settings
+from graphcredit.collector.policies.base import Decision, Question, View
+from graphcredit.collector.policies.engines import registry
+from graphcredit.collector.policies.engines.base import Request, Response, Sampling
+from graphcredit.collector.policies.engines.transformers import draw
+from graphcredit.collector.policies.language import policy as language
+from graphcredit.collector.policies.registry import LanguageOptions, Policy, parse_policy
+from graphcredit.collector.policies.tokens import encode_prompt, load_tokenizer
 from graphcredit.store import create_store, open_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, MissingDependencyError, OptionError
@@ -67,8 +68,8 @@ class _Reciter:
 
 
 def _with_engine(monkeypatch: pytest.MonkeyPatch, engine: _Reciter) -> None:
-    kind = engines.EngineKind(open=lambda: engine, library="transformers", extra="train")
-    monkeypatch.setitem(engines.ENGINES, "hf", kind)
+    kind = registry.EngineKind(open=lambda: engine, library="transformers", extra="train")
+    monkeypatch.setitem(registry.ENGINES, "hf", kind)
 
 
 def _observation(state: str = "room 0") -> Observation:
@@ -347,7 +348,7 @@ def test_options_out_of_range_are_refused(model: str, options: dict[str, Any], m
 def test_a_missing_library_is_named_with_what_installs_it(
     model: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[vllm\]'"):
         parse_policy(f"vllm:{model}")
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from graphcredit.collector.environment import Task
-from graphcredit.collector.memo import Environments
-from graphcredit.collector.policies.table import LanguageOptions, parse_policy
-from graphcredit.collector.rollout import CollectReport, collect
+from graphcredit.collector.collect import CollectReport, collect
+from graphcredit.collector.environments.base import Task
+from graphcredit.collector.environments.prefix_cache import Environments
+from graphcredit.collector.policies.registry import LanguageOptions, parse_policy
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import OptionError

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.collector.environment import Environment, Observation, Transition
-from graphcredit.collector.memo import Environments
+from graphcredit.collector.environments.base import Environment, Observation, Transition
+from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.store.errors import InputError
 from tests.collector.corridor import Corridor
 

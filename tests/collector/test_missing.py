@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector.environment import Task
-from graphcredit.collector.missing import missing_rollouts
-from graphcredit.collector.schedule import Settings
+from graphcredit.collector.environments.base import Task
+from graphcredit.collector.playing.resume import missing_rollouts
+from graphcredit.collector.playing.schedule import Settings
 from graphcredit.store import Store, create_store
 from graphcredit.store.errors import InputError, OptionError
 from tests.worlds import trajectory, write_store

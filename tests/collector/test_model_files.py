@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector.environments.table import ENVIRONMENTS
+from graphcredit.collector.collect import CollectReport, collect
+from graphcredit.collector.environments.registry import ENVIRONMENTS
 from graphcredit.collector.policies.model_files import digest_weights, digest_words, find_model
-from graphcredit.collector.policies.table import LanguageOptions, parse_policy
-from graphcredit.collector.rollout import CollectReport, collect
+from graphcredit.collector.policies.registry import LanguageOptions, parse_policy
 from graphcredit.store.errors import OptionError
 from tests.collector.talkers import save_talker
 

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from graphcredit.collector import StepRecorder
-from graphcredit.collector.environment import Task
-from graphcredit.collector.episodes import drive, episode
-from graphcredit.collector.job import Job, Outcome, trajectory_rng
-from graphcredit.collector.policies.table import parse_policy
-from graphcredit.collector.schedule import Rollout, Settings
+from graphcredit.collector.environments.base import Task
+from graphcredit.collector.playing.episode import drive, episode
+from graphcredit.collector.playing.job import Job, Outcome, trajectory_rng
+from graphcredit.collector.playing.schedule import Rollout, Settings
+from graphcredit.collector.policies.registry import parse_policy
 from graphcredit.store import create_store, read_steps
 from tests.collector.corridor import Corridor
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.collector.environment import Observation
-from graphcredit.collector.policies import engines
+from graphcredit.collector.environments.base import Observation
+from graphcredit.collector.policies.engines import registry
 from graphcredit.collector.policies.oracle import OraclePolicy
 from graphcredit.collector.policies.random import RandomPolicy
-from graphcredit.collector.policies.table import POLICIES, LanguageOptions, parse_policy
+from graphcredit.collector.policies.registry import POLICIES, LanguageOptions, parse_policy
 from graphcredit.store.errors import InputError, OptionError
 from tests.collector.talkers import save_talker
 
@@ -113,7 +113,7 @@ def test_a_temperature_at_which_vllm_would_not_sample_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     model = save_talker(tmp_path / "policy-000003")
-    monkeypatch.setattr(engines, "find_spec", lambda name: name)
+    monkeypatch.setattr(registry, "find_spec", lambda name: name)
 
     def policy(kind: str, temperature: float) -> object:
         return parse_policy(

@@ -9,12 +9,12 @@ import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from graphcredit.collector.environments.table import ENVIRONMENTS
-from graphcredit.collector.policies import language
-from graphcredit.collector.policies.engine import Request, Response, Sampling
-from graphcredit.collector.policies.prefills import Prefill, Prefills, can_part
-from graphcredit.collector.policies.transformers import TransformersEngine
-from graphcredit.collector.rollout import collect
+from graphcredit.collector.collect import collect
+from graphcredit.collector.environments.registry import ENVIRONMENTS
+from graphcredit.collector.policies.engines.base import Request, Response, Sampling
+from graphcredit.collector.policies.engines.kv_cache import Prefill, Prefills, can_part
+from graphcredit.collector.policies.engines.transformers import TransformersEngine
+from graphcredit.collector.policies.language import policy as language
 from tests.collector.talkers import save_talker
 from tests.trainer.models import save_tiny_model
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.collector.environment import Observation
-from graphcredit.collector.policies.decision import View
-from graphcredit.collector.prompts import load_template, render, template_names
+from graphcredit.collector.environments.base import Observation
+from graphcredit.collector.policies.base import View
+from graphcredit.collector.policies.language.prompts import load_template, render, template_names
 from graphcredit.store.errors import OptionError
 
 

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.collector import StepRecorder
-from graphcredit.collector import journal as journal_module
-from graphcredit.collector.spool import recover_spools
-from graphcredit.collector.spool_file import SpoolHeader
+from graphcredit.collector.recording import journal as journal_module
+from graphcredit.collector.recording.recovery import recover_spools
+from graphcredit.collector.recording.spool_format import SpoolHeader
 from graphcredit.store import Store, open_store, read_steps
 from graphcredit.store.errors import InputError, RecorderError, StepRefusedError
 from graphcredit.store.schema import STEP_SCHEMA

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector.environment import Task
-from graphcredit.collector.environments.table import ENVIRONMENTS
-from graphcredit.collector.missing import Missing, missing_rollouts
-from graphcredit.collector.rollout import collect
-from graphcredit.collector.schedule import Settings
+from graphcredit.collector.collect import collect
+from graphcredit.collector.environments.base import Task
+from graphcredit.collector.environments.registry import ENVIRONMENTS
+from graphcredit.collector.playing.resume import Missing, missing_rollouts
+from graphcredit.collector.playing.schedule import Settings
 from graphcredit.store import Store, open_store, read_steps
 from graphcredit.store.errors import OptionError
 from tests.worlds import trajectory, write_store

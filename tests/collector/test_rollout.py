@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector.environment import Task
-from graphcredit.collector.environments.table import ENVIRONMENTS
-from graphcredit.collector.memo import Environments
-from graphcredit.collector.rollout import CollectReport, collect, default_cache_dir
+from graphcredit.collector.collect import CollectReport, collect, default_cache_dir
+from graphcredit.collector.environments.base import Task
+from graphcredit.collector.environments.prefix_cache import Environments
+from graphcredit.collector.environments.registry import ENVIRONMENTS
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import MissingDependencyError, OptionError, StoreFormatError
 
@@ -167,7 +167,7 @@ def test_a_directory_with_other_things_is_not_made_a_store(tmp_path: Path):
 def test_a_missing_library_is_named_with_what_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("graphcredit.collector.environments.table.find_spec", lambda name: None)
+    monkeypatch.setattr("graphcredit.collector.environments.registry.find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[play\]'"):
         collect(tmp_path / "store", tasks=TASKS, policy="random")
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from graphcredit.collector.environment import Task
-from graphcredit.collector.schedule import Rollout, Schedule, Settings
+from graphcredit.collector.environments.base import Task
+from graphcredit.collector.playing.schedule import Rollout, Schedule, Settings
 
 A, B, C = (Task(environment="corridor", spec=spec) for spec in "abc")
 

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphcredit.collector.environment import Environment, Observation, replay
-from graphcredit.collector.environments.search import SearchEnvironment, open_search
-from graphcredit.collector.environments.search_facts import Facts, facts_of, load_facts
-from graphcredit.collector.environments.search_questions import (
+from graphcredit.collector.environments.base import Environment, Observation, replay
+from graphcredit.collector.environments.search.environment import SearchEnvironment, open_search
+from graphcredit.collector.environments.search.facts import Facts, facts_of, load_facts
+from graphcredit.collector.environments.search.questions import (
     Question,
     all_questions,
     list_tasks,
     question_named,
 )
-from graphcredit.collector.policies.decision import Decision
-from graphcredit.collector.policies.table import parse_policy
+from graphcredit.collector.policies.base import Decision
+from graphcredit.collector.policies.registry import parse_policy
 from graphcredit.store.errors import OptionError
 
 WORLD = facts_of(

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.collector.environment import Task
-from graphcredit.collector.environments.search_entities import entities_near, er_graph_of
-from graphcredit.collector.environments.search_facts import load_facts
-from graphcredit.collector.environments.search_questions import question_named
+from graphcredit.collector.environments.base import Task
+from graphcredit.collector.environments.search.entities import entities_near, er_graph_of
+from graphcredit.collector.environments.search.facts import load_facts
+from graphcredit.collector.environments.search.questions import question_named
 from graphcredit.store import Store, open_store
 from graphcredit.store.parquet.er_graph import read_er_graph
 from tests.collector.test_search import QUESTION, WORLD

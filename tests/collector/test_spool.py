@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcredit.collector import StepRecorder
-from graphcredit.collector.spool import recover_spools, spool_paths
-from graphcredit.collector.spool_file import (
+from graphcredit.collector.recording.recovery import recover_spools, spool_paths
+from graphcredit.collector.recording.spool_format import (
     SpoolHeader,
     SpoolWriter,
     encode_end,
@@ -22,7 +22,7 @@ from graphcredit.collector.spool_file import (
     encode_steps,
     read_spool,
 )
-from graphcredit.collector.step_rules import check_step
+from graphcredit.collector.recording.validation import check_step
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.schema import LARGEST_NUMBER

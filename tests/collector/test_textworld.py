@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.collector.environment import Environment, Observation, Transition, replay
-from graphcredit.collector.environments.table import environment_kind
-from graphcredit.collector.environments.textworld_games import parse_game
-from graphcredit.collector.memo import Environments
+from graphcredit.collector.environments.base import Environment, Observation, Transition, replay
+from graphcredit.collector.environments.prefix_cache import Environments
+from graphcredit.collector.environments.registry import environment_kind
+from graphcredit.collector.environments.textworld.games import parse_game
 from graphcredit.store.errors import OptionError
 
 pytestmark = pytest.mark.play
@@ -360,7 +360,7 @@ def _seen(done: Transition) -> Transition:
 
 
 def test_a_game_is_made_once_by_any_number_of_processes(tmp_path: Path):
-    from graphcredit.collector.environments.textworld_cache import game_file
+    from graphcredit.collector.environments.textworld.make_games import game_file
 
     context = get_context("spawn")
     makers = [context.Process(target=game_file, args=(parse_game(TREE), tmp_path)) for _ in "ab"]
@@ -379,19 +379,19 @@ def test_a_game_is_made_once_by_any_number_of_processes(tmp_path: Path):
 def test_a_seed_without_a_quest_gives_way_to_another_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from graphcredit.collector.environments import textworld_cache
+    from graphcredit.collector.environments.textworld import make_games
 
-    build = textworld_cache._build
+    build = make_games._build
 
     def only_above_a_million(game, options):
         if sum(options.seeds.values()) == seeds_of_the_name:
-            raise textworld_cache.QuestGenerationError
+            raise make_games.QuestGenerationError
         return build(game, options)
 
-    options = textworld_cache.textworld.GameOptions()
+    options = make_games.textworld.GameOptions()
     options.seeds = 1
     seeds_of_the_name = sum(options.seeds.values())
-    monkeypatch.setattr(textworld_cache, "_build", only_above_a_million)
+    monkeypatch.setattr(make_games, "_build", only_above_a_million)
     for _ in range(2):  # made, then found in the cache
         with _open(TREE, tmp_path) as environment:
             assert environment.note == (
@@ -402,14 +402,14 @@ def test_a_seed_without_a_quest_gives_way_to_another_and_says_so(
 def test_settings_that_no_seed_can_meet_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from graphcredit.collector.environments import textworld_cache
+    from graphcredit.collector.environments.textworld import make_games
 
     def never(game, options):
-        raise textworld_cache.QuestGenerationError
+        raise make_games.QuestGenerationError
 
-    monkeypatch.setattr(textworld_cache, "_build", never)
+    monkeypatch.setattr(make_games, "_build", never)
     with pytest.raises(OptionError, match="coin-l105: none of 20 seeds from 1 on has one"):
-        textworld_cache.game_file(parse_game(TREE), tmp_path)
+        make_games.game_file(parse_game(TREE), tmp_path)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 

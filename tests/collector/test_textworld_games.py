@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.collector.environments.textworld_games import (
+from graphcredit.collector.environments.textworld.games import (
     FAMILIES,
     Game,
     list_tasks,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from graphcredit.collector.environments.textworld_plan import without_detours
+from graphcredit.collector.environments.textworld.walkthrough import without_detours
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.collector.policies.tokenise import encode_prompt, load_tokenizer
+from graphcredit.collector.policies.tokens import encode_prompt, load_tokenizer
 from graphcredit.store.errors import InputError
 from tests.collector.talkers import save_talker
 

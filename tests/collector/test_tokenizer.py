@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, Qwen2Config
 
-from graphcredit.collector.policies.tokenizer import (
+from graphcredit.collector.policies.train_tokenizer import (
     NUM_LETTERS,
     recorded_texts,
     train_tokenizer,

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector import StepRecorder, trees
-from graphcredit.collector.allocation import Allocation, StateScore
-from graphcredit.collector.environment import Task
-from graphcredit.collector.episodes import drive
-from graphcredit.collector.job import Job, Outcome
-from graphcredit.collector.missing import Missing, missing_rollouts
-from graphcredit.collector.policies.table import parse_policy
-from graphcredit.collector.schedule import Settings
-from graphcredit.collector.trees import tree
+from graphcredit.collector import StepRecorder
+from graphcredit.collector.environments.base import Task
+from graphcredit.collector.playing.branching import record as trees
+from graphcredit.collector.playing.branching.allocation import Allocation, StateScore
+from graphcredit.collector.playing.branching.record import tree
+from graphcredit.collector.playing.episode import drive
+from graphcredit.collector.playing.job import Job, Outcome
+from graphcredit.collector.playing.resume import Missing, missing_rollouts
+from graphcredit.collector.playing.schedule import Settings
+from graphcredit.collector.policies.registry import parse_policy
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, OptionError

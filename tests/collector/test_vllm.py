@@ -13,7 +13,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from graphcredit.collector.policies.engine import Request, Response, Sampling
+from graphcredit.collector.policies.engines.base import Request, Response, Sampling
 from graphcredit.store.errors import InputError
 from tests.collector.recomputed import agreement, play
 from tests.collector.talkers import CHAT_TEMPLATE, save_talker
@@ -29,7 +29,7 @@ def _apart(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _engine(path: str) -> Any:
-    from graphcredit.collector.policies.vllm import VllmEngine
+    from graphcredit.collector.policies.engines.vllm import VllmEngine
 
     engine = VllmEngine()
     engine.load(path)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector.policies.engine import Request, Sampling
-from graphcredit.collector.policies.tokenise import decode_answer, load_tokenizer
+from graphcredit.collector.policies.engines.base import Request, Sampling
+from graphcredit.collector.policies.tokens import decode_answer, load_tokenizer
 from graphcredit.store.errors import InputError
 from tests.collector.talkers import save_talker
 
-_ENGINE = "graphcredit.collector.policies.vllm"
+_ENGINE = "graphcredit.collector.policies.engines.vllm"
 _SAMPLING = Sampling(temperature=1.0, max_new_tokens=8)
 
 

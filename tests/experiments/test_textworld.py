@@ -40,7 +40,7 @@ from experiments.textworld.tables import (
     variants_table,
 )
 from experiments.textworld.warm import KEPT_WARM, keep, make_warm
-from graphcredit.collector.policies.tokenise import load_tokenizer
+from graphcredit.collector.policies.tokens import load_tokenizer
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit

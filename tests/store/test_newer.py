@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.collector.allocation import Allocation
+from graphcredit.collector.playing.branching.allocation import Allocation
 from graphcredit.credit.audit.run import audit
 from graphcredit.credit.graph.export import to_networkx
 from graphcredit.credit.stage import assign_credit

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoTokenizer
 
-from graphcredit.collector.policies.tokenizer import train_tokenizer
+from graphcredit.collector.policies.train_tokenizer import train_tokenizer
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.model import load_model, load_weights
 from graphcredit.trainer.random_model import save_random_model

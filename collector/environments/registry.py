@@ -1,0 +1,95 @@
+"""Every environment that can be played: its name, its tasks, how one is opened.
+
+An environment's library is imported only when a task of it is opened.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from graphcredit.collector.environments.base import Environment, Task
+from graphcredit.collector.environments.search import questions
+from graphcredit.collector.environments.textworld import games as textworld_games
+from graphcredit.store.errors import MissingDependencyError, OptionError
+from graphcredit.store.parquet.er_graph import ErGraph
+
+
+class ListTasks(Protocol):
+    """Names tasks; plays nothing and needs no library."""
+
+    def __call__(self, games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
+        """Return up to `num_tasks` different tasks, the same ones for the same arguments."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnvironmentKind:
+    """One row of the table."""
+
+    list_tasks: ListTasks
+    """Which tasks `--games`, `--tasks` and `--seed` stand for."""
+    open: Callable[[str, Path, bool], Environment]
+    """Opens a task: its spec, where generated files are kept, whether a plan to win is wanted."""
+    library: str | None = None
+    """The package that must be importable; None where the core is enough."""
+    extra: str | None = None
+    """The extra that installs it."""
+    er_graph: Callable[[Sequence[Task]], ErGraph] | None = None
+    """Returns what tasks are about; None where they are not about entities."""
+    world_of: Callable[[str], str] = str
+    """Returns what a task, by its spec, is played in: the same for two tasks of one world that are
+    only told otherwise."""
+
+
+def _open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
+    from graphcredit.collector.environments.textworld.environment import open_textworld
+
+    return open_textworld(spec, cache_dir, with_oracle)
+
+
+def _open_search(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
+    from graphcredit.collector.environments.search.environment import open_search
+
+    return open_search(spec, cache_dir, with_oracle)
+
+
+def _er_graph_of_search(tasks: Sequence[Task]) -> ErGraph:
+    from graphcredit.collector.environments.search.entities import er_graph_of
+
+    return er_graph_of(tasks)
+
+
+ENVIRONMENTS: dict[str, EnvironmentKind] = {
+    "textworld": EnvironmentKind(
+        list_tasks=textworld_games.list_tasks,
+        open=_open_textworld,
+        library="textworld",
+        extra="play",
+        world_of=textworld_games.world_of,
+    ),
+    "search": EnvironmentKind(
+        list_tasks=questions.list_tasks,
+        open=_open_search,
+        er_graph=_er_graph_of_search,
+    ),
+}
+
+
+def environment_kind(name: str) -> EnvironmentKind:
+    """Return a row of the table.
+
+    Raises:
+        OptionError: There is no environment of this name.
+        MissingDependencyError: Its library is not installed.
+    """
+    if name not in ENVIRONMENTS:
+        raise OptionError(f"environments are {', '.join(ENVIRONMENTS)}: got {name!r}")
+    kind = ENVIRONMENTS[name]
+    if kind.library is not None and find_spec(kind.library) is None:
+        raise MissingDependencyError(
+            f"playing {name} needs the package {kind.library!r}, which is not installed: "
+            f"pip install 'graphcredit[{kind.extra}]'"
+        )
+    return kind

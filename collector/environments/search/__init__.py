@@ -1,0 +1,1 @@
+"""Search tasks: questions about countries, answered from pages."""

@@ -1,0 +1,151 @@
+"""Questions about countries with one right answer each, found by trying all; and their names.
+
+A question is named `<hops>hop-s<number>`, for example `2hop-s1`. The numbers go through all
+questions of a kind, in an order that looks random and is the same everywhere.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+
+from graphcredit.collector.environments.base import Task
+from graphcredit.collector.environments.game_list import entries_of, refuse_left_out
+from graphcredit.collector.environments.search.facts import COUNTRY, Facts, load_facts
+from graphcredit.store.errors import OptionError
+
+ENVIRONMENT = "search"
+
+_ENTRY = re.compile(r"(?P<kind>[23]hop)(?:-s(?P<number>[0-9]{1,9}))?")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """What is asked, and what is right."""
+
+    hops: int
+    """Relations from the entity that the question starts from to the answer."""
+    text: str
+    """The question."""
+    entities: tuple[str, ...]
+    """What it names: a searcher may begin there."""
+    answer: str
+    """The right city."""
+
+
+def all_questions(facts: Facts) -> Iterator[Question]:
+    """Yield every question whose answer is the only one."""
+    for name, kind in facts.kinds.items():
+        if kind != COUNTRY:
+            continue
+        for currency, neighbour in _only_neighbours(facts, name):
+            (answer,) = facts.pages[neighbour]["capital"]
+            yield Question(
+                hops=2,
+                text=f"What is the capital of the country that borders {name} and whose currency "
+                f"is the {currency}?",
+                entities=(name, currency),
+                answer=answer,
+            )
+            (capital,) = facts.pages[name]["capital"]
+            yield Question(
+                hops=3,
+                text=f"Of the country whose capital is {capital}, one neighbour has the currency "
+                f"{currency}. What is the capital of that neighbour?",
+                entities=(capital, currency),
+                answer=answer,
+            )
+
+
+def _only_neighbours(facts: Facts, country: str) -> Iterator[tuple[str, str]]:
+    """Yield (currency, neighbour) where exactly one neighbour has that currency."""
+    neighbours_of: dict[str, list[str]] = {}
+    for neighbour in facts.pages[country].get("borders", ()):
+        for currency in facts.pages[neighbour].get("currency", ()):
+            neighbours_of.setdefault(currency, []).append(neighbour)
+    for currency, neighbours in neighbours_of.items():
+        if len(neighbours) == 1:
+            yield currency, neighbours[0]
+
+
+@cache
+def _numbered() -> Mapping[str, tuple[Question, ...]]:
+    """Return the questions of each kind, by their number."""
+    ordered = sorted(
+        all_questions(load_facts()),
+        key=lambda question: blake2b(question.text.encode(), digest_size=8).digest(),
+    )
+    return {
+        f"{hops}hop": tuple(question for question in ordered if question.hops == hops)
+        for hops in (2, 3)
+    }
+
+
+def question_named(spec: str) -> Question:
+    """Return a question by its full name.
+
+    Raises:
+        OptionError: There is none of that name.
+    """
+    kind, number = _parse_entry(spec)
+    if number is None:
+        raise OptionError(f"a question is named <hops>hop-s<number>: got {spec!r}")
+    return _numbered()[kind][number]
+
+
+def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
+    """Return tasks, taking the entries of a list in turn.
+
+    Args:
+        games: Entries separated by commas: `2hop`, `3hop`, or one question such as `2hop-s1`.
+            Both kinds by default.
+        num_tasks: How many tasks; fewer when there are no more questions.
+        seed: Number of the first round's questions; each further round has the next. After the last
+            question comes the first, so any number will do.
+
+    Raises:
+        OptionError: An entry is not a question, a number is out of range, or the list names more
+            questions than there are tasks.
+    """
+    listed = entries_of(games, num_tasks, default="2hop,3hop")
+    entries = [_parse_entry(entry) for entry in listed]
+    chosen: dict[str, Task] = {}
+    for kind, number in _in_turn(entries, seed):
+        spec = f"{kind}-s{number}"
+        chosen.setdefault(spec, Task(environment=ENVIRONMENT, spec=spec))
+        if len(chosen) == num_tasks:
+            break
+    tasks = list(chosen.values())
+    named = [f"{kind}-s{number}" for kind, number in entries if number is not None]
+    refuse_left_out(named, tasks, num_tasks)
+    return tasks
+
+
+def _in_turn(entries: list[tuple[str, int | None]], seed: int) -> Iterator[tuple[str, int]]:
+    """Yield kinds and numbers round by round, until every kind has no more questions."""
+    sizes = {kind: len(questions) for kind, questions in _numbered().items()}
+    for turn in range(max(sizes.values())):
+        for kind, number in entries:
+            if number is None:
+                yield kind, (seed + turn) % sizes[kind]
+            elif turn == 0:
+                yield kind, number
+
+
+def _parse_entry(entry: str) -> tuple[str, int | None]:
+    match = _ENTRY.fullmatch(entry)
+    if match is None:
+        raise OptionError(
+            "questions are 2hop or 3hop, with a number if wanted, for example 2hop-s1: "
+            f"got {entry!r}"
+        )
+    kind, number = match.group("kind", "number")
+    return kind, None if number is None else _check_number(kind, int(number))
+
+
+def _check_number(kind: str, number: int) -> int:
+    count = len(_numbered()[kind])
+    if not 0 <= number < count:
+        raise OptionError(f"{kind} has questions 0 to {count - 1}: got {number}")
+    return number

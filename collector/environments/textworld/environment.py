@@ -1,0 +1,235 @@
+"""TextWorld as an environment: text games that know what is possible and how to win.
+
+- `state` is the room's description and the inventory, white space normalised. The status line with
+  its move counter, and the answer to the last command, are not in it, so a revisit is a revisit.
+- `text` is the task, then what the game last said.
+- The reward is the gain in score. A game that is lost ends without success.
+- The oracle's plan is the game's own, without its detours (`textworld_plan.py`). It wins; it is the
+  shortest where the quest itself has no superfluous action. Asking for it halves the speed.
+
+Importing this file imports TextWorld.
+"""
+
+import re
+from collections.abc import Hashable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import textworld
+
+from graphcredit.collector.environments.base import Observation, Transition
+from graphcredit.collector.environments.textworld.games import parse_game
+from graphcredit.collector.environments.textworld.make_games import game_file, generator_seed
+from graphcredit.collector.environments.textworld.situation import Situations
+from graphcredit.collector.environments.textworld.walkthrough import without_detours
+
+_PLAIN = re.compile(r"[a-zA-Z][a-zA-Z0-9' -]{0,99}")
+_DIRECTIONS = frozenset({"north", "south", "east", "west"})
+_LOOK = re.compile(r"look|inventory|examine .*")
+_STATUS_LINE = re.compile(r"\n>[^\n]*-=[^\n]*=-\d+/\d+\s*\Z")
+_EPILOGUE = re.compile(r"\n\s*You scored \d+ out of a possible \d+, in \d+ turns.*\Z", re.DOTALL)
+"""What a game says when it is over; it counts the moves, and asks what nobody answers."""
+_UNKNOWN = "That's not a verb I recognise."
+"""What the game says of a word that it does not know; said for it where it is not asked."""
+_CANNOT = "You can't do that."
+"""Said for the game where what it did is undone, or would depend on more than the command."""
+_OF_BEFORE = frozenset({"then", "it", "them", "him", "her"})
+"""Words that begin another command, or stand for what was spoken of before."""
+
+
+class TextWorldEnvironment:
+    """One game in TextWorld's interpreter."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        with_oracle: bool,
+        with_looking: bool = True,
+        note: str | None = None,
+    ) -> None:
+        """Load a game.
+
+        Args:
+            path: The game file, with its description (`.json`) beside it.
+            with_oracle: Whether observations have a plan to win.
+            with_looking: Whether actions that only look, which do nothing, are listed.
+            note: What a report should say about how the game was made.
+        """
+        self.note = note
+        infos = textworld.EnvInfos(
+            feedback=True,
+            description=True,
+            inventory=True,
+            objective=True,
+            admissible_commands=True,
+            score=True,
+            moves=True,
+            won=True,
+            lost=True,
+            verbs=True,
+            policy_commands=with_oracle,
+        )
+        self._game = textworld.start(str(path), infos)
+        self._with_oracle = with_oracle
+        self._with_looking = with_looking
+        self._moves = 0
+        self._score = 0
+        self._verbs: frozenset[str] = frozenset()
+        self._situations = Situations()
+        self._here: Observation | None = None
+        self._taken: list[str] = []
+
+    def reset(self) -> Observation:
+        """Start the game from its beginning."""
+        state: Any = self._game.reset()
+        self._verbs = _DIRECTIONS.union(state.verbs)
+        self._taken.clear()
+        self._situations.begin(state["_facts"])
+        self._here = self._observe(state, is_first=True)
+        return self._here
+
+    def step(self, action: str) -> Transition:
+        """Give the game a command.
+
+        The action counts as valid if it was admissible or if the game made a move of it: TextWorld
+        accepts more wordings than it lists. What is not plain words that begin with a verb of the
+        game is refused unheard: the interpreter has orders of its own, which write files or end it.
+        What the game did without TextWorld's notice is undone, and the action refused; so is a
+        question that it asks, since it would take the next command for the answer.
+        """
+        here = self._here or self.reset()
+        was_admissible = action in (here.admissible_actions or ())
+        if not was_admissible and (said := self._refusal(action)):
+            return _refused(here, said)
+        moves, score = self._moves, self._score
+        state: Any = self._game.step(action)[0]
+        has_moved = state.moves > moves
+        is_valid = was_admissible or has_moved
+        if not is_valid and _state_text(state) != here.state:
+            self._return()
+            return _refused(here, _CANNOT)
+        if not has_moved and _said(state.feedback, "").endswith("?"):
+            self._return()
+        elif is_valid:
+            self._taken.append(action)
+        self._situations.follow(state["_facts"])
+        self._here = self._observe(state, is_first=False)
+        return Transition(
+            observation=self._here,
+            reward=float(self._score - score),
+            cost=1.0,
+            is_action_valid=is_valid,
+            terminated=state.won or state.lost,
+            success=state.won,
+        )
+
+    def _return(self) -> None:
+        """Undo what a command that is no move did to the game.
+
+        Of "go door" the interpreter makes a way through the door, while TextWorld's facts and
+        commands stay those of this side: nothing it says would be true any more. Where it asks
+        which of two chests is meant, it asks so again of the next command, even of one that was
+        never in doubt.
+        """
+        self._game.reset()
+        for action in self._taken:
+            self._game.step(action)
+
+    def close(self) -> None:
+        """Stop the interpreter."""
+        self._game.close()
+
+    def _refusal(self, action: str) -> str | None:
+        """Return what to say of a command that the game is not given."""
+        words = action.lower().split()
+        if not _PLAIN.fullmatch(action) or words[0] not in self._verbs:
+            return _UNKNOWN
+        return None if _OF_BEFORE.isdisjoint(words) else _CANNOT
+
+    def _observe(self, state: Any, *, is_first: bool) -> Observation:
+        self._moves = state.moves
+        self._score = state.score
+        admissible = tuple(
+            command
+            for command in state.admissible_commands
+            if self._with_looking or not _LOOK.fullmatch(command)
+        )
+        plan = self._plan(state)
+        said = _said(state.feedback, state.objective if is_first else "")
+        task = _normalise(state.objective)
+        return Observation(
+            state=_state_text(state),
+            text=_shown(task, said),
+            admissible_actions=admissible,
+            oracle_actions=plan,
+            oracle_distance=None if plan is None else float(len(plan)),
+            task=task,
+            situation=self._situation(state),
+        )
+
+    def _situation(self, state: Any) -> Hashable:
+        """Return all that decides what the game does next; its plan depends on the way here too."""
+        arrangement = self._situations.arrangement
+        if self._with_oracle or arrangement is None:
+            return None
+        quests = state["_game_progression"].quest_progressions
+        done = tuple((quest.completed, quest.failed) for quest in quests)
+        return arrangement, state.score, done
+
+    def _plan(self, state: Any) -> tuple[str, ...] | None:
+        if not self._with_oracle or state.lost:
+            return None
+        if state.won:
+            return ()
+        actions = state["_winning_policy"]
+        if actions is None:
+            return None
+        return tuple(without_detours(state.policy_commands, actions, state["_facts"]))
+
+
+def open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> TextWorldEnvironment:
+    """Open the game of a task, making it first where it is not in the cache."""
+    game = parse_game(spec)
+    path = game_file(game, cache_dir)
+    seed = generator_seed(path)
+    note = f"{spec}: seed {game.seed} has no such quest, so it was made from seed {seed}"
+    return TextWorldEnvironment(
+        path,
+        with_oracle=with_oracle,
+        with_looking=not game.numbers["n"],
+        note=None if seed == game.seed else note,
+    )
+
+
+def _refused(here: Observation, said: str) -> Transition:
+    return Transition(
+        observation=replace(here, text=_shown(here.task, said)),
+        reward=0.0,
+        cost=1.0,
+        is_action_valid=False,
+        terminated=False,
+        success=False,
+    )
+
+
+def _state_text(state: Any) -> str:
+    return _normalise(f"{state.description}\n{state.inventory}")
+
+
+def _shown(task: str | None, said: str) -> str:
+    return f"Task: {task}\n{said}"
+
+
+def _said(feedback: str, objective: str) -> str:
+    """Return what the game said, without status line, epilogue, and the banner of the opening."""
+    text = _EPILOGUE.sub("", _STATUS_LINE.sub("", feedback))
+    _, found, rest = text.partition(objective) if objective else ("", "", "")
+    return _normalise(rest if found else text)
+
+
+def _normalise(text: str) -> str:
+    """Return the lines that say something, with single spaces."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return "\n".join(line for line in lines if line)

@@ -1,0 +1,1 @@
+"""Playing rollouts: episodes, worker processes, and what is left to play."""

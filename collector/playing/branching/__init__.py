@@ -1,0 +1,1 @@
+"""Trees of trajectories: several decisions where a state is unresolved."""

@@ -1,0 +1,132 @@
+"""Episodes that ask what to do, and a driver that answers many of them at once.
+
+An episode is a generator: it yields a question, is sent the decisions, and returns its outcome. It
+does not know who decides, nor that others are played beside it; a policy that is faster for many
+questions than for one gets those of all open episodes together.
+"""
+
+from collections.abc import Generator, Iterator
+from typing import Any, TypeVar
+
+from graphcredit.collector.environments.base import Environment, Observation, Transition
+from graphcredit.collector.playing.job import Job, Outcome, trajectory_rng
+from graphcredit.collector.playing.schedule import Rollout
+from graphcredit.collector.policies.base import Decision, Question, View
+from graphcredit.collector.policies.registry import Policy
+from graphcredit.collector.recording.recorder import StepRecorder
+
+Play = Generator[Question, list[Decision], Outcome]
+"""Asks, is answered, and returns how it ended."""
+
+Ending = TypeVar("Ending")
+
+
+def episode(job: Job, environment: Environment, rollout: Rollout, recorder: StepRecorder) -> Play:
+    """Play one trajectory from its first observation to its end, recording it as it happens."""
+    rng = trajectory_rng(job.settings.seed, job.iteration, rollout)
+    task_id, trajectory_id = rollout.task.task_id, rollout.trajectory_id
+    view = View(observation=environment.reset())
+    with recorder.trajectory(task_id=task_id, trajectory_id=trajectory_id) as trajectory:
+        while True:
+            num_steps = len(view.history) + 1
+            (decision,) = yield Question(view=view, rng=rng)
+            done = take(environment, view.observation, decision)
+            truncated = num_steps == job.settings.max_steps and not done.terminated
+            trajectory.log(
+                **step_columns(job, view.observation, decision, done),
+                truncated=truncated,
+                success=done.success if done.terminated or truncated else None,
+                extra=job.settings.to_json() if num_steps == 1 else None,
+            )
+            if done.terminated or truncated:
+                return Outcome(
+                    trajectory_id=trajectory_id,
+                    num_steps=num_steps,
+                    success=done.success,
+                    truncated=truncated,
+                    note=environment.note,
+                )
+            view = after(view, decision, done)
+
+
+def take(environment: Environment, before: Observation, decision: Decision) -> Transition:
+    """Do what was decided; a malformed answer changes nothing and costs a step."""
+    if not decision.is_malformed:
+        return environment.step(decision.action)
+    return Transition(
+        observation=before,
+        reward=0.0,
+        cost=1.0,
+        is_action_valid=False,
+        terminated=False,
+        success=False,
+    )
+
+
+def after(view: View, decision: Decision, done: Transition) -> View:
+    """Return what there is to know after a step."""
+    seen = (view.observation, decision.action)
+    return View(observation=done.observation, history=(*view.history, seen))
+
+
+def step_columns(
+    job: Job, before: Observation, decision: Decision, done: Transition
+) -> dict[str, Any]:
+    """Return the columns of a step that the policy and the environment decide."""
+    later = done.observation
+    with_oracle = job.settings.oracle
+    tokens = decision.tokens
+    return {
+        "state": before.state,
+        "next_state": later.state,
+        "observation": None if before.text == before.state else before.text,
+        "thought": decision.thought,
+        "action": decision.action,
+        "admissible_actions": before.admissible_actions,
+        "is_action_valid": done.is_action_valid,
+        "reward": done.reward,
+        "cost": done.cost,
+        "oracle_distance": before.oracle_distance if with_oracle else None,
+        "next_oracle_distance": later.oracle_distance if with_oracle else None,
+        "terminated": done.terminated,
+        "prompt_ids": tokens and tokens.prompt_ids,
+        "response_ids": tokens and tokens.response_ids,
+        "response_logprobs": tokens and tokens.response_logprobs,
+        "temperature": tokens and tokens.temperature,
+        "policy_version": job.policy.name,
+    }
+
+
+def drive(
+    plays: Iterator[Generator[Question, list[Decision], Ending]], policy: Policy, concurrency: int
+) -> Generator[Ending]:
+    """Play many at a time: gather their questions, ask the policy once, send the answers.
+
+    Args:
+        plays: What to play; one is drawn whenever fewer than `concurrency` are open.
+        policy: Who decides.
+        concurrency: How many are open at a time.
+
+    Yields:
+        What each play returns, in the order in which they end.
+    """
+    asking: dict[Generator[Question, list[Decision], Ending], Question] = {}
+    try:
+        while True:
+            while len(asking) < concurrency and (play := next(plays, None)) is not None:
+                try:
+                    asking[play] = next(play)
+                except StopIteration as end:
+                    yield end.value
+            if not asking:
+                return
+            answers = policy.decide(list(asking.values()))
+            for play, decisions in zip(list(asking), answers, strict=True):
+                try:
+                    asking[play] = play.send(decisions)
+                except StopIteration as end:
+                    del asking[play]
+                    yield end.value
+    finally:
+        for play in asking:
+            play.close()

@@ -1,0 +1,62 @@
+"""Play rollouts as they are drawn."""
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from functools import partial
+
+from graphcredit.collector.environments.prefix_cache import Environments
+from graphcredit.collector.playing.branching.record import tree
+from graphcredit.collector.playing.episode import drive, episode
+from graphcredit.collector.playing.job import Job, Outcome
+from graphcredit.collector.playing.schedule import Rollout, Schedule
+from graphcredit.collector.policies.base import Decision, Question
+from graphcredit.collector.policies.language.policy import forget
+from graphcredit.collector.recording.recorder import StepRecorder
+
+
+def play_each(
+    job: Job, rollouts: Iterator[Rollout], recorder: StepRecorder, environments: Environments
+) -> Generator[list[Outcome]]:
+    """Play rollouts as they are drawn, `job.concurrency` at a time.
+
+    Yields:
+        The outcomes of each: one, or those of a tree. The first has the rollout's id.
+    """
+    plays = (_play(job, rollout, recorder, environments) for rollout in rollouts)
+    try:
+        yield from drive(plays, job.policy, job.concurrency)
+    finally:
+        forget()
+
+
+def play_here(
+    job: Job, schedule: Schedule, worker_id: str, environments: Environments
+) -> Generator[list[Outcome]]:
+    """Play a schedule in this process.
+
+    Args:
+        job: What to know.
+        schedule: What to play.
+        worker_id: Name of this process in the store.
+        environments: Where to play it.
+    """
+    with StepRecorder(
+        job.store, run_id=job.run_id, iteration=job.iteration, worker_id=worker_id
+    ) as recorder:
+        yield from play_each(job, _drawn(schedule), recorder, environments)
+
+
+def _drawn(schedule: Schedule) -> Iterator[Rollout]:
+    rollout = None
+    while (rollout := schedule.next_rollout(rollout)) is not None:
+        yield rollout
+
+
+def _play(
+    job: Job, rollout: Rollout, recorder: StepRecorder, environments: Environments
+) -> Generator[Question, list[Decision], list[Outcome]]:
+    key = (rollout.task, job.cache_dir, job.with_oracle)
+    with closing(environments.enter(key, partial(job.open, rollout.task))) as environment:
+        if job.allocation is None:
+            return [(yield from episode(job, environment, rollout, recorder))]
+        return (yield from tree(job, environment, rollout, recorder, job.allocation))

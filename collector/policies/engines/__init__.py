@@ -1,0 +1,1 @@
+"""What samples tokens from a model."""

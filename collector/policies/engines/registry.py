@@ -1,0 +1,60 @@
+"""Every way to run a model. A library is imported when its engine is opened."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from graphcredit.collector.policies.engines.base import Engine
+from graphcredit.store.errors import MissingDependencyError, OptionError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineKind:
+    """One row of the table."""
+
+    open: Callable[[], Engine]
+    """Returns an engine without a model."""
+    library: str
+    """The package that must be importable."""
+    extra: str
+    """The extra that installs it."""
+    least_temperature: float = 0.0
+    """It samples at this one where a lower one is asked for, but for 0."""
+
+
+def _open_transformers() -> Engine:
+    from graphcredit.collector.policies.engines.transformers import TransformersEngine
+
+    return TransformersEngine()
+
+
+def _open_vllm() -> Engine:
+    from graphcredit.collector.policies.engines.vllm import VllmEngine
+
+    return VllmEngine()
+
+
+ENGINES: dict[str, EngineKind] = {
+    "hf": EngineKind(open=_open_transformers, library="transformers", extra="train"),
+    "vllm": EngineKind(open=_open_vllm, library="vllm", extra="vllm", least_temperature=0.01),
+}
+
+
+def require_engine(kind: str) -> None:
+    """Raise MissingDependencyError if an engine's library is not installed."""
+    row = ENGINES[kind]
+    if find_spec(row.library) is None:
+        raise MissingDependencyError(
+            f"policies {kind}:PATH need the package {row.library!r}, which is not installed: "
+            f"pip install 'graphcredit[{row.extra}]'"
+        )
+
+
+def require_temperature(kind: str, temperature: float) -> None:
+    """Raise OptionError if an engine would sample at another temperature than this one."""
+    least = ENGINES[kind].least_temperature
+    if 0 < temperature < least:
+        raise OptionError(
+            f"temperature must be 0, or {least} or more, for policies {kind}:PATH, because "
+            f"{ENGINES[kind].library} takes {least} for anything between: got {temperature}"
+        )

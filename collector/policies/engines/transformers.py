@@ -1,0 +1,235 @@
+"""Sampling with transformers: the engine that needs nothing beyond what training needs.
+
+A prompt is prefilled once in a collection, padded on the left with others; then a token is drawn
+for every row at once, and rows that have ended leave the batch with their part of the cache. Each
+row draws from its own seed by the inverse of the distribution function, so what it samples does not
+depend on the rows beside it, but for the rounding of the arithmetic. `generate` of transformers
+does none of this: it keeps ended rows, prefills every copy of a prompt, and draws all rows from one
+generator.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM, DynamicCache
+from transformers.utils.logging import disable_progress_bar
+
+from graphcredit.collector.policies.engines.base import (
+    Dtype,
+    Request,
+    Response,
+    Sampling,
+    arithmetic,
+    max_answer,
+)
+from graphcredit.collector.policies.engines.kv_cache import (
+    KEPT_BYTES,
+    Prefill,
+    Prefills,
+    can_part,
+    extend,
+    part,
+)
+from graphcredit.collector.policies.model_files import require_safetensors
+from graphcredit.collector.policies.tokens import end_ids_of, load_tokenizer
+from graphcredit.store.errors import InputError, library_errors
+
+
+class TransformersEngine:
+    """A causal language model, on the GPU if there is one."""
+
+    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
+        """Hold no model yet.
+
+        Args:
+            kept_bytes: Bound on the memory of what is kept of prompts, on the model's device.
+        """
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._model: Any = None
+        self._kept_bytes = kept_bytes
+        self._prefills = Prefills(kept_bytes)
+        self.tokenizer: Any = None
+        self.end_ids: frozenset[int] = frozenset()
+
+    @property
+    def room(self) -> int | None:
+        """Positions that the model has, as far as none depends on the rows beside."""
+        config = self._model.config.get_text_config()
+        rope = getattr(config, "rope_parameters", None) or {}
+        # Where the longest row is longer, LongRoPE turns those beside it otherwise.
+        ends = [
+            each["original_max_position_embeddings"]
+            for each in (rope, *rope.values())
+            if isinstance(each, dict) and each.get("rope_type") == "longrope"
+        ]
+        ends.append(getattr(config, "max_position_embeddings", None))
+        return min((end for end in ends if end is not None), default=None)
+
+    def load(self, path: str, dtype: Dtype = "auto") -> None:
+        """Load a model; the one before is dropped."""
+        self._model = None  # two at once may not fit
+        self.forget()
+        self.tokenizer = load_tokenizer(path)
+        self._model = _load_model(path, self._device, dtype)
+        self.end_ids = end_ids_of(self.tokenizer, self._model.generation_config.eos_token_id)
+
+    def forget(self) -> None:
+        """Read the next prompts as if they were the first."""
+        self._prefills = Prefills(self._kept_bytes)
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
+        """Sample an answer to each request."""
+        limits = [max_answer(request, sampling, self.room) for request in requests]
+        responses = [Response(token_ids=[], logprobs=[]) for _ in requests]
+        chances = [random.Random(request.seed) for request in requests]
+        rows = list(range(len(requests)))
+        with torch.inference_mode():
+            prompts = [request.prompt_ids for request in requests]
+            batch = _Batch(self._model, prompts, self._prefills)
+            while rows:
+                uniforms = [chances[row].random() for row in rows]
+                ids, logprobs = draw(batch.logits, uniforms, sampling.temperature)
+                drawn = zip(rows, ids.tolist(), logprobs.tolist(), strict=True)
+                kept: list[int] = []
+                for place, (row, token_id, logprob) in enumerate(drawn):
+                    responses[row].token_ids.append(token_id)
+                    responses[row].logprobs.append(logprob)
+                    is_full = len(responses[row].token_ids) >= limits[row]
+                    if token_id not in self.end_ids and not is_full:
+                        kept.append(place)
+                rows = [rows[place] for place in kept]
+                batch.go_on(kept, ids)
+        return responses
+
+
+class _Batch:
+    """The rows that have not ended: their cache, and the logits of their next token."""
+
+    logits: Tensor
+    """[rows, vocabulary]."""
+
+    def __init__(self, model: Any, prompts: Sequence[tuple[int, ...]], prefills: Prefills) -> None:
+        """Prefill the distinct prompts of which nothing is kept, then give each row its copy.
+
+        Args:
+            model: The model.
+            prompts: [rows] token ids.
+            prefills: What is kept of the model's prompts; those of this batch are, from now on.
+        """
+        self._model = model
+        self._cache = DynamicCache(config=model.config)
+        distinct = dict.fromkeys(prompts)
+        known = {prompt: kept for prompt in distinct if (kept := prefills.get(prompt))}
+        new = [prompt for prompt in distinct if prompt not in known]
+        if new:
+            self._prefill(new, prefills)
+        if known:
+            self._add(list(known.values()))
+        rows = [*new, *known]
+        self._mask = self._left_padded(list(map(len, rows)))
+        row_of = {prompt: row for row, prompt in enumerate(rows)}
+        self._select([row_of[prompt] for prompt in prompts])
+
+    def _prefill(self, prompts: Sequence[tuple[int, ...]], prefills: Prefills) -> None:
+        """Read prompts, a row each, and keep them if they can be kept apart."""
+        lengths = list(map(len, prompts))
+        longest = max(lengths)
+        ids = self._put([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
+        self._mask = self._left_padded(lengths)
+        self._forward(ids, (self._mask.cumsum(-1) - 1).clamp(min=0))
+        if can_part(self._cache):
+            parts = part(self._cache, self.logits, lengths)
+            for prompt, prefill in zip(prompts, parts, strict=True):
+                prefills.put(prompt, prefill)
+
+    def _add(self, prefills: Sequence[Prefill]) -> None:
+        """Add a row for each prompt that was read before."""
+        logits = torch.stack([prefill.logits for prefill in prefills])
+        is_first = not self._cache.get_seq_length()
+        self.logits = logits if is_first else torch.cat([self.logits, logits])
+        extend(self._cache, prefills)
+
+    def _left_padded(self, lengths: Sequence[int]) -> Tensor:
+        longest = max(lengths)
+        pads = torch.tensor([longest - length for length in lengths])
+        return self._put((torch.arange(longest) >= pads[:, None]).long())
+
+    def go_on(self, kept: Sequence[int], ids: Tensor) -> None:
+        """Keep these rows, each with its drawn token, and compute the logits of the next one."""
+        if not kept:
+            return
+        if len(kept) < len(ids):
+            self._select(kept)
+            ids = ids[self._put(kept)]
+        self._mask = torch.cat([self._mask, self._mask.new_ones(len(kept), 1)], dim=1)
+        self._forward(ids[:, None], self._mask.sum(-1, keepdim=True) - 1)
+
+    def _forward(self, ids: Tensor, positions: Tensor) -> None:
+        out = self._model(
+            input_ids=ids,
+            attention_mask=self._mask,
+            position_ids=positions,
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        self.logits = out.logits[:, -1]
+
+    def _select(self, rows: Sequence[int]) -> None:
+        chosen = self._put(rows)
+        self._cache.batch_select_indices(chosen)
+        self._mask = self._mask[chosen]
+        self.logits = self.logits[chosen]
+
+    def _put(self, numbers: Any) -> Tensor:
+        return torch.as_tensor(numbers, device=self._model.device)
+
+
+def draw(logits: Tensor, uniforms: Sequence[float], temperature: float) -> tuple[Tensor, Tensor]:
+    """Draw a token from each row's distribution, all of it.
+
+    Args:
+        logits: [rows, vocabulary].
+        uniforms: [rows] numbers of [0, 1), each of which decides a row's token.
+        temperature: Divides the logits; 0 takes the most probable token.
+
+    Returns:
+        [rows] int64 token ids, and [rows] float32 log-probabilities at the temperature.
+    """
+    if not temperature:
+        ids = logits.argmax(dim=-1)
+        return ids, torch.zeros(len(ids))
+    logprobs = (logits.float() / temperature).log_softmax(dim=-1)
+    # In float64, so that a vocabulary of 150,000 does not blur the smallest shares.
+    cumulative = logprobs.double().exp().cumsum(dim=-1)
+    reached = torch.tensor(uniforms, dtype=torch.float64, device=logits.device)[:, None]
+    # At the right of equals: a token without a share is never drawn.
+    ids = torch.searchsorted(cumulative, reached * cumulative[:, -1:], right=True)
+    return ids[:, 0], logprobs.gather(-1, ids)[:, 0]
+
+
+def _load_model(path: str, device: torch.device, dtype: Dtype) -> Any:
+    kind: torch.dtype = getattr(torch, arithmetic(dtype))
+    disable_progress_bar()
+    with library_errors(f"a policy must be a causal language model in safetensors: {path}"):
+        require_safetensors(path)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            path,
+            dtype=kind,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+        model, report = loaded
+    lacking = sorted([*report["missing_keys"], *map(str, report["mismatched_keys"])])
+    if lacking:
+        raise InputError(
+            f"a policy must have all its weights: of {path}, a {type(model).__name__}, "
+            f"{len(lacking)} are missing or of another shape, such as {lacking[0]}. They would be "
+            "random numbers"
+        )
+    return model.to(device).eval().requires_grad_(False)

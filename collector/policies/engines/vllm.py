@@ -1,0 +1,168 @@
+"""Sampling with vLLM, in this process: for models where sampling takes the time.
+
+Importing this file imports vLLM, and settles how it runs: without a process of its own, so that
+weights can be given to it between iterations, and without compiling anything.
+"""
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB
+os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+
+import torch
+from transformers import AutoConfig, GenerationConfig
+
+from graphcredit.collector.policies.engines.base import (
+    Dtype,
+    Request,
+    Response,
+    Sampling,
+    arithmetic,
+    max_answer,
+)
+from graphcredit.collector.policies.model_files import require_safetensors
+from graphcredit.collector.policies.tokens import end_ids_of, load_tokenizer
+from graphcredit.store.errors import InputError, library_errors
+
+# Where vLLM is not installed, a type checker would take this very file for it.
+vllm: Any = import_module("vllm")
+
+_GPU_SHARE = 0.45
+"""Of a GPU's memory: a loop that trains in this process needs the rest."""
+
+_NOT_SHAPE = frozenset({"_name_or_path", "dtype", "transformers_version"})
+"""What a configuration says of its file and not of the model; vLLM is told the type of numbers."""
+
+
+class VllmEngine:
+    """A model in vLLM, on the GPU if there is one."""
+
+    def __init__(self) -> None:
+        """Hold no model yet."""
+        self._llm: Any = None
+        self._shape: dict[str, Any] = {}
+        self._dtype = ""
+        self.tokenizer: Any = None
+        self.end_ids: frozenset[int] = frozenset()
+
+    @property
+    def room(self) -> int | None:
+        """What vLLM has made room for."""
+        return self._llm.model_config.max_model_len
+
+    def load(self, path: str, dtype: Dtype = "auto") -> None:
+        """Load a model, or only its weights where one of the same architecture is loaded."""
+        require_safetensors(path)
+        # Of this directory: vLLM's own are those of the model that it opened first.
+        tokenizer, config = load_tokenizer(path), _read_config(path)
+        said = config.to_dict().items()
+        shape = {k: v for k, v in said if k not in _NOT_SHAPE and v is not None}
+        kind = arithmetic(dtype)
+        if self._llm is None:
+            self._llm = _open(path, kind)
+            self._shape, self._dtype = shape, kind
+        elif kind != self._dtype:
+            raise InputError(
+                "models that vLLM plays one after the other in one process must compute in the "
+                f"same type: {path} was asked for in {kind}, and the one before in {self._dtype}. "
+                "Use another process"
+            )
+        elif shape != self._shape:
+            differing = {k for k in shape | self._shape if shape.get(k) != self._shape.get(k)}
+            raise InputError(
+                "models that vLLM plays one after the other in one process must have the same "
+                f"config.json: that of {path} differs from the one before in "
+                f"{', '.join(sorted(differing))}. Use another process"
+            )
+        else:
+            self._reload(path)
+        self.tokenizer = tokenizer
+        self.end_ids = end_ids_of(tokenizer, _generation_config(path, config).eos_token_id)
+
+    def forget(self) -> None:
+        """Empty vLLM's cache of prefixes."""
+        self._llm.reset_prefix_cache()
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
+        """Sample an answer to each request."""
+        outputs = self._llm.generate(
+            [{"prompt_token_ids": list(request.prompt_ids)} for request in requests],
+            [
+                vllm.SamplingParams(
+                    temperature=sampling.temperature,
+                    max_tokens=max_answer(request, sampling, self.room),
+                    seed=request.seed,
+                    logprobs=0,
+                    detokenize=False,
+                    # Else the ends of the model that was opened first would count, too.
+                    ignore_eos=True,
+                    stop_token_ids=sorted(self.end_ids),
+                )
+                for request in requests
+            ],
+            use_tqdm=False,
+        )
+        return [_response(output.outputs[0], sampling) for output in outputs]
+
+    def _reload(self, path: str) -> None:
+        self._llm.collective_rpc("reload_weights", kwargs={"weights_path": path})
+        self._llm.apply_model(_repack_tied_head)
+        self._llm.reset_prefix_cache()
+
+
+def _read_config(path: str) -> Any:
+    """Return a configuration as transformers reads it: files that say the same are equal."""
+    with library_errors(f"a policy must be a causal language model: {path}"):
+        return AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+
+
+def _generation_config(path: str, config: Any) -> Any:
+    with library_errors(f"generation_config.json must be one of transformers: {path}"):
+        try:
+            return GenerationConfig.from_pretrained(path, local_files_only=True)
+        except OSError:  # there is no such file
+            return GenerationConfig.from_model_config(config)
+
+
+def _open(path: str, dtype: str) -> Any:
+    on_gpu = torch.cuda.is_available()
+    options = {"gpu_memory_utilization": _GPU_SHARE} if on_gpu else {}
+    return vllm.LLM(
+        model=path,
+        dtype=dtype,
+        load_format="safetensors",
+        trust_remote_code=False,
+        enforce_eager=True,
+        # At the temperature: the default is before it.
+        logprobs_mode="processed_logprobs",
+        distributed_executor_backend="uni",
+        disable_log_stats=True,
+        **options,
+    )
+
+
+def _repack_tied_head(model: Any) -> None:
+    """Let a head that shares the embedding follow it.
+
+    On the CPU, linear weights are packed when they are loaded, and loading again packs all but this
+    one: without this, log-probabilities would be those of neither model.
+    """
+    head = getattr(model, "lm_head", None)
+    if torch.cuda.is_available() or head is None or not model.config.tie_word_embeddings:
+        return
+    layers: Any = import_module("vllm.model_executor.layers.utils")
+    layers.dispatch_cpu_unquantized_gemm(head, remove_weight=False)
+
+
+def _response(output: Any, sampling: Sampling) -> Response:
+    ids = list(output.token_ids)
+    if not sampling.temperature:
+        return Response(token_ids=ids, logprobs=[0.0] * len(ids))
+    found = zip(ids, output.logprobs, strict=True)
+    return Response(token_ids=ids, logprobs=[options[token].logprob for token, options in found])

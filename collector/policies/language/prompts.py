@@ -1,0 +1,139 @@
+"""What a language model is told before an action: templates, which are data.
+
+A template is a TOML file. Those of this package are in `templates/`; a user's own is named by its
+path. `user`, `history` and `action` have placeholders in braces, and a brace itself is written
+twice; `system` and `no_history` are shown as they are.
+"""
+
+import json
+import tomllib
+from dataclasses import asdict, dataclass, fields
+from hashlib import blake2b
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from graphcredit.collector.environments.base import Observation
+from graphcredit.collector.policies.base import View
+from graphcredit.store.errors import OptionError
+
+_PACKAGED = Path(__file__).parent / "templates"
+_ANSWERS = ("tags", "plain")
+_PLACEHOLDERS = {
+    "user": frozenset({"task", "history", "observation", "state", "actions"}),
+    "history": frozenset({"observation", "state", "action"}),
+    "action": frozenset({"action"}),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Template:
+    """How a situation is put into words."""
+
+    name: str
+    """The file's name, without its ending."""
+    user: str
+    """The question, with {task}, {history}, {observation}, {state}, {actions}."""
+    answer: str
+    """"tags": <think>…</think><action>…</action>; "plain": the whole answer is the action."""
+    system: str | None = None
+    """What comes before everything; None for nothing."""
+    history: str = "{action}"
+    """An earlier step, with {observation}, {state}, {action}; steps are joined by line breaks."""
+    history_length: int = 0
+    """Earlier steps that are shown, the latest ones."""
+    no_history: str = ""
+    """What {history} is when no earlier step is shown."""
+    action: str = "{action}"
+    """An admissible action, with {action}; actions are joined by line breaks."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Its name and a digest of what it says: the same for the same prompts."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return f"{self.name}-{blake2b(text.encode(), digest_size=4).hexdigest()}"
+
+
+def template_names() -> list[str]:
+    """Return the names of the package's own templates."""
+    return sorted(path.stem for path in _PACKAGED.glob("*.toml"))
+
+
+def load_template(name: str | Path) -> Template:
+    """Return a template of the package by its name, or a user's own by its path.
+
+    Raises:
+        OptionError: There is none, or it breaks a rule.
+    """
+    path = _PACKAGED / f"{name}.toml" if str(name) in template_names() else Path(name)
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise OptionError(
+            f"a template must be one of {', '.join(template_names())} or the path of a TOML file: "
+            f"got {str(name)!r}"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise OptionError(f"a template must be TOML: {path}: {error}") from None
+    return _checked(path, found)
+
+
+def render(template: Template, view: View) -> list[dict[str, str]]:
+    """Return the messages that tell a model its situation, each with a role and a content."""
+    now = view.observation
+    last = view.history[-template.history_length :] if template.history_length else ()
+    earlier = [template.history.format(**_seen(then), action=action) for then, action in last]
+    actions = [template.action.format(action=action) for action in now.admissible_actions or ()]
+    user = template.user.format(
+        **_seen(now),
+        task=now.task or "",
+        history="\n".join(earlier) or template.no_history,
+        actions="\n".join(actions),
+    )
+    system = [{"role": "system", "content": template.system}] if template.system else []
+    return [*system, {"role": "user", "content": user}]
+
+
+def _seen(observation: Observation) -> dict[str, str]:
+    return {"observation": observation.text or observation.state, "state": observation.state}
+
+
+def _checked(path: Path, found: dict[str, Any]) -> Template:
+    types = {field.name: field.type for field in fields(Template) if field.name != "name"}
+    for key, value in found.items():
+        if key not in types:
+            raise OptionError(f"a template has {', '.join(types)}: {path} has {key!r}")
+        wanted = int if types[key] is int else str
+        if type(value) is not wanted:
+            raise OptionError(
+                f"{key} of a template must be of type {wanted.__name__}: {path} has {value!r}"
+            )
+    for key in ("user", "answer"):
+        if key not in found:
+            raise OptionError(f"a template must have user and answer: {path} has no {key}")
+    template = Template(name=path.stem, **found)
+    if template.answer not in _ANSWERS:
+        raise OptionError(f"answer must be tags or plain: {path} has {template.answer!r}")
+    if template.history_length < 0:
+        raise OptionError(f"history_length must be 0 or more: {path} has {found['history_length']}")
+    for key, allowed in _PLACEHOLDERS.items():
+        _check_placeholders(path, key, getattr(template, key), allowed)
+    return template
+
+
+def _check_placeholders(path: Path, key: str, text: str, allowed: frozenset[str]) -> None:
+    wanted = ", ".join(f"{{{name}}}" for name in sorted(allowed))
+    try:
+        used = {
+            f"{name}{f'!{conversion}' if conversion else ''}{f':{form}' if form else ''}"
+            for _, name, form, conversion in Formatter().parse(text)
+            if name is not None
+        }
+    except ValueError as error:
+        raise OptionError(f"{key} of {path}: {error}; a brace itself is written twice") from None
+    if not used <= allowed:
+        raise OptionError(
+            f"{key} of a template may have {wanted}: {path} has "
+            f"{', '.join(f'{{{name}}}' for name in sorted(used - allowed))}; a brace itself is "
+            "written twice"
+        )

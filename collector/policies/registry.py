@@ -1,0 +1,147 @@
+"""Every policy that can be named on the command line."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, get_args
+
+from graphcredit.collector.policies.base import Decision, Question
+from graphcredit.collector.policies.engines.base import Dtype, Sampling
+from graphcredit.collector.policies.engines.registry import require_engine, require_temperature
+from graphcredit.collector.policies.language.policy import LanguagePolicy
+from graphcredit.collector.policies.language.prompts import load_template
+from graphcredit.collector.policies.model_files import find_model
+from graphcredit.collector.policies.oracle import OraclePolicy
+from graphcredit.collector.policies.random import RandomPolicy
+from graphcredit.collector.policies.tutor import TutorPolicy
+from graphcredit.store.errors import OptionError
+
+
+class Policy(Protocol):
+    """Chooses actions. It can be pickled, and holds no state of an episode."""
+
+    @property
+    def name(self) -> str:
+        """Recorded as `policy_version`."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Fields of `Settings`: what decides its actions besides what the name says."""
+        ...
+
+    @property
+    def needs_oracle(self) -> bool:
+        """Whether observations must have a plan to win."""
+        ...
+
+    @property
+    def concurrency(self) -> int:
+        """How many trajectories it likes to play at a time."""
+        ...
+
+    def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
+        """Return, for each question, as many decisions as it wants."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LanguageOptions:
+    """How a language model plays."""
+
+    template: str = "textworld"
+    """Name or path of the template that puts situations into words."""
+    temperature: float = 1.0
+    """Of sampling; 0 takes the most probable token, for evaluation."""
+    max_new_tokens: int = 512
+    """Where an answer is cut off."""
+    dtype: str = "auto"
+    """What the model computes in: auto, float32 or bfloat16."""
+
+    def sampling(self) -> Sampling:
+        """Return how answers are sampled.
+
+        Raises:
+            OptionError: A number is out of range.
+        """
+        # A NaN is refused too: it is not within any range.
+        if not 0.0 <= self.temperature < float("inf"):
+            raise OptionError(f"temperature must be 0 or more: got {self.temperature}")
+        if self.max_new_tokens < 1:
+            raise OptionError(f"max_new_tokens must be 1 or more: got {self.max_new_tokens}")
+        return Sampling(temperature=self.temperature, max_new_tokens=self.max_new_tokens)
+
+    def arithmetic(self) -> Dtype:
+        """Return what the model computes in.
+
+        Raises:
+            OptionError: There is no such type.
+        """
+        for known in get_args(Dtype):
+            if known == self.dtype:
+                return known
+        raise OptionError(f"dtype must be {', '.join(get_args(Dtype))}: got {self.dtype!r}")
+
+
+_DEFAULTS = LanguageOptions()
+
+
+def _random(argument: str, _: LanguageOptions) -> Policy:
+    if argument:
+        raise OptionError(f"the policy random takes no argument: got {argument!r}")
+    return RandomPolicy()
+
+
+def _oracle(argument: str, _: LanguageOptions) -> Policy:
+    try:
+        epsilon = float(argument)
+    except ValueError:
+        raise OptionError(
+            f"the policy oracle is oracle:EPSILON with a number from 0 to 1, for example "
+            f"oracle:0.3: got {argument!r}"
+        ) from None
+    return OraclePolicy(epsilon=epsilon)
+
+
+def _sampled_by(kind: str) -> Callable[[str, LanguageOptions], Policy]:
+    def policy(argument: str, options: LanguageOptions) -> Policy:
+        require_engine(kind)
+        require_temperature(kind, options.temperature)
+        return LanguagePolicy(
+            kind=kind,
+            model=find_model(argument),
+            template=load_template(options.template),
+            sampling=options.sampling(),
+            dtype=options.arithmetic(),
+        )
+
+    return policy
+
+
+def _tutor(argument: str, options: LanguageOptions) -> Policy:
+    require_engine("hf")
+    return TutorPolicy(model=find_model(argument), template=load_template(options.template))
+
+
+POLICIES: dict[str, Callable[[str, LanguageOptions], Policy]] = {
+    "random": _random,
+    "oracle": _oracle,
+    "hf": _sampled_by("hf"),
+    "vllm": _sampled_by("vllm"),
+    "tutor": _tutor,
+}
+"""Name → from what follows the colon, and how a language model is to play, to a policy."""
+
+
+def parse_policy(text: str, options: LanguageOptions = _DEFAULTS) -> Policy:
+    """Return the policy of a name and its argument, for example `oracle:0.3` or `hf:PATH`.
+
+    Raises:
+        OptionError: There is no such policy, or its argument or an option is out of range.
+        MissingDependencyError: The library that runs its model is not installed.
+    """
+    name, _, argument = text.partition(":")
+    if name not in POLICIES:
+        raise OptionError(
+            f"policies are random, oracle:EPSILON, hf:PATH, vllm:PATH and tutor:PATH: got {text!r}"
+        )
+    return POLICIES[name](argument, options)

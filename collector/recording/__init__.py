@@ -1,0 +1,1 @@
+"""Recording steps so that no acknowledged step is lost."""

@@ -1,0 +1,161 @@
+"""Which trajectories of an iteration the store has already, from other recorders than this one.
+
+Only ids that a caller chose can meet another's, so nothing is read before the first of them. Then
+the ids of all shards are read, and of what other workers have in their spools: hashes, 12 bytes for
+each id. The steps themselves are read only where an id is found.
+"""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from graphcredit.collector.recording.shards import step_table
+from graphcredit.collector.recording.spool_format import read_ids, read_spool
+from graphcredit.store.errors import SchemaError
+from graphcredit.store.layout import Store
+from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
+from graphcredit.store.schema import STEP_COLUMNS
+
+COMPARED = tuple(c for c in STEP_COLUMNS if c.name not in ("worker_id", "logged_at"))
+"""What a step was, not who logged it and when."""
+
+_CACHED_BYTES = 256 << 20
+"""Of steps that were read to compare with: a log that is written again has its old order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part of the store that is read at a time."""
+
+    path: Path
+    row_group: int | None
+    """Of a shard; None: the whole of a spool."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownTrajectory:
+    """A trajectory that the store has."""
+
+    where: str
+    """Files that have steps of it, relative to the store."""
+    rows: list[dict[str, Any]]
+    """Its steps by index: `COMPARED` columns to values."""
+
+
+class KnownTrajectories:
+    """The trajectories of a run and iteration. One thread at a time may ask for them."""
+
+    def __init__(self, store: Store, *, run_id: str, iteration: int, worker_id: str):
+        self._store = store
+        self._run_id, self._iteration, self._worker_id = run_id, iteration, worker_id
+        self._pieces: list[_Piece] = []
+        self._hashes: NDArray[np.int64] | None = None
+        self._piece_of_hash = np.empty(0, np.uint32)
+        self._tables: OrderedDict[_Piece, pa.Table] = OrderedDict()
+
+    def find(self, trajectory_id: str) -> KnownTrajectory | None:
+        """Return a trajectory, if the store has any step of it.
+
+        Raises:
+            SchemaError: A shard of the iteration cannot be read.
+        """
+        while True:
+            if self._hashes is None:
+                self._hashes = self._read_all_ids()
+            try:
+                return self._find(trajectory_id, self._hashes)
+            except FileNotFoundError:  # a spool that has become a shard by now
+                self._hashes = None
+
+    def _find(self, trajectory_id: str, hashes: NDArray[np.int64]) -> KnownTrajectory | None:
+        key = hash(trajectory_id)
+        first, last = np.searchsorted(hashes, key, "left"), np.searchsorted(hashes, key, "right")
+        rows: list[dict[str, Any]] = []
+        paths: list[str] = []
+        for number in self._piece_of_hash[first:last]:
+            piece = self._pieces[number]
+            table = self._read(piece)
+            found = table.filter(pc.equal(table["trajectory_id"], trajectory_id)).to_pylist()
+            # A spool's successor carries the last steps of the trajectories that were open.
+            carried = {r["step_index"] for r in rows if piece.path.suffix == ".closing"}
+            found = [r for r in found if r not in rows and r["step_index"] not in carried]
+            if found:
+                paths.append(piece.path.relative_to(self._store.root).as_posix())
+                rows += found
+        if not rows:
+            return None
+        rows.sort(key=lambda row: -1 if row["step_index"] is None else row["step_index"])
+        return KnownTrajectory(where=" and ".join(dict.fromkeys(paths)), rows=rows)
+
+    def _read_all_ids(self) -> NDArray[np.int64]:
+        """Return the sorted hashes of all ids, and keep where they are.
+
+        Spools come first: one that becomes a shard meanwhile is found as that.
+        """
+        self._pieces, self._tables = [], OrderedDict()
+        hashes: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+        counts: list[int] = []
+        for piece, ids in chain(self._spools(), self._shards()):
+            self._pieces.append(piece)
+            hashes.append(np.fromiter(map(hash, ids), np.int64))
+            counts.append(len(hashes[-1]))
+        merged = np.concatenate(hashes)
+        order = np.argsort(merged, kind="stable")
+        pieces = np.arange(len(self._pieces), dtype=np.uint32)
+        self._piece_of_hash = np.repeat(pieces, counts)[order]
+        return merged[order]
+
+    def _spools(self) -> Iterator[tuple[_Piece, Iterable[str]]]:
+        for path in sorted(self._store.spool_dir.glob("*")):
+            if path.suffix in (".arrows", ".closing") and path.stem != self._worker_id:
+                try:
+                    header, ids = read_ids(path)
+                except (FileNotFoundError, SchemaError):
+                    continue  # it is a shard now, or `check --recover` says that it is damaged
+                if (header.run_id, header.iteration) == (self._run_id, self._iteration):
+                    yield _Piece(path, None), ids
+
+    def _shards(self) -> Iterator[tuple[_Piece, Iterable[str]]]:
+        columns = step_columns(["trajectory_id"])
+        for shard in self._store.shards(self._run_id, self._iteration):
+            # Ids alone are no reason to read whole shards, which may have many tokens.
+            with open_parquet(shard.path, dictionaries=["trajectory_id"], whole=False) as file:
+                for group in range(file.num_row_groups):
+                    table = file.read_row_group(group, columns=["trajectory_id"])
+                    found = conform(table, columns, where=str(shard.path), keep_dictionaries=True)
+                    ids = found["trajectory_id"].unique().cast(pa.string()).drop_null()
+                    yield _Piece(shard.path, group), ids.to_pylist()
+
+    def _read(self, piece: _Piece) -> pa.Table:
+        if piece not in self._tables:
+            self._tables[piece] = _read(piece)
+            while len(self._tables) > 1 and self._num_cached_bytes() > _CACHED_BYTES:
+                self._tables.popitem(last=False)
+        self._tables.move_to_end(piece)
+        return self._tables[piece]
+
+    def _num_cached_bytes(self) -> int:
+        return sum(table.nbytes for table in self._tables.values())
+
+
+def _read(piece: _Piece) -> pa.Table:
+    if piece.row_group is None:
+        spool = read_spool(piece.path)
+        return step_table(spool.rows, spool.header.worker_id).select([c.name for c in COMPARED])
+    if not piece.path.exists():
+        raise FileNotFoundError(piece.path)
+    with open_parquet(piece.path) as file:
+        names = [column.name for column in COMPARED if column.name in file.schema_arrow.names]
+        table = file.read_row_group(piece.row_group, columns=names)
+    return conform(table, COMPARED, where=str(piece.path))

@@ -1,0 +1,101 @@
+"""A trajectory that the store has already, logged again: each step must be the stored one."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from graphcredit.collector.recording.known_trajectories import COMPARED, KnownTrajectory
+from graphcredit.collector.recording.shards import step_table
+from graphcredit.store.errors import StepRefusedError
+
+_END = ("terminated", "truncated", "success")
+
+
+class Again:
+    """Takes the steps of a trajectory as a journal does, compares them, and writes nothing."""
+
+    def __init__(self, known: KnownTrajectory, on_same: Callable[[], None]):
+        """Compare with a trajectory of the store.
+
+        Args:
+            known: The trajectory.
+            on_same: Called when its last step has been found to be the same.
+
+        Raises:
+            StepRefusedError: It is not complete, so that what is logged may be more than it.
+        """
+        self._known = known
+        self._on_same = on_same
+        self._num_steps = 0
+        problem = _problem(known.rows)
+        if problem:
+            raise StepRefusedError(
+                "trajectory_id must be unique within a run and iteration: it is in "
+                f"{known.where} already, {problem}. Give this attempt an id of its own, or leave "
+                "the id out; `together` writes trajectories as a whole or not at all"
+            )
+
+    def append(self, row: dict[str, Any], *, is_last: bool) -> None:
+        """Compare a step with the stored one.
+
+        Raises:
+            StepRefusedError: They differ; the message names the column.
+        """
+        rows = self._known.rows
+        index: int = row["step_index"]
+        if index >= len(rows):
+            raise self._differs(f"it has {len(rows)} steps there, and this is another")
+        (new,) = step_table([row], "").to_pylist()
+        is_end_to_come = index == len(rows) - 1 and not is_last
+        names = [c.name for c in COMPARED if not (is_end_to_come and c.name in _END)]
+        self._compare({name: new[name] for name in names}, index)
+        self._num_steps = index + 1
+        if is_last:
+            self._on_same()
+
+    def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
+        """Compare the end with the stored one.
+
+        Raises:
+            StepRefusedError: They differ.
+        """
+        num_steps = len(self._known.rows)
+        if self._num_steps < num_steps:
+            raise self._differs(f"it has {num_steps} steps there, and {self._num_steps} here")
+        self._compare(end, num_steps - 1)
+        self._on_same()
+
+    def abandon(self, trajectory_id: str) -> None:
+        """Expect no more steps of the trajectory; what it had is in the store."""
+
+    def _compare(self, new: Mapping[str, Any], index: int) -> None:
+        stored = self._known.rows[index]
+        for name, value in new.items():
+            if not _is_same(name, value, stored[name]):
+                raise self._differs(f"{name} is {_short(stored[name])} there, {_short(value)} here")
+
+    def _differs(self, how: str) -> StepRefusedError:
+        return StepRefusedError(
+            "a trajectory_id that is in the store may be logged again with the same steps only: it "
+            f"is in {self._known.where} and {how}. Give another trajectory another id"
+        )
+
+
+def _problem(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say why a stored trajectory is not complete; empty if it is."""
+    if [row["step_index"] for row in rows] != list(range(len(rows))):
+        return "where its steps are not 0 … T-1, each once"
+    if rows[-1]["success"] is None or not (rows[-1]["terminated"] or rows[-1]["truncated"]):
+        return f"where its {len(rows)} steps have no end"
+    return ""
+
+
+def _is_same(name: str, one: Any, other: Any) -> bool:
+    if name == "extra" and one is not None and other is not None:
+        return json.loads(one) == json.loads(other)
+    return one == other
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:120]}…"

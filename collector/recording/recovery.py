@@ -1,0 +1,216 @@
+"""From a spool to a shard, exactly once, whenever the worker dies.
+
+A worker owns these files while it holds the lock on the first; nobody waits for it:
+
+    spool/<worker>.lock      held by the live recorder, or by who recovers the worker's spools
+    spool/<worker>.tmp       the next spool, being prepared
+    spool/<worker>.arrows    the live spool
+    spool/<worker>.closing   the spool before it, while its shard is written
+
+Closing a shard takes these steps. Only step 1 to 3 keep `log` waiting.
+
+    1. write the next spool to .tmp: its head and the open trajectories' last steps, carried over
+       because a shard cannot be changed when such a step turns out to be the last
+    2. rename .arrows to .closing
+    3. rename .tmp to .arrows                         (from here on the carried steps are there)
+    4. write the shard, with the spool's id in its metadata, and rename it to its final name
+    5. delete .closing
+
+    killed after  leaves                              recovery
+    before 2      .arrows, perhaps .tmp               .tmp is dropped, .arrows becomes a shard
+    2             .closing, .tmp                      .tmp is dropped, all of .closing is a shard
+    3             .closing, .arrows                   .closing less what .arrows carries is a shard
+    4             .closing, .arrows, shard            the shard has .closing's id: it is dropped
+    5             .arrows                             .arrows becomes a shard
+
+Closing the recorder waits for 5, then does 4 and 5 with the live spool. Recovery treats .closing
+before .arrows and takes steps 4 and 5 too, so that it may itself be killed and repeated. A spool is
+deleted only when every byte of it was read; otherwise it moves to `quarantine/`.
+"""
+
+import json
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphcredit.collector.recording.shards import find_shard, remove_unfinished, write_shard
+from graphcredit.collector.recording.spool_format import SpoolContent, read_spool
+from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
+from graphcredit.collector.task_locks import recovering
+from graphcredit.store.errors import SchemaError
+from graphcredit.store.files.atomic import atomic_path, sync_directory
+from graphcredit.store.files.lock import held
+from graphcredit.store.layout import Store, check_name
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpoolPaths:
+    """The files of one worker."""
+
+    lock: Path
+    temporary: Path
+    live: Path
+    closing: Path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recovered:
+    """What became of one left-over spool."""
+
+    worker_id: str
+    run_id: str | None
+    """Null when the spool's head cannot be read."""
+    iteration: int | None
+    num_steps: int
+    """Steps that recovery brought into the shard; 0 when they were there already."""
+    num_bytes_unread: int
+    """Bytes that could not be read: a step that was never acknowledged, or damage."""
+    shard: Path | None
+    """The shard with the spool's steps; null when it had none."""
+    quarantined: Path | None
+    """Where the spool is now; null when all of it was read and it was deleted."""
+
+
+def spool_paths(store: Store, worker_id: str) -> SpoolPaths:
+    """Return the paths of a worker's files."""
+    worker = store.spool_dir / check_name("worker_id", worker_id)
+    return SpoolPaths(
+        lock=worker.with_name(f"{worker.name}.lock"),
+        temporary=worker.with_name(f"{worker.name}.tmp"),
+        live=worker.with_name(f"{worker.name}.arrows"),
+        closing=worker.with_name(f"{worker.name}.closing"),
+    )
+
+
+def recover_spools(
+    store: Store,
+    worker_id: str | None = None,
+    *,
+    on_held: Callable[[str, str], None] = lambda worker_id, held: None,
+) -> list[Recovered]:
+    """Turn the spools of dead workers into shards; those of live recorders are left alone.
+
+    Afterwards every step that a dead worker has acknowledged is in a shard, even if another process
+    was about to recover it.
+
+    Args:
+        store: The store.
+        worker_id: Only this worker; all of them by default.
+        on_held: Called with each worker whose lock a process holds, and a sentence that says which;
+            its spool is left alone.
+
+    Returns:
+        One record for each spool that was left over.
+    """
+    found = {path.stem for path in store.spool_dir.glob("*") if path.suffix in _SUFFIXES}
+    workers = sorted(found if worker_id is None else found & {worker_id})
+    recovered: list[Recovered] = []
+    if not workers:
+        return recovered
+    with recovering(store):
+        for worker in workers:
+            path = spool_paths(store, worker).lock
+            lock = acquire_lock(path)
+            if lock is None:
+                on_held(worker, held(path))
+                continue
+            try:
+                recovered += recover_worker(store, worker)
+            finally:
+                release_lock(path, lock)
+    return recovered
+
+
+def recover_worker(store: Store, worker_id: str) -> list[Recovered]:
+    """Do what `recover_spools` does for one worker, whose lock the caller holds."""
+    paths = spool_paths(store, worker_id)
+    paths.temporary.unlink(missing_ok=True)
+    recovered: list[Recovered] = []
+    if paths.closing.exists():
+        recovered.append(_recover(store, worker_id, paths.closing, _carried_keys(paths.live)))
+    if paths.live.exists():
+        recovered.append(_recover(store, worker_id, paths.live, frozenset()))
+    return recovered
+
+
+def _recover(
+    store: Store, worker_id: str, path: Path, carried: Collection[tuple[str, int]]
+) -> Recovered:
+    try:
+        content = read_spool(path)
+    except SchemaError as error:
+        num_bytes = path.stat().st_size
+        return Recovered(
+            worker_id=worker_id,
+            run_id=None,
+            iteration=None,
+            num_steps=0,
+            num_bytes_unread=num_bytes,
+            shard=None,
+            quarantined=_quarantine(store, worker_id, path, num_bytes, str(error)),
+        )
+    shard, num_steps = _shard_of(store, content, carried)
+    return Recovered(
+        worker_id=worker_id,
+        run_id=content.header.run_id,
+        iteration=content.header.iteration,
+        num_steps=num_steps,
+        num_bytes_unread=content.num_bytes_unread,
+        shard=shard,
+        quarantined=_retire(store, worker_id, path, content),
+    )
+
+
+def _shard_of(
+    store: Store, content: SpoolContent, carried: Collection[tuple[str, int]]
+) -> tuple[Path | None, int]:
+    """Return the shard of a spool and how many steps had to be written to it."""
+    remove_unfinished(store, content.header)
+    written = find_shard(store, content.header)
+    if written is not None:
+        return written, 0
+    rows = [row for row in content.rows if _key(row) not in carried]
+    return (write_shard(store, content.header, rows) if rows else None), len(rows)
+
+
+def _retire(store: Store, worker_id: str, path: Path, content: SpoolContent) -> Path | None:
+    if not content.num_bytes_unread:
+        path.unlink()
+        return None
+    return _quarantine(store, worker_id, path, content.num_bytes_unread, content.problem)
+
+
+def _quarantine(
+    store: Store, worker_id: str, path: Path, num_bytes_unread: int, reason: str
+) -> Path:
+    """Move a spool aside, with a note that says why."""
+    number = 0
+    while (target := store.quarantine_dir / f"{worker_id}-{number:06d}.arrows").exists():
+        number += 1
+    note = {
+        "source": str(path.relative_to(store.root)),
+        "reason": reason,
+        "num_bytes_unread": num_bytes_unread,
+        "num_bytes": path.stat().st_size,
+    }
+    with atomic_path(target.with_suffix(".json")) as temporary:
+        temporary.write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
+    os.replace(path, target)
+    sync_directory(target.parent)
+    return target
+
+
+def _carried_keys(live: Path) -> frozenset[tuple[str, int]]:
+    try:
+        return frozenset(map(_key, read_spool(live).rows))
+    except (FileNotFoundError, SchemaError):
+        return frozenset()
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, int]:
+    return row["trajectory_id"], row["step_index"]
+
+
+_SUFFIXES = frozenset({".lock", ".tmp", ".arrows", ".closing"})

@@ -1,0 +1,83 @@
+"""The shards one worker writes: numbered by itself, marked with the spool they were made from."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from graphcredit.collector.recording.spool_format import SpoolHeader
+from graphcredit.collector.recording.validation import DEFAULTS
+from graphcredit.store.errors import DamagedFileError
+from graphcredit.store.files.atomic import write_table
+from graphcredit.store.layout import Store
+from graphcredit.store.parquet.shards import open_parquet
+from graphcredit.store.schema import STEP_SCHEMA
+
+SPOOL_ID_KEY = b"graphcredit.spool_id"
+"""Metadata key of a step shard: the spool it was made from."""
+
+_SLICE_ROWS = 1024
+"""Rows converted at a time: between slices, threads that log get their turn."""
+
+
+def write_shard(store: Store, header: SpoolHeader, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write the steps of a spool as the worker's next shard.
+
+    Args:
+        store: The store.
+        header: The spool; the caller holds its worker's lock.
+        rows: Column name to value; what is left out has its default, or is null.
+    """
+    directory = store.steps_dir(header.run_id, header.iteration)
+    number = max(_numbered(directory, header.worker_id), default=-1) + 1
+    path = directory / f"{header.worker_id}-{number:06d}.parquet"
+    metadata = {**(STEP_SCHEMA.metadata or {}), SPOOL_ID_KEY: header.spool_id.encode()}
+    write_table(step_table(rows, header.worker_id).replace_schema_metadata(metadata), path)
+    return path
+
+
+def find_shard(store: Store, header: SpoolHeader) -> Path | None:
+    """Return the shard that was made from a spool, if it was."""
+    directory = store.steps_dir(header.run_id, header.iteration)
+    for path in _numbered(directory, header.worker_id).values():
+        if _spool_id(path) == header.spool_id:
+            return path
+    return None
+
+
+def remove_unfinished(store: Store, header: SpoolHeader) -> None:
+    """Remove the temporary files of a worker that died while it wrote a shard."""
+    directory = store.steps_dir(header.run_id, header.iteration)
+    for path in _numbered(directory, header.worker_id, suffix=r"\.[0-9a-f]+\.tmp").values():
+        path.unlink()
+
+
+def _numbered(directory: Path, worker_id: str, *, suffix: str = "") -> dict[int, Path]:
+    """Return number to path of the files `<worker>-<number>.parquet<suffix>`."""
+    pattern = re.compile(re.escape(worker_id) + r"-(\d{6,})\.parquet" + suffix)
+    matches = {path: pattern.fullmatch(path.name) for path in directory.glob("*")}
+    return {int(match[1]): path for path, match in matches.items() if match}
+
+
+def _spool_id(shard: Path) -> str | None:
+    """Return the id in a shard's metadata, or None where it is damaged: its steps are lost."""
+    try:
+        with open_parquet(shard) as file:
+            metadata = file.schema_arrow.metadata or {}
+    except DamagedFileError:
+        return None
+    return metadata.get(SPOOL_ID_KEY, b"").decode()
+
+
+def step_table(rows: Sequence[Mapping[str, Any]], worker_id: str) -> pa.Table:
+    """Return the steps of a worker's spool as its shard has them."""
+    filled = {**DEFAULTS, "worker_id": worker_id}
+    slices = [
+        pa.RecordBatch.from_pylist(
+            [{**filled, **row} for row in rows[start : start + _SLICE_ROWS]], schema=STEP_SCHEMA
+        )
+        for start in range(0, len(rows), _SLICE_ROWS)
+    ]
+    return pa.Table.from_batches(slices, schema=STEP_SCHEMA).combine_chunks()

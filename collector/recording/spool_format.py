@@ -1,0 +1,297 @@
+"""The spool's format: an Arrow IPC stream with one record batch for each acknowledged step.
+
+Steps that are acknowledged together are the rows of one. It has two columns: `values`, a JSON
+object of the step's short values by column name, and `parts`, a list of its long ones: `state`,
+`action`, `next_state`, `prompt_ids`, `response_ids`, `response_logprobs`. Two columns and not one
+for each of `steps`, because a batch costs a microsecond or two for each column. A row without
+`parts` ends a trajectory.
+
+The stream's metadata says whose steps these are. There is no end-of-stream mark: the file is whole
+up to its last whole batch.
+
+`crc32` comes first in each JSON object: the checksum of the rest of its text, and of the parts. So
+a bit that flipped is not taken for what was logged. Spools from before there was one are read too.
+"""
+
+import json
+import os
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from pathlib import Path
+from struct import Struct
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.collector.recording.validation import DEFAULTS
+from graphcredit.store.errors import SchemaError
+from graphcredit.store.schema import STEP_COLUMNS
+
+HEADER_KEY = b"graphcredit.spool"
+
+_PARTS = ("state", "action", "next_state", "prompt_ids", "response_ids", "response_logprobs")
+_ARRAY_PARTS = {"prompt_ids": np.int32, "response_ids": np.int32, "response_logprobs": np.float32}
+_PART_NAMES = frozenset(_PARTS)
+_NEEDED = frozenset(c.name for c in STEP_COLUMNS if not c.nullable) - {"worker_id", *DEFAULTS}
+_LIST = pa.list_(pa.binary())
+_SPOOL_SCHEMA = pa.schema([pa.field("values", pa.string(), nullable=False), ("parts", _LIST)])
+
+_pack_range = Struct("<2i").pack
+_pack_offsets = Struct(f"<{len(_PARTS) + 1}i").pack
+_CHECKSUM_LENGTH = len('{"crc32":"01234567",')
+_to_json = json.JSONEncoder(check_circular=False).encode
+_NO_PARTS = pa.nulls(1, _LIST)
+_ALL_PARTS = pa.py_buffer(_pack_range(0, len(_PARTS)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpoolHeader:
+    """Whose steps a spool holds."""
+
+    spool_id: str
+    """Unique for ever; a shard carries the id of the spool it was made from."""
+    run_id: str
+    iteration: int
+    worker_id: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpoolContent:
+    """What could be read of a spool."""
+
+    header: SpoolHeader
+    rows: list[dict[str, Any]]
+    """Column name to value, as they were logged and in that order."""
+    num_bytes_unread: int
+    """Bytes after the last whole batch."""
+    problem: str
+    """Why reading stopped there; empty at a clean end."""
+
+
+class SpoolWriter:
+    """Appends batches to one spool file; after an error the file is as it was before the call."""
+
+    def __init__(
+        self, path: Path, header: SpoolHeader, messages: Iterable[pa.Buffer], *, fsync: bool
+    ):
+        metadata = {HEADER_KEY: _with_checksum(_to_json(asdict(header)).encode(), b"")}
+        head = _SPOOL_SCHEMA.with_metadata(metadata).serialize()
+        self.header = header
+        self.size = 0
+        self._fsync = fsync
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        self.append(b"".join([head, *messages]))
+
+    def append(self, message: pa.Buffer | bytes) -> None:
+        """Append whole messages and hand them to the operating system, or to the disk.
+
+        Raises:
+            OSError: They could not be written; nothing of them is in the file.
+        """
+        view = memoryview(message)
+        size = self.size + len(view)
+        try:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+            if self._fsync:
+                os.fsync(self._descriptor)
+        except BaseException:
+            os.ftruncate(self._descriptor, self.size)
+            raise
+        self.size = size
+
+    def close(self) -> None:
+        """Close the file; its content stays."""
+        os.close(self._descriptor)
+
+
+def encode_step(row: Mapping[str, Any]) -> pa.Buffer:
+    """Return the batch of one step.
+
+    Args:
+        row: Column name to value as kept by `check_step`, with the columns the recorder fills.
+    """
+    return _step(row).serialize()
+
+
+def encode_steps(rows: Sequence[Mapping[str, Any]]) -> pa.Buffer:
+    """Return the batch of steps that are there together, or not at all.
+
+    Args:
+        rows: As `encode_step` takes them; at least one.
+    """
+    (batch,) = pa.Table.from_batches(map(_step, rows)).combine_chunks().to_batches()
+    return batch.serialize()
+
+
+def _step(row: Mapping[str, Any]) -> pa.RecordBatch:
+    values = {name: value for name, value in row.items() if name not in _PART_NAMES}
+    parts: list[bytes] = []
+    offsets = [0]
+    present = 0
+    for bit, name in enumerate(_PARTS):
+        value = row.get(name)
+        if value is not None:
+            part = value.encode() if isinstance(value, str) else value.tobytes()
+            parts.append(part)
+            present |= 1 << bit
+            offsets.append(offsets[-1] + len(part))
+        else:
+            offsets.append(offsets[-1])
+    buffers = [bytes((present,)), _pack_offsets(*offsets), b"".join(parts)]
+    binaries = _array(pa.binary(), len(_PARTS), buffers)
+    column = pa.Array.from_buffers(_LIST, 1, [None, _ALL_PARTS], children=[binaries])
+    return _batch(values, column, b"".join(buffers))
+
+
+def encode_end(trajectory_id: str, end: Mapping[str, bool]) -> pa.Buffer:
+    """Return the batch that ends a trajectory: `terminated`, `truncated` and `success`."""
+    return _batch({"trajectory_id": trajectory_id, **end}, _NO_PARTS, b"").serialize()
+
+
+def read_spool(path: Path) -> SpoolContent:
+    """Read a spool up to its last whole batch.
+
+    Raises:
+        SchemaError: Its head is damaged, or it is not a spool of this version.
+    """
+    data = pa.py_buffer(path.read_bytes())
+    file = pa.BufferReader(data)
+    reader, header, has_checksums = _open(path, file)
+    rows: list[dict[str, Any]] = []
+    last_rows: dict[str, dict[str, Any]] = {}
+    whole, problem = file.tell(), ""
+    try:
+        for batch in reader:
+            _add_batch(batch, rows, last_rows, has_checksums=has_checksums)
+            whole = file.tell()
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        problem = str(error)
+    return SpoolContent(
+        header=header,
+        rows=rows,
+        num_bytes_unread=data.size - whole,
+        problem=problem or "the stream ends before the file",
+    )
+
+
+def read_ids(path: Path) -> tuple[SpoolHeader, set[str]]:
+    """Return whose steps a spool has, and the trajectories up to its last whole batch.
+
+    Raises:
+        FileNotFoundError: It has become a shard.
+        SchemaError: Its head is damaged, or it is not a spool of this version.
+    """
+    ids: set[str] = set()
+    with pa.memory_map(str(path)) as file:
+        reader, header, _ = _open(path, file)
+        with suppress(pa.ArrowException, OSError, ValueError, KeyError):
+            for batch in reader:
+                ids.update(
+                    json.loads(text)["trajectory_id"] for text in batch["values"].to_pylist()
+                )
+    return header, ids
+
+
+def _open(path: Path, file: pa.NativeFile) -> tuple[pa.RecordBatchReader, SpoolHeader, bool]:
+    """Return a reader of the batches, the header, and whether rows have checksums."""
+    try:
+        reader = pa.ipc.open_stream(file)
+        head = (reader.schema.metadata or {})[HEADER_KEY].decode()
+        has_checksums = "crc32" in json.loads(head)
+        header = SpoolHeader(**_values(head, b"", has_checksums=has_checksums))
+        names = ", ".join(reader.schema.names)
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise SchemaError(f"{path} must start with the head of a spool: {error}") from error
+    if not reader.schema.equals(_SPOOL_SCHEMA):
+        raise SchemaError(
+            f"{path} must have the columns {', '.join(_SPOOL_SCHEMA.names)} of a spool: "
+            f"it has {names}"
+        )
+    return reader, header, has_checksums
+
+
+def _add_batch(
+    batch: pa.RecordBatch,
+    rows: list[dict[str, Any]],
+    last_rows: dict[str, dict[str, Any]],
+    *,
+    has_checksums: bool,
+) -> None:
+    """Add what a batch has, or raise an error and add nothing."""
+    batch.validate(full=True)
+    parts = batch["parts"].to_pylist()
+    values = [
+        _values(text or "", _content(own), has_checksums=has_checksums)
+        for text, own in zip(batch["values"].to_pylist(), parts, strict=True)
+    ]
+    for row, own in zip(values, parts, strict=True):
+        if own is not None:
+            _put_parts(row, own)
+    for row, own in zip(values, parts, strict=True):
+        if own is None:
+            last_rows[row["trajectory_id"]].update(row)
+        else:
+            rows.append(row)
+            last_rows[row["trajectory_id"]] = row
+
+
+def _put_parts(row: dict[str, Any], parts: list[bytes | None]) -> None:
+    for name, part in zip(_PARTS, parts, strict=True):
+        if part is not None:
+            dtype = _ARRAY_PARTS.get(name)
+            row[name] = part.decode() if dtype is None else np.frombuffer(part, dtype)
+    missing = _NEEDED - row.keys()
+    if missing:
+        raise ValueError(f"a step must have {', '.join(sorted(missing))}")
+
+
+def _content(parts: Sequence[bytes | None] | None) -> bytes:
+    """Return what the checksum of a row covers of its parts: which there are, how long, and all."""
+    if parts is None:
+        return b""
+    if len(parts) != len(_PARTS):
+        raise ValueError(f"a step must have {len(_PARTS)} parts")
+    present = sum(1 << bit for bit, part in enumerate(parts) if part is not None)
+    own = [part or b"" for part in parts]
+    offsets = _pack_offsets(*accumulate(map(len, own), initial=0))
+    return b"".join([bytes((present,)), offsets, *own])
+
+
+def _with_checksum(text: bytes, content: bytes) -> bytes:
+    """Return the text of a JSON object with the checksum of it, and of some content, at its start.
+
+    Args:
+        text: Of an object that is not empty.
+        content: What else the checksum covers.
+    """
+    return b'{"crc32":"%08x",%s' % (zlib.crc32(content, zlib.crc32(text)), text[1:])
+
+
+def _values(text: str, content: bytes, *, has_checksums: bool) -> dict[str, Any]:
+    """Return the object of a text.
+
+    Raises:
+        ValueError: The text or the content is not what its checksum is of.
+    """
+    if has_checksums:
+        rest = b"{" + text.encode()[_CHECKSUM_LENGTH:]
+        if text.encode() != _with_checksum(rest, content):
+            raise ValueError("it has another checksum than it was written with")
+        text = rest.decode()
+    return json.loads(text)
+
+
+def _batch(values: Mapping[str, Any], parts: pa.Array, content: bytes) -> pa.RecordBatch:
+    text = _with_checksum(_to_json(values).encode(), content)
+    column = _array(pa.string(), 1, [None, _pack_range(0, len(text)), text])
+    return pa.RecordBatch.from_arrays([column, parts], schema=_SPOOL_SCHEMA)
+
+
+def _array(type_: pa.DataType, length: int, buffers: Sequence[bytes | None]) -> pa.Array:
+    wrapped = [None if buffer is None else pa.py_buffer(buffer) for buffer in buffers]
+    return pa.Array.from_buffers(type_, length, wrapped)

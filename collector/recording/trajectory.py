@@ -1,0 +1,159 @@
+"""One trajectory: its chain of steps, and its end."""
+
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from graphcredit.collector.recording.validation import check_step, check_value
+from graphcredit.collector.recording.worker_lock import ProcessLock
+from graphcredit.store.errors import StepRefusedError
+
+
+class Sink(Protocol):
+    """Where the steps of trajectories go."""
+
+    def append(self, row: dict[str, Any], *, is_last: bool) -> None:
+        """Add a step, which belongs to the sink from here on."""
+        ...
+
+    def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
+        """Make the last step of a trajectory its end."""
+        ...
+
+    def abandon(self, trajectory_id: str) -> None:
+        """Expect no more steps of a trajectory."""
+        ...
+
+
+class Trajectory:
+    """One trajectory that is being recorded. Get one from `StepRecorder.trajectory`.
+
+    Left without `end`, or by an exception, it stays incomplete: its steps are kept, but get no
+    credit.
+    """
+
+    task_id: str
+    trajectory_id: str
+
+    def __init__(self, sink: Sink, lock: ProcessLock, task_id: str, trajectory_id: str):
+        self.task_id = task_id
+        self.trajectory_id = trajectory_id
+        self._sink = sink
+        self._lock = lock
+        self._num_steps = 0
+        self._next_state = ""
+        self._logged_at = 0
+        self._over = ""
+
+    def log(
+        self, *, state: str, action: str, next_state: str, reward: float, **columns: Any
+    ) -> None:
+        """Record one step; once this returns, the step is safe.
+
+        A trajectory that the store has already is compared with it, and nothing is written.
+
+        `step_index`, `logged_at` and the ids are filled in. `cost` is 1.0, `is_action_valid` True,
+        `terminated` and `truncated` False unless given; other columns are null.
+
+        Args:
+            state: What identifies the state before the action: the previous step's `next_state`.
+            action: The action as the environment received it.
+            next_state: What identifies the state after the action.
+            reward: The environment's reward.
+            **columns: Any other column of `steps`. Token ids and log-probabilities are lists or
+                1-dimensional numpy arrays, `extra` is a dict or the text of a JSON object, and
+                `terminated` or `truncated` with `success` end the trajectory with this step.
+
+        Raises:
+            StepRefusedError: A rule is broken; nothing of the step was written, and the trajectory
+                goes on as if it had not been logged.
+            RecorderError: Writing failed, or the recorder is closed.
+        """
+        given = {"state": state, "action": action, "next_state": next_state, "reward": reward}
+        try:
+            kept = check_step(given | columns)
+        except StepRefusedError as error:
+            raise self._refused(str(error)) from None
+        is_last = bool(kept.get("terminated") or kept.get("truncated"))
+        with self._lock:
+            self._refuse_if_over("a step")
+            self._refuse_broken_chain(kept["state"])
+            logged_at = max(self._logged_at, time.time_ns() // 1000)
+            row = {
+                **kept,
+                "task_id": self.task_id,
+                "trajectory_id": self.trajectory_id,
+                "step_index": self._num_steps,
+                "logged_at": logged_at,
+            }
+            try:
+                self._sink.append(row, is_last=is_last)
+            except StepRefusedError as error:
+                raise self._refused(str(error)) from None
+            self._num_steps += 1
+            self._next_state = kept["next_state"]
+            self._logged_at = logged_at
+            if is_last:
+                self._over = "it has ended"
+
+    def end(self, *, success: bool, truncated: bool = False) -> None:
+        """End the trajectory with the step logged last; once this returns, the end is safe.
+
+        Args:
+            success: Whether the task was accomplished.
+            truncated: A limit ended it, rather than the environment.
+
+        Raises:
+            StepRefusedError: It has ended already, or has no step.
+            RecorderError: Writing failed, or the recorder is closed.
+        """
+        try:
+            end = {
+                "terminated": not check_value("truncated", truncated),
+                "truncated": bool(truncated),
+                "success": check_value("success", success),
+            }
+        except StepRefusedError as error:
+            raise self._refused(str(error)) from None
+        with self._lock:
+            self._refuse_if_over("an end")
+            if not self._num_steps:
+                raise self._refused("a trajectory ends with a step: log one before `end`")
+            try:
+                self._sink.end(self.trajectory_id, end)
+            except StepRefusedError as error:
+                raise self._refused(str(error)) from None
+            self._over = "it has ended"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._lock:
+            self._sink.abandon(self.trajectory_id)
+            self._over = self._over or "its `with` block was left"
+
+    def _refuse_if_over(self, what: str) -> None:
+        if self._over:
+            raise self._refused(
+                f"{what} can be logged only while its trajectory is open: {self._over}"
+            )
+
+    def _refuse_broken_chain(self, state: str) -> None:
+        if self._num_steps and state != self._next_state:
+            raise self._refused(
+                "state must be the next_state of the step before, "
+                f"{self._next_state[:120]!r}: got {state[:120]!r}"
+            )
+
+    def _refused(self, rule: str) -> StepRefusedError:
+        return StepRefusedError(
+            f"{rule} (step {self._num_steps} of trajectory {self.trajectory_id!r}, task "
+            f"{self.task_id!r}; nothing was written, the steps before it stay)"
+        )

@@ -33,8 +33,8 @@ from graphcredit.store import Store, create_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.files.atomic import write_table_unsynced
 from graphcredit.store.parquet import shards
-from graphcredit.trainer.filters import Filters
-from graphcredit.trainer.index import read_index
+from graphcredit.trainer.data.step_filters import Filters
+from graphcredit.trainer.data.step_index import read_index
 
 FIVE = CreditSettings(estimators=configure(["grpo", "rloo", "gigpo", "rewardflow", "graphgpo"]))
 HASHES: dict[str, Callable[[bytes], object]] = {

@@ -25,13 +25,13 @@ from transformers import AutoModelForCausalLM, Qwen2Config
 from transformers.utils.logging import disable_progress_bar
 
 from benchmarks.machine import describe
-from graphcredit.trainer.attention import packed_attention
-from graphcredit.trainer.batches import PackedBatch
+from graphcredit.trainer.batching.bin_packing import pack
+from graphcredit.trainer.batching.reader import PackedBatch
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine import Engine, open_engine
-from graphcredit.trainer.flops import peak_flops, training_flops
-from graphcredit.trainer.packing import pack
-from graphcredit.trainer.process import leave_world
+from graphcredit.trainer.engine.distributed import leave_world
+from graphcredit.trainer.engine.engine import Engine, open_engine
+from graphcredit.trainer.model.flops import peak_flops, training_flops
+from graphcredit.trainer.model.packed_attention import packed_attention
 
 Sample = tuple[list[int], list[int]]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import Between, Count, check_options, read_toml
-from graphcredit.trainer.words import VERSION, VERSION_KEY, in_words_of_today
+from graphcredit.trainer.config_words import VERSION, VERSION_KEY, in_words_of_today
 
 AtLeastOne = Between(1)
 

@@ -15,7 +15,7 @@ from graphcredit.store.errors import OptionError
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.layout import check_name
-from graphcredit.trainer.words import FIRST_VERSION
+from graphcredit.trainer.config_words import FIRST_VERSION
 
 if TYPE_CHECKING:
     from graphcredit.collector.environments.base import Task
@@ -122,9 +122,9 @@ def _check_credit(loop: Loop) -> None:
 
 def _check_training(loop: Loop) -> None:
     """Raise an error where a policy cannot be trained, or not be trained again."""
-    from graphcredit.trainer.process import choose_device
-    from graphcredit.trainer.table import configure_objective
-    from graphcredit.trainer.watch import find_tracker
+    from graphcredit.trainer.engine.distributed import choose_device
+    from graphcredit.trainer.loss.registry import configure_objective
+    from graphcredit.trainer.output.metrics_log import find_tracker
 
     training = loop.train_config(0)
     configure_objective(training.objective, training.objective_options)
@@ -142,7 +142,7 @@ def _check_training(loop: Loop) -> None:
 def _check_models(loop: Loop) -> None:
     """Raise an error where a model cannot play or be trained, as far as its files tell."""
     from graphcredit.collector.policies.registry import LanguageOptions, parse_policy
-    from graphcredit.trainer.model import check_model
+    from graphcredit.trainer.model.loading import check_model
 
     config, training = loop.config, loop.train_config(0)
     for name, directory in _models(config).items():
@@ -186,7 +186,7 @@ def _models(config: LoopConfig) -> dict[str, Path]:
     reference = config.train.get("reference")
     if reference is None:
         return {"model": config.model}
-    from graphcredit.trainer.model import find_model
+    from graphcredit.trainer.model.loading import find_model
 
     return {"model": config.model, "train.reference": find_model(reference)}
 
@@ -216,7 +216,7 @@ def _claim(loop: Loop) -> None:
 def _hash_files(config: LoopConfig) -> dict[str, str]:
     """Return what tells whether files that are named by their paths are still the same."""
     from graphcredit.collector.policies.language.prompts import load_template
-    from graphcredit.trainer.identity import hash_model
+    from graphcredit.trainer.fingerprint import hash_model
 
     found = {name: hash_model(directory) for name, directory in _models(config).items()}
     found["template"] = load_template(config.collect.template or config.collect.env).fingerprint

@@ -163,7 +163,7 @@ def _clone(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
 
 def _model(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
     """Teach the model to play like that."""
-    from graphcredit.trainer.cloning import CloneConfig, clone
+    from graphcredit.trainer.cloning.clone import CloneConfig, clone
 
     config = CloneConfig(
         store=_store(plan).root,
@@ -201,7 +201,7 @@ def _store(plan: Warmup) -> Store:
 
 def _make_model(plan: Warmup, name: str, texts: Iterable[str], num_tokens: int) -> dict[str, Any]:
     from graphcredit.collector.policies.train_tokenizer import train_tokenizer
-    from graphcredit.trainer.random_model import save_random_model
+    from graphcredit.trainer.cloning.tiny_model import save_random_model
 
     with TemporaryDirectory(dir=plan.directory) as folder:
         tokenizer = Path(folder) / "tokenizer"

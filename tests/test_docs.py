@@ -8,7 +8,7 @@ from graphcredit.cli.main import app
 from graphcredit.credit.estimators.table import ESTIMATORS
 from graphcredit.store import schema
 from graphcredit.trainer.config import CorrectionMode, TrainConfig
-from graphcredit.trainer.table import OBJECTIVES
+from graphcredit.trainer.loss.registry import OBJECTIVES
 
 ROOT = Path(__file__).parent.parent
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import Between, Count, check_options, read_toml
-from graphcredit.trainer.words import (
+from graphcredit.trainer.config_words import (
     VERSION,
     VERSION_KEY,
     in_first_words,

@@ -9,29 +9,29 @@ from typing import Any
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.options import options_as_json
-from graphcredit.trainer.agreement import check_agreement
-from graphcredit.trainer.batches import BatchReader
-from graphcredit.trainer.checkpoint import (
+from graphcredit.trainer.batching.plan import Plan, make_plan
+from graphcredit.trainer.batching.reader import BatchReader
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.data.step_filters import Filters
+from graphcredit.trainer.data.step_index import IndexReport, read_index
+from graphcredit.trainer.engine.distributed import choose_device, is_first_rank, leave_world
+from graphcredit.trainer.engine.engine import Engine, compute_dtype, open_engine
+from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs, frozen_logprobs
+from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Updater
+from graphcredit.trainer.engine.sampler_check import check_agreement
+from graphcredit.trainer.fingerprint import Identity, hash_model
+from graphcredit.trainer.loss.importance import correction_of, formula
+from graphcredit.trainer.loss.registry import configure_objective, objective_named
+from graphcredit.trainer.model.loading import find_model, tokenizer_notices
+from graphcredit.trainer.output.checkpoint import (
     Progress,
     latest_checkpoint,
     read_optimizer,
     save_checkpoint,
 )
-from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.correction import correction_of, formula
-from graphcredit.trainer.engine import Engine, compute_dtype, open_engine
-from graphcredit.trainer.filters import Filters
-from graphcredit.trainer.identity import Identity, hash_model
-from graphcredit.trainer.index import IndexReport, read_index
-from graphcredit.trainer.learnt import why_nothing_was_learnt
-from graphcredit.trainer.model import find_model, tokenizer_notices
-from graphcredit.trainer.output import Output, effective_config, open_output
-from graphcredit.trainer.passes import FrozenLogprobs, frozen_logprobs
-from graphcredit.trainer.plan import Plan, make_plan
-from graphcredit.trainer.process import choose_device, is_first_rank, leave_world
-from graphcredit.trainer.table import configure_objective, objective_named
-from graphcredit.trainer.update import FrozenPolicies, Updater
-from graphcredit.trainer.watch import TrainingLog, training_path
+from graphcredit.trainer.output.directory import Output, effective_config, open_output
+from graphcredit.trainer.output.learning_signal import why_nothing_was_learnt
+from graphcredit.trainer.output.metrics_log import TrainingLog, training_path
 
 OnProgress = Callable[[str, float, int, Mapping[str, Any]], None]
 """Told what is being done, how much of it is done, of how many (0 where that is not known), and the

@@ -2,7 +2,7 @@
 
 import os
 
-from graphcredit.trainer.process import choose_device
+from graphcredit.trainer.engine.distributed import choose_device
 
 
 def use_device(device: str) -> None:

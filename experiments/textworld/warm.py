@@ -16,8 +16,8 @@ from experiments.textworld.settings import SETTINGS, warm_start
 from graphcredit.cli.warmup_stages import Warmup, run_warmup
 from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.files.lock import alone_in
-from graphcredit.trainer.model import load_weights
-from graphcredit.trainer.saving import save_model
+from graphcredit.trainer.model.export import save_model
+from graphcredit.trainer.model.loading import load_weights
 
 KEPT_WARM = Path(__file__).parent / "kept" / "warm"
 """A directory of each policy, `<setting>-<number>`."""

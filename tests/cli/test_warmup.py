@@ -147,7 +147,7 @@ def test_a_tokenizer_has_at_least_a_token_for_each_letter(tmp_path: Path):
 
 def test_a_warm_up_killed_in_any_stage_goes_on_to_the_same_model(whole: Path, tmp_path: Path):
     context = get_context("forkserver")
-    context.set_forkserver_preload(["graphcredit.trainer.cloning", "tests.cli.test_warmup"])
+    context.set_forkserver_preload(["graphcredit.trainer.cloning.clone", "tests.cli.test_warmup"])
     for what, count in (("play: text", 2), ("play: clone", 3), ("learn", 2), ("play: warm", 5)):
         process = context.Process(target=_run_and_kill, args=(tmp_path / "w", what, count))
         process.start()

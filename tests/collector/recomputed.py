@@ -12,12 +12,12 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import open_store
 from graphcredit.store.checks.run import check_store
-from graphcredit.trainer.agreement import Agreement, measure_agreement
-from graphcredit.trainer.batches import BatchReader
+from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine import open_engine
-from graphcredit.trainer.filters import Filters
-from graphcredit.trainer.index import read_index
+from graphcredit.trainer.data.step_filters import Filters
+from graphcredit.trainer.data.step_index import read_index
+from graphcredit.trainer.engine.engine import open_engine
+from graphcredit.trainer.engine.sampler_check import Agreement, measure_agreement
 
 TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=2, seed=0)
 

@@ -46,7 +46,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store.errors import InputError
 from graphcredit.store.files.lock import alone_in
-from graphcredit.trainer.model import load_weights
+from graphcredit.trainer.model.loading import load_weights
 from tests.collector.talkers import save_talker
 from tests.worlds import worked_example, write_store
 

@@ -22,7 +22,7 @@ from graphcredit.store.parquet.er_graph import merge_er_graph
 from graphcredit.store.schema import CONFIGURATION_KEY
 from graphcredit.store.sql.catalog import connect, rebuild_catalog, run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
-from graphcredit.trainer.advantages import check_credit
+from graphcredit.trainer.data.credit_columns import check_credit
 from tests.credit.entity_world import entity, er_graph
 from tests.worlds import trajectory, worked_example, write_store
 

@@ -26,8 +26,8 @@ from graphcredit.store.parquet.shards import is_verified, open_parquet
 from graphcredit.store.quarantine.move import quarantine_store
 from graphcredit.store.schema import ENTITY_COLUMNS, RELATION_COLUMNS, arrow_schema
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.trainer.filters import Filters
-from graphcredit.trainer.index import read_index
+from graphcredit.trainer.data.step_filters import Filters
+from graphcredit.trainer.data.step_index import read_index
 from tests.trainer.logs import token_store
 from tests.worlds import step_table, worked_example
 

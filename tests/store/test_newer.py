@@ -18,8 +18,8 @@ from graphcredit.store.parquet.export import export_store
 from graphcredit.store.quarantine.move import quarantine_store
 from graphcredit.store.sql.catalog import rebuild_catalog, run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
-from graphcredit.trainer.filters import Filters
-from graphcredit.trainer.index import read_index
+from graphcredit.trainer.data.step_filters import Filters
+from graphcredit.trainer.data.step_index import read_index
 from graphcredit.viewer.queries.iterations import iteration_facts
 from tests.store.test_digest import SETTINGS, flip, verified_store
 

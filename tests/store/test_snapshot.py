@@ -25,8 +25,8 @@ from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.snapshot import replacing, unchanged
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
-from graphcredit.trainer.filters import Filters
-from graphcredit.trainer.index import read_index
+from graphcredit.trainer.data.step_filters import Filters
+from graphcredit.trainer.data.step_index import read_index
 from graphcredit.viewer.queries.estimators import credit_doubts
 from graphcredit.viewer.queries.views import answer
 from tests.trainer.logs import token_store

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphcredit.trainer.index import StepIndex
+from graphcredit.trainer.data.step_index import StepIndex
 
 
 def index_of(

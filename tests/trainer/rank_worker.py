@@ -8,16 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphcredit.trainer.checkpoint import (
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine.distributed import leave_world
+from graphcredit.trainer.engine.engine import Engine, open_engine
+from graphcredit.trainer.fingerprint import Identity
+from graphcredit.trainer.output.checkpoint import (
     Checkpoint,
     Progress,
     latest_checkpoint,
     save_checkpoint,
 )
-from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine import Engine, open_engine
-from graphcredit.trainer.identity import Identity
-from graphcredit.trainer.process import leave_world
 from tests.trainer.packs import Sample, pack_samples, random_samples
 
 LEARNING_RATE = 1e-3

@@ -10,12 +10,12 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from graphcredit.store.errors import InputError
-from graphcredit.trainer.agreement import check_agreement, measure_agreement
-from graphcredit.trainer.batches import BatchReader
+from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine import Engine, open_engine
-from graphcredit.trainer.filters import Filters
-from graphcredit.trainer.index import StepIndex, read_index
+from graphcredit.trainer.data.step_filters import Filters
+from graphcredit.trainer.data.step_index import StepIndex, read_index
+from graphcredit.trainer.engine.engine import Engine, open_engine
+from graphcredit.trainer.engine.sampler_check import check_agreement, measure_agreement
 from tests.trainer.logs import Row, episode, token_store, turn
 from tests.trainer.models import save_tiny_model
 from tests.trainer.packs import random_samples

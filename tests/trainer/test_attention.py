@@ -7,8 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from graphcredit.store.errors import InputError
-from graphcredit.trainer import attention
-from graphcredit.trainer.attention import PACKED_ATTENTION, packed_attention, register_attention
+from graphcredit.trainer.model import packed_attention as attention
+from graphcredit.trainer.model.packed_attention import (
+    PACKED_ATTENTION,
+    packed_attention,
+    register_attention,
+)
 from tests.trainer.models import tiny_model
 
 LENGTHS = [7, 1, 12, 4]

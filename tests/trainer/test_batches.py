@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from graphcredit.store import Store
 from graphcredit.store.errors import SchemaError
-from graphcredit.trainer import batches
-from graphcredit.trainer.batches import BatchReader, PackedBatch
-from graphcredit.trainer.columns import TokenColumns
-from graphcredit.trainer.filters import Filters
-from graphcredit.trainer.index import StepIndex, read_index
-from graphcredit.trainer.plan import MicroBatch, Plan, make_plan
+from graphcredit.trainer.batching import reader as batches
+from graphcredit.trainer.batching.plan import MicroBatch, Plan, make_plan
+from graphcredit.trainer.batching.reader import BatchReader, PackedBatch
+from graphcredit.trainer.data.step_columns import TokenColumns
+from graphcredit.trainer.data.step_filters import Filters
+from graphcredit.trainer.data.step_index import StepIndex, read_index
 from tests.trainer.logs import Row, episode, random_episodes, token_store, turn, two_episodes
 
 FIELDS = [name for name in PackedBatch.__dataclass_fields__ if name != "max_length"]

@@ -11,15 +11,15 @@ import torch
 
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.store.files import atomic
-from graphcredit.trainer import checkpoint
-from graphcredit.trainer.checkpoint import (
+from graphcredit.trainer.engine.engine import EngineState, open_engine
+from graphcredit.trainer.output import checkpoint
+from graphcredit.trainer.output.checkpoint import (
     Checkpoint,
     Progress,
     latest_checkpoint,
     read_optimizer,
     save_checkpoint,
 )
-from graphcredit.trainer.engine import EngineState, open_engine
 from tests.trainer import rank_worker
 from tests.trainer.models import save_tiny_model
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from graphcredit.store.errors import InputError, OptionError
-from graphcredit.trainer.cloning import CloneConfig, clone, mean_loss
+from graphcredit.trainer.cloning.clone import CloneConfig, clone, mean_loss
+from graphcredit.trainer.cloning.examples import Pairs
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine import Engine, open_engine
-from graphcredit.trainer.pairs import Pairs
+from graphcredit.trainer.engine.engine import Engine, open_engine
 from tests.trainer.logs import episode, token_store, turn
 from tests.trainer.models import save_tiny_model
 from tests.trainer.packs import pack_samples

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import check_options
-from graphcredit.trainer.correction import Correction, CorrectionMode, importance_weights
-from graphcredit.trainer.objectives.reinforce import Reinforce
-from graphcredit.trainer.policy_loss import averages
+from graphcredit.trainer.loss.importance import Correction, CorrectionMode, importance_weights
+from graphcredit.trainer.loss.objectives.reinforce import Reinforce
+from graphcredit.trainer.loss.policy_loss import averages
 from tests.trainer import oracle
 from tests.trainer.oracle import Token
 from tests.trainer.token_batches import batches, gradient_of, loss_of, tensors, token

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from graphcredit.trainer.divergence import KlEstimator, divergence
+from graphcredit.trainer.loss.kl import KlEstimator, divergence
 from tests.trainer import oracle
 from tests.trainer.token_batches import token
 

@@ -15,10 +15,10 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM
 
 from graphcredit.store.errors import InputError, TrainingError
-from graphcredit.trainer.checkpoint import save_checkpoint
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine import Engine, Sharded, open_engine
-from graphcredit.trainer.process import leave_world
+from graphcredit.trainer.engine.distributed import leave_world
+from graphcredit.trainer.engine.engine import Engine, Sharded, open_engine
+from graphcredit.trainer.output.checkpoint import save_checkpoint
 from tests.trainer import rank_worker
 from tests.trainer.models import save_tiny_model
 from tests.trainer.packs import pack_samples, random_samples

@@ -13,8 +13,8 @@ import pytest
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError, NothingToTrainError, SchemaError
 from graphcredit.store.schema import CONFIGURATION_KEY
-from graphcredit.trainer.filters import Filters
-from graphcredit.trainer.index import read_index
+from graphcredit.trainer.data.step_filters import Filters
+from graphcredit.trainer.data.step_index import read_index
 from tests.store.whole_store import damage_column
 from tests.trainer.logs import Row, episode, stamp_credit, token_store, turn, two_episodes
 

@@ -12,9 +12,9 @@ from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
-from graphcredit.trainer import index as index_module
-from graphcredit.trainer.filters import REASONS, Filters
-from graphcredit.trainer.index import IndexReport, StepIndex, read_index
+from graphcredit.trainer.data import step_index as index_module
+from graphcredit.trainer.data.step_filters import REASONS, Filters
+from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
 from tests.trainer.logs import episode, random_episodes, stamp_credit, token_store, turn
 from tests.worlds import trajectory, write_store
 

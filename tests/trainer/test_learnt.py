@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from graphcredit.trainer.learnt import why_nothing_was_learnt
+from graphcredit.trainer.output.learning_signal import why_nothing_was_learnt
 
 
 def _row(**values: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from transformers.models.auto.configuration_auto import AutoConfig
 
-from graphcredit.trainer.lengths import length_limit
+from graphcredit.trainer.data.step_lengths import length_limit
 
 _LONGROPE: dict[str, Any] = {
     "rope_type": "longrope",

@@ -13,9 +13,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine import open_engine
-from graphcredit.trainer.flops import training_flops
-from graphcredit.trainer.model import (
+from graphcredit.trainer.engine.engine import open_engine
+from graphcredit.trainer.model.flops import training_flops
+from graphcredit.trainer.model.loading import (
     check_model,
     decoder_layers,
     load_model,
@@ -88,7 +88,7 @@ def test_logits_that_cannot_be_reproduced_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(
-        "graphcredit.trainer.scorer._logits",
+        "graphcredit.trainer.model.logprobs._logits",
         lambda causal_lm, hidden: causal_lm.get_output_embeddings()(hidden).float(),
     )
     with pytest.raises(InputError, match=r"differ by up to .* nats: GraniteForCausalLM"):

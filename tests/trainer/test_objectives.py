@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from graphcredit.store.errors import OptionError
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.objectives.cispo import Cispo
-from graphcredit.trainer.objectives.gspo import Gspo
-from graphcredit.trainer.objectives.ppo import Ppo
-from graphcredit.trainer.objectives.reinforce import Reinforce
-from graphcredit.trainer.table import (
+from graphcredit.trainer.loss.objectives.cispo import Cispo
+from graphcredit.trainer.loss.objectives.gspo import Gspo
+from graphcredit.trainer.loss.objectives.ppo import Ppo
+from graphcredit.trainer.loss.objectives.reinforce import Reinforce
+from graphcredit.trainer.loss.registry import (
     OBJECTIVES,
     ObjectiveRow,
     configure_objective,

@@ -7,7 +7,7 @@ import pytest
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.output import effective_config, open_output
+from graphcredit.trainer.output.directory import effective_config, open_output
 
 
 def _config(out: Path) -> TrainConfig:

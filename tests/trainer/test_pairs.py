@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.store.errors import InputError
-from graphcredit.trainer.pairs import Pairs, held_out, read_pairs, shuffled
+from graphcredit.trainer.cloning.examples import Pairs, held_out, read_pairs, shuffled
 from tests.trainer.logs import episode, token_store, turn
 
 HERE, THERE = [1, 2], [1, 2, 3]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphcredit.trainer import index as index_module
-from graphcredit.trainer.index import StepIndex
-from graphcredit.trainer.packing import ATTENTION_TOKENS, cost, pack, spread
-from graphcredit.trainer.plan import Plan, make_plan
+from graphcredit.trainer.batching.bin_packing import ATTENTION_TOKENS, cost, pack, spread
+from graphcredit.trainer.batching.plan import Plan, make_plan
+from graphcredit.trainer.data import step_index as index_module
+from graphcredit.trainer.data.step_index import StepIndex
 from tests.trainer.indexes import index_of
 
 CAP = 20

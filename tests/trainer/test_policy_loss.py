@@ -9,11 +9,11 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from graphcredit.trainer.correction import Correction, CorrectionMode
-from graphcredit.trainer.objectives.ppo import Ppo
-from graphcredit.trainer.objectives.reinforce import Reinforce
-from graphcredit.trainer.policy_loss import averages
-from graphcredit.trainer.table import OBJECTIVES, configure_objective
+from graphcredit.trainer.loss.importance import Correction, CorrectionMode
+from graphcredit.trainer.loss.objectives.ppo import Ppo
+from graphcredit.trainer.loss.objectives.reinforce import Reinforce
+from graphcredit.trainer.loss.policy_loss import averages
+from graphcredit.trainer.loss.registry import OBJECTIVES, configure_objective
 from tests.trainer import oracle
 from tests.trainer.token_batches import batches, gradient_of, loss_of, tensors, token
 

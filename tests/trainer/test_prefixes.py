@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.trainer.arrays import Ragged
-from graphcredit.trainer.prefixes import sample_prefixes, sequence_hashes
+from graphcredit.trainer.data.ragged import Ragged
+from graphcredit.trainer.data.sequence_hash import sample_prefixes, sequence_hashes
 
 Ids = list[int]
 

@@ -7,9 +7,9 @@ import torch
 from transformers import AutoConfig, AutoTokenizer
 
 from graphcredit.collector.policies.train_tokenizer import train_tokenizer
+from graphcredit.trainer.cloning.tiny_model import save_random_model
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.model import load_model, load_weights
-from graphcredit.trainer.random_model import save_random_model
+from graphcredit.trainer.model.loading import load_model, load_weights
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from graphcredit.trainer.attention import PACKED_ATTENTION, register_attention
-from graphcredit.trainer.scorer import Scorer
+from graphcredit.trainer.model.logprobs import Scorer
+from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION, register_attention
 from tests.trainer.models import tiny_model
 from tests.trainer.packs import Sample, pack_samples, random_samples
 

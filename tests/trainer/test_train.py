@@ -15,10 +15,10 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.store.sql.catalog import connect
+from graphcredit.trainer.batching.aggregation import Aggregation
 from graphcredit.trainer.config import TrainConfig, read_config
-from graphcredit.trainer.engine import compute_dtype
+from graphcredit.trainer.engine.engine import compute_dtype
 from graphcredit.trainer.train import train
-from graphcredit.trainer.weights import Aggregation
 from tests.trainer.logs import Row, episode, random_episodes, token_store, turn
 from tests.trainer.models import NUM_TOKENS, save_tiny_model
 

@@ -11,8 +11,13 @@ from graphcredit.store.checks.run import check_store
 from graphcredit.store.sql.catalog import connect
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.output import Output
-from graphcredit.trainer.watch import Journal, TrainingLog, training_path, write_training
+from graphcredit.trainer.output.directory import Output
+from graphcredit.trainer.output.metrics_log import (
+    Journal,
+    TrainingLog,
+    training_path,
+    write_training,
+)
 
 
 def test_a_journal_forgets_updates_that_the_weights_do_not_have(tmp_path: Path):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.trainer.arrays import Floats, Ints
-from graphcredit.trainer.index import StepIndex
-from graphcredit.trainer.plan import make_plan
-from graphcredit.trainer.weights import Aggregation, step_weights
+from graphcredit.trainer.batching.aggregation import Aggregation, step_weights
+from graphcredit.trainer.batching.plan import make_plan
+from graphcredit.trainer.data.ragged import Floats, Ints
+from graphcredit.trainer.data.step_index import StepIndex
 from tests.trainer.indexes import index_of
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from graphcredit.store.errors import OptionError
 from graphcredit.trainer.config import TrainConfig, read_config
-from graphcredit.trainer.words import in_words_of_today
+from graphcredit.trainer.config_words import in_words_of_today
 
 
 def _config(**options: Any) -> TrainConfig:

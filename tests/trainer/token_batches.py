@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from hypothesis import strategies as st
 
-from graphcredit.trainer.correction import Correction
-from graphcredit.trainer.policy_loss import PolicyLoss, policy_loss
-from graphcredit.trainer.table import Objective
-from graphcredit.trainer.tokens import Tokens
+from graphcredit.trainer.loss.importance import Correction
+from graphcredit.trainer.loss.inputs import Tokens
+from graphcredit.trainer.loss.policy_loss import PolicyLoss, policy_loss
+from graphcredit.trainer.loss.registry import Objective
 from tests.trainer.oracle import Token
 
 torch.set_num_threads(1)

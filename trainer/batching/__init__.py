@@ -1,0 +1,1 @@
+"""Which steps go into which optimizer step and micro-batch."""

@@ -1,0 +1,209 @@
+"""Which steps go into which optimizer step and micro-batch: decided before the first forward.
+
+A plan depends on the data and the configuration, never on the number of processes. So the state of
+the input is one integer, the optimizer steps done, and the plan's hash says whether that integer
+still means the same.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcredit.trainer.batching.aggregation import Aggregation, step_weights
+from graphcredit.trainer.batching.bin_packing import cost, pack, spread
+from graphcredit.trainer.data.ragged import Floats, Ints
+from graphcredit.trainer.data.step_index import StepIndex, windows
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MicroBatch:
+    """Steps that go through the model at one time."""
+
+    steps: Ints
+    """[k] positions in the index."""
+    weight: Floats
+    """[k] weight of every scored token of each step; all 0 in a dummy, which only keeps a process
+    in step with the others."""
+
+    @property
+    def is_dummy(self) -> bool:
+        """Whether nothing is learnt from it."""
+        return not self.weight.any()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanStatistics:
+    """How well one optimizer step is packed."""
+
+    num_micro_batches: int
+    """Dummies not counted."""
+    num_dummies: int
+    num_tokens: int
+    """Tokens that go through the model: those of equal steps once, dummies not counted."""
+    fill: float
+    """Share of the micro-batches' token cap that is used."""
+    imbalance: float
+    """By how much the cost of the slowest rank exceeds the mean, as a share of it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """The optimizer steps of a training."""
+
+    index: StepIndex
+    updates: tuple[Ints, ...]
+    """The steps of each optimizer step, ascending, epoch after epoch."""
+    bins: tuple[tuple[Ints, ...], ...]
+    """For each optimizer step, which of its steps are in each micro-batch, as positions in
+    `updates`: the same for any number of ranks."""
+    epochs: int
+    """How often each step is used."""
+    max_tokens: int
+    """Cap of a micro-batch."""
+    aggregation: Aggregation
+    response_length: int
+    """L of dr-grpo."""
+    hash: str
+    """Of everything that decides the result."""
+
+    @property
+    def updates_per_epoch(self) -> int:
+        """Optimizer steps in which each step of the index is used once."""
+        return len(self.updates) // self.epochs
+
+    def micro_batches(self, update: int, world_size: int) -> list[list[MicroBatch]]:
+        """Return the micro-batches of each rank in one optimizer step, the same number for all.
+
+        Equal steps are in one micro-batch, because they go through the model only once.
+
+        The micro-batches are the same for any world size; only who has which differs.
+
+        Args:
+            update: Number of the optimizer step.
+            world_size: Number of ranks.
+        """
+        steps, bins = self.updates[update], self.bins[update]
+        weight = step_weights(
+            self.index,
+            steps,
+            self.aggregation,
+            num_updates=self.updates_per_epoch,
+            response_length=self.response_length,
+        )
+        ranks = spread(self._costs(update), world_size)
+        shortest = self.index.length[steps].argmin()
+        dummy = MicroBatch(steps=steps[[shortest]], weight=np.zeros(1))
+        return [
+            [
+                *(MicroBatch(steps=steps[bins[n]], weight=weight[bins[n]]) for n in numbers),
+                *[dummy] * (len(max(ranks, key=len)) - len(numbers)),
+            ]
+            for numbers in ranks
+        ]
+
+    def statistics(self, update: int, world_size: int) -> PlanStatistics:
+        """Return how well an optimizer step is packed."""
+        costs = self._costs(update)
+        ranks = spread(costs, world_size)
+        loads = np.array([sum(costs[number] for number in numbers) for numbers in ranks])
+        num_tokens = int(_distinct(self.index, self.updates[update])[0].sum())
+        return PlanStatistics(
+            num_micro_batches=len(costs),
+            num_dummies=world_size * len(max(ranks, key=len)) - len(costs),
+            num_tokens=num_tokens,
+            fill=num_tokens / (len(costs) * self.max_tokens),
+            imbalance=float(loads.max() / loads.mean() - 1),
+        )
+
+    def _costs(self, update: int) -> list[float]:
+        """Return what each micro-batch of an optimizer step costs."""
+        steps = self.updates[update]
+        return [cost(_distinct(self.index, steps[items])[0]) for items in self.bins[update]]
+
+
+def _pack(index: StepIndex, steps: Ints, max_tokens: int) -> tuple[Ints, ...]:
+    """Return which of some steps are in each micro-batch, ascending."""
+    lengths, sequence = _distinct(index, steps)
+    bins = pack(lengths, max_tokens)
+    bin_of_sequence = np.empty(len(lengths), np.int64)
+    for number, items in enumerate(bins):
+        bin_of_sequence[items] = number
+    bin_of_step = bin_of_sequence[sequence]
+    order = np.argsort(bin_of_step, kind="stable")
+    counts = np.bincount(bin_of_step, minlength=len(bins))
+    return tuple(np.split(order, np.cumsum(counts)[:-1]))
+
+
+def _distinct(index: StepIndex, steps: Ints) -> tuple[Ints, Ints]:
+    """Return the lengths of the distinct sequences of some steps, and which each step has."""
+    _, first, sequence = np.unique(index.sequence[steps], return_index=True, return_inverse=True)
+    return index.length[steps[first]], sequence
+
+
+def make_plan(
+    index: StepIndex,
+    *,
+    seed: int,
+    epochs: int,
+    batch_size: int,
+    max_tokens: int,
+    aggregation: Aggregation,
+    response_length: int,
+) -> Plan:
+    """Cut each epoch into optimizer steps of nearly equal size, each step of the index in one.
+
+    Args:
+        index: The n steps.
+        seed: Orders them, differently in each epoch.
+        epochs: How often each step is used.
+        batch_size: An epoch has ceil(n / batch_size) optimizer steps.
+        max_tokens: Cap of a micro-batch; no step may be longer.
+        aggregation: What has equal weight.
+        response_length: L of dr-grpo.
+    """
+    num_updates = -(-len(index) // batch_size)
+    updates = tuple(
+        np.sort(part)
+        for epoch in range(epochs)
+        for part in np.array_split(_order(index, seed, epoch), num_updates)
+    )
+    options = [seed, epochs, batch_size, max_tokens, aggregation, response_length]
+    return Plan(
+        index=index,
+        updates=updates,
+        bins=tuple(_pack(index, steps, max_tokens) for steps in updates),
+        epochs=epochs,
+        max_tokens=max_tokens,
+        aggregation=aggregation,
+        response_length=response_length,
+        hash=_hash(index, updates, options),
+    )
+
+
+def _order(index: StepIndex, seed: int, epoch: int) -> Ints:
+    random = np.random.default_rng([seed, epoch])
+    window = windows(index.length)
+    rank_of_window = random.permutation(int(window[-1]) + 1)
+    order = random.permutation(len(index))
+    return order[np.argsort(rank_of_window[window[order]], kind="stable")]
+
+
+def _hash(index: StepIndex, updates: tuple[Ints, ...], options: list[int | str]) -> str:
+    # The order is hashed too: numpy does not promise the same one from the same seed for ever.
+    digest = hashlib.sha256(json.dumps([index.manifest, *options]).encode())
+    kept: list[Ints | Floats] = [
+        index.shard,
+        index.row,
+        index.prompt_length,
+        index.response_length,
+        index.num_scored,
+        index.advantage,
+        index.trajectory,
+        index.group,
+        index.sequence,
+    ]
+    for array in [*kept, np.array([len(u) for u in updates]), *updates]:
+        digest.update(array.tobytes())
+    return digest.hexdigest()

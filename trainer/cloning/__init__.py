@@ -1,0 +1,1 @@
+"""Behaviour cloning, and the tiny model that a warm-up starts from."""

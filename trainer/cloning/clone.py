@@ -1,0 +1,135 @@
+"""Behaviour cloning: a model learns to answer a prompt as the log does."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from graphcredit.store.layout import open_store
+from graphcredit.store.options import Between, Count, check_options
+from graphcredit.trainer.batching.bin_packing import pack
+from graphcredit.trainer.cloning.examples import Pairs, held_out, read_pairs, shuffled
+from graphcredit.trainer.config import AtLeastOne, Positive, TrainConfig
+from graphcredit.trainer.data.ragged import Ints
+from graphcredit.trainer.engine.distributed import leave_world
+from graphcredit.trainer.engine.engine import Engine, open_engine
+from graphcredit.trainer.engine.optimizer_step import learning_rate
+
+OnProgress = Callable[[int, int, float], None]
+"""Told how many updates are made, of how many, and the last one's loss."""
+
+_MICRO_TOKENS = 2048
+"""Tokens that go through the model at a time; what a small model makes of them fits the caches."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CloneConfig:
+    """A cloning. The string in each type is the help text of the flag of that name."""
+
+    store: Annotated[Path, "The store."]
+    run: Annotated[str, "The run whose steps have token ids."]
+    model: Annotated[Path, "The model to start from."]
+    out: Annotated[Path, "The directory that becomes the new model, tokenizer included."]
+    steps: Annotated[int, AtLeastOne, "Optimizer steps."] = 400
+    batch_size: Annotated[int, AtLeastOne, "Steps of the log in an optimizer step."] = 128
+    learning_rate: Annotated[float, Positive, "Peak learning rate of AdamW."] = 2e-3
+    warmup: Annotated[int, Count, "Optimizer steps until the learning rate is at its peak."] = 30
+    held_out: Annotated[
+        float, Between(0.0, 0.5, above=True), "Share of the prompts kept for validation."
+    ] = 0.05
+    seed: Annotated[int, Count, "Orders the steps, and decides what is held out."] = 0
+
+
+def clone(config: CloneConfig, *, on_progress: OnProgress | None = None) -> dict[str, Any]:
+    """Teach a model to act as in a log; on the response tokens only, each counting the same.
+
+    The model appears whole or not at all; a cloning that was killed begins anew.
+
+    Args:
+        config: What to do.
+        on_progress: Told of every update.
+
+    Returns:
+        What was learnt from, and how well. Losses are means of -log p over response tokens: of the
+        last tenth of the updates, and of the steps whose prompts were held out.
+
+    Raises:
+        InputError: The steps have no token ids, or they are not the model's.
+        TrainingError: A gradient was not finite.
+    """
+    check_options(config, owner="clone")
+    pairs = read_pairs(open_store(config.store), config.run)
+    learnt, kept = held_out(pairs, config.held_out, config.seed)
+    training = _train_config(config)
+    engine = open_engine(str(config.model), training)
+    losses: list[float] = []
+    num_tokens = 0
+    started = time.perf_counter()
+    for number, (numbers, counts) in enumerate(
+        islice(shuffled(learnt, config.batch_size, config.seed), config.steps)
+    ):
+        rate = learning_rate(training, number, config.steps)
+        losses.append(_update(engine, learnt, numbers, counts, rate))
+        num_tokens += int(learnt.length[numbers].sum())
+        if on_progress is not None:
+            on_progress(number + 1, config.steps, losses[-1])
+    tokens_per_second = num_tokens / (time.perf_counter() - started)
+    figures = {
+        "num_steps": int(pairs.count.sum()),
+        "num_pairs": len(pairs.count),
+        "longest_response": int(pairs.response_length.max()),
+        "num_updates": config.steps,
+        "loss": float(np.mean(losses[-max(1, config.steps // 10) :])),
+        "held_out_loss": mean_loss(engine, kept),
+        "tokens_per_second": tokens_per_second,
+    }
+    engine.save_pretrained(config.out)
+    leave_world()
+    return figures
+
+
+def mean_loss(engine: Engine, pairs: Pairs) -> float:
+    """Return the mean of -log p over the response tokens of all steps that the pairs stand for."""
+    weight = pairs.count / (pairs.count * pairs.response_length).sum()
+    total = 0.0
+    with engine.frozen():
+        for numbers in pack(pairs.length, _capacity(pairs.length)):
+            batch = pairs.packed(numbers, weight[numbers])
+            logprob = engine.score(batch).logprob
+            total -= float((engine.put(batch.weight) * logprob).sum())
+    return total
+
+
+def _update(engine: Engine, pairs: Pairs, numbers: Ints, counts: Ints, rate: float) -> float:
+    """Take one optimizer step on some pairs, each counting as often as it was drawn."""
+    lengths = pairs.length[numbers]
+    weight = counts / (counts * pairs.response_length[numbers]).sum()
+    bins = pack(lengths, _capacity(lengths))
+    total = 0.0
+    for number, items in enumerate(bins):
+        batch = pairs.packed(numbers[items], weight[items])
+        loss = -(engine.put(batch.weight) * engine.score(batch).logprob).sum()
+        engine.backward(loss, is_last=number + 1 == len(bins))
+        total += loss.item()
+    engine.update(rate)
+    return total
+
+
+def _capacity(lengths: Ints) -> int:
+    return max(_MICRO_TOKENS, int(lengths.max()))
+
+
+def _train_config(config: CloneConfig) -> TrainConfig:
+    return TrainConfig(
+        store=config.store,
+        out=config.out,
+        model=str(config.model),
+        learning_rate=config.learning_rate,
+        warmup=config.warmup,
+        schedule="cosine",
+        seed=config.seed,
+    )

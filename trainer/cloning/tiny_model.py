@@ -1,0 +1,54 @@
+"""A causal LM made from nothing: Qwen2's architecture, some hundred thousand random weights."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
+from transformers.utils.logging import disable_progress_bar
+
+from graphcredit.trainer.model.export import save_model
+
+MAX_LENGTH = 1024
+"""Tokens of a prompt and its response, at most."""
+
+_SHAPE: dict[str, Any] = {
+    "hidden_size": 128,
+    "intermediate_size": 256,
+    "num_hidden_layers": 3,
+    # 32 a head: the narrowest that vLLM's attention has on a CPU.
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": MAX_LENGTH,
+    # vLLM on a CPU keeps the old head when weights that are tied are loaded again.
+    "tie_word_embeddings": False,
+}
+
+
+def save_random_model(directory: Path, tokenizer: Path, *, seed: int) -> int:
+    """Write a model and its tokenizer as a Hugging Face directory, whole or not at all.
+
+    It embeds exactly the tokenizer's tokens, so that it cannot sample an id that means nothing.
+
+    Args:
+        directory: Where; replaced if it is there.
+        tokenizer: Directory of the tokenizer, which has a token that ends an answer.
+        seed: Decides the weights.
+
+    Returns:
+        How many weights it has.
+    """
+    disable_progress_bar()
+    words = AutoTokenizer.from_pretrained(tokenizer, local_files_only=True)
+    config = Qwen2Config(
+        vocab_size=len(words),
+        bos_token_id=None,
+        eos_token_id=words.eos_token_id,
+        pad_token_id=words.pad_token_id,
+        **_SHAPE,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model: Any = Qwen2ForCausalLM(config)
+    save_model(directory, model, model.state_dict(), tokenizer, dtype="float32")
+    return model.num_parameters()

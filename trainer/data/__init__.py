@@ -1,0 +1,1 @@
+"""What the trainer reads: credit columns, step columns, and which steps are kept."""

@@ -1,0 +1,173 @@
+"""The advantage column of an iteration: found, checked against its steps, and read."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphcredit.store.credit_marks.sources import Sources
+from graphcredit.store.credit_marks.state import states_of
+from graphcredit.store.errors import InputError
+from graphcredit.store.layout import Shard, Store
+from graphcredit.store.parquet.shards import conform, open_parquet
+from graphcredit.store.schema import CREDIT_COLUMNS, Column, split_estimator_column
+from graphcredit.trainer.data.ragged import Bools, Floats
+
+_KEYS = CREDIT_COLUMNS[:2]
+_DEGENERATE = next(column for column in CREDIT_COLUMNS if column.name == "is_degenerate_group")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CreditRows:
+    """What the trainer needs of the n rows of a credit shard."""
+
+    path: Path
+    """The credit shard."""
+    keys: pa.Table
+    """[n] trajectory_id and step_index."""
+    advantage: Floats
+    """[n] NaN where there is no credit."""
+    is_degenerate: Bools
+    """[n] every trajectory of the step's group has one return; False where that is unknown."""
+
+    def of(self, keys: pa.Table, start: int) -> "CreditRows":
+        """Return the rows of some steps.
+
+        Args:
+            keys: [k] trajectory_id and step_index of the steps, among others.
+            start: Row of the first of them.
+
+        Raises:
+            InputError: The credit shard has other steps there.
+        """
+        rows = slice(start, start + keys.num_rows)
+        mine = self.keys.slice(start, keys.num_rows)
+        if any(not mine[key.name].equals(keys[key.name]) for key in _KEYS):
+            raise InputError(
+                f"{self.path} must have the rows of its step shard, in the same order: they "
+                f"differ at row {start + _first_difference(mine, keys)}. "
+                "Run `graphcredit credit` again"
+            )
+        return CreditRows(
+            path=self.path,
+            keys=mine,
+            advantage=self.advantage[rows],
+            is_degenerate=self.is_degenerate[rows],
+        )
+
+
+def read_credit(shard: Shard, column: str) -> CreditRows:
+    """Return the credit beside a step shard.
+
+    Raises:
+        SchemaError: The credit shard cannot be read.
+        InputError: An advantage is infinite or NaN; only null means that there is none.
+    """
+    path = shard.credit_path
+    advantage = Column(name=column, type=pa.float64(), nullable=True, meaning="")
+    wanted = (*_KEYS, _DEGENERATE, advantage)
+    with open_parquet(path) as file:
+        present = [c.name for c in wanted if c.name in file.schema_arrow.names]
+        table = conform(file.read(columns=present), wanted, where=str(path))
+    values = pc.fill_null(table[column], float("nan")).to_numpy()
+    is_faulty = ~np.isfinite(values) & table[column].is_valid().to_numpy()
+    if is_faulty.any():
+        row = int(is_faulty.argmax())
+        raise InputError(
+            f"an advantage must be finite, or null where there is none: found {values[row]} in "
+            f"{column} of {path}, row {row}. Run `graphcredit credit` again"
+        )
+    return CreditRows(
+        path=path,
+        keys=table.select([key.name for key in _KEYS]),
+        advantage=values,
+        is_degenerate=pc.fill_null(table[_DEGENERATE.name], False).to_numpy(),
+    )
+
+
+def check_credit(store: Store, shards: Sequence[Shard], column: str) -> None:
+    """Raise unless every step shard has credit in a column, made of what there is and in one way.
+
+    Args:
+        store: The store.
+        shards: All step shards of one run and iteration.
+        column: The advantage column.
+
+    Raises:
+        InputError: A credit shard or its column is missing, is stale, or was made with another
+            configuration than the others.
+        SchemaError: A shard cannot be read.
+    """
+    parts = split_estimator_column(column)
+    estimator = parts[0] if parts else column
+    again = f"Run `graphcredit credit STORE -e {estimator}`"
+    _refuse_missing(shards, column, again)
+    for shard in shards:
+        num_rows, num_credited = _num_rows(shard.path), _num_rows(shard.credit_path)
+        if num_credited != num_rows:
+            raise InputError(
+                f"a credit shard must have a row for each row of its step shard: "
+                f"{shard.credit_path} has {num_credited} for {num_rows}. {again} again"
+            )
+    run_id, iteration = shards[0].run_id, shards[0].iteration
+    paths = [shard.credit_path for shard in shards]
+    sources = Sources(store, store.shards(run_id))
+    for found in states_of(sources, store, run_id, iteration, paths):
+        if found.estimator == estimator and found.is_doubtful:
+            raise InputError(
+                "credit must be made of the steps that are there, in all shards in one way: "
+                f"{column} in {paths[0].parent} is {found.state}, {found.reason}. {again} again"
+            )
+
+
+def _refuse_missing(shards: Sequence[Shard], column: str, again: str) -> None:
+    without = [shard for shard in shards if not shard.credit_path.exists()]
+    if len(without) == len(shards):
+        raise InputError(f"training needs credit: none of {len(shards)} shards has any. {again}")
+    if without:
+        raise InputError(
+            f"every step shard must have a credit shard: {without[0].credit_path} is missing, so "
+            f"the credit is older than the steps. {again} again"
+        )
+    names = [_column_names(shard.credit_path) for shard in shards]
+    if not all(column in there for there in names):
+        raise InputError(
+            f"every credit shard must have the column {column}: found {_listed(names)}. {again}, "
+            "or check the name, --advantage"
+        )
+
+
+def _listed(names: Sequence[Sequence[str]]) -> str:
+    counts = Counter(name for there in names for name in there if name.endswith("_advantage"))
+    whole = len(names)
+    return (
+        ", ".join(
+            name if count == whole else f"{name} (in {count} of {whole} shards)"
+            for name, count in sorted(counts.items())
+        )
+        or "no advantages"
+    )
+
+
+def _num_rows(path: Path) -> int:
+    with open_parquet(path) as file:
+        return file.metadata.num_rows
+
+
+def _column_names(path: Path) -> list[str]:
+    with open_parquet(path) as file:
+        return file.schema_arrow.names
+
+
+def _first_difference(credit: pa.Table, steps: pa.Table) -> int:
+    differs = np.zeros(steps.num_rows, bool)
+    for key in _KEYS:
+        differs |= ~pc.fill_null(pc.equal(credit[key.name], steps[key.name]), False).to_numpy()
+    return int(differs.argmax())

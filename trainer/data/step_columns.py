@@ -1,0 +1,170 @@
+"""What the trainer reads of a row group of steps, as arrays."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
+from graphcredit.trainer.data.ragged import Bools, Floats, Ints, Ragged, Singles, ragged
+
+TOKEN_COLUMNS = ("prompt_ids", "response_ids", "response_logprobs")
+_SAMPLING_COLUMNS = ("temperature", "top_p", "top_k", "policy_version")
+_KEY_COLUMNS = ("trajectory_id", "step_index", "task_id")
+
+UNKNOWN = -1
+"""A version without a number."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TokenColumns:
+    """The tokens of n adjacent steps."""
+
+    prompt: Ragged
+    """Token ids; -1 for a null."""
+    response: Ragged
+    """The same."""
+    logprob: Ragged
+    """float32, NaN for a null."""
+    temperature: Singles
+    """[n] sampling temperature; 1 where it was not logged."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the arrays."""
+        lists = (self.prompt, self.response, self.logprob)
+        per_row = sum(r.starts.nbytes + r.is_null.nbytes for r in lists) + self.temperature.nbytes
+        return per_row + sum(r.values.nbytes for r in lists)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepColumns:
+    """Everything about the n steps of a row group that decides whether and how they are used."""
+
+    path: Path
+    """The step shard."""
+    first_row: int
+    """Row of the shard at which the row group starts."""
+    keys: pa.Table
+    """[n] trajectory_id, step_index and task_id."""
+    tokens: TokenColumns
+    top_p: Floats
+    """[n] 1 where it was not logged."""
+    top_k: Ints
+    """[n] 0 where it was not logged."""
+    version: Ints
+    """[n] number at the end of policy_version; -1 where there is none."""
+    lacks_temperature: Bools
+    """[n] the temperature was not logged."""
+
+    @property
+    def is_without_tokens(self) -> Bools:
+        """[n] none of the token columns has a list."""
+        lists = (self.tokens.prompt, self.tokens.response, self.tokens.logprob)
+        return np.logical_and.reduce([r.is_null for r in lists])
+
+    def where(self, row: int) -> str:
+        """Return file and row, for messages."""
+        return f"{self.path}, row {self.first_row + row}"
+
+
+def read_columns(path: Path) -> Iterator[StepColumns]:
+    """Yield the columns of a step shard, row group by row group.
+
+    Raises:
+        SchemaError: The shard cannot be read, or a column has another type.
+    """
+    with open_parquet(path) as file:
+        first_row = 0
+        for index in range(file.num_row_groups):
+            names = (*_KEY_COLUMNS, *TOKEN_COLUMNS, *_SAMPLING_COLUMNS)
+            table = _read(file, index, names, path)
+            yield _step_columns(path, first_row, table)
+            first_row += table.num_rows
+
+
+def read_tokens(path: Path, row_group: int) -> TokenColumns:
+    """Return the tokens of one row group of a step shard."""
+    with open_parquet(path) as file:
+        return _token_columns(_read(file, row_group, (*TOKEN_COLUMNS, "temperature"), path))
+
+
+def row_group_starts(path: Path) -> Ints:
+    """Return [row groups + 1] the row at which each row group starts, and the number of rows."""
+    with open_parquet(path) as file:
+        metadata = file.metadata
+        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    return np.cumsum([0, *sizes])
+
+
+def version_number(version: str | None) -> int:
+    """Return the number at the end of a policy version, which orders versions; -1 without one."""
+    found = re.search(r"[0-9]+$", version or "")
+    return int(found.group()) if found else UNKNOWN
+
+
+def newest_version(paths: Iterable[Path]) -> str | None:
+    """Return the newest policy version of a log.
+
+    None if that says nothing: the log has only one, or they differ in more than the number at
+    their end, so that their order is not known.
+
+    Args:
+        paths: Its step shards.
+
+    Raises:
+        SchemaError: One cannot be read.
+    """
+    versions = {version for path in paths for version in _distinct_versions(path)}
+    numbered = sorted(version for version in versions if version_number(version) != UNKNOWN)
+    is_ordered = len({version.rstrip("0123456789") for version in numbered}) == 1
+    has_several = len(set(map(version_number, numbered))) > 1
+    return max(numbered, key=version_number) if is_ordered and has_several else None
+
+
+def _distinct_versions(path: Path) -> set[str]:
+    with open_parquet(path) as file:
+        tables = [_read(file, n, ["policy_version"], path) for n in range(file.num_row_groups)]
+    return {v for table in tables for v in table["policy_version"].unique().to_pylist() if v}
+
+
+def _read(file: pq.ParquetFile, row_group: int, names: Sequence[str], path: Path) -> pa.Table:
+    present = [name for name in names if name in file.schema_arrow.names]
+    table = file.read_row_group(row_group, columns=present)
+    return conform(table, step_columns(names), where=str(path))
+
+
+def _step_columns(path: Path, first_row: int, table: pa.Table) -> StepColumns:
+    return StepColumns(
+        path=path,
+        first_row=first_row,
+        keys=table.select(_KEY_COLUMNS),
+        tokens=_token_columns(table),
+        top_p=pc.fill_null(table["top_p"], 1.0).to_numpy().astype(np.float64),
+        top_k=pc.fill_null(table["top_k"], 0).to_numpy().astype(np.int64),
+        version=_versions(table["policy_version"]),
+        lacks_temperature=table["temperature"].is_null().to_numpy(),
+    )
+
+
+def _token_columns(table: pa.Table) -> TokenColumns:
+    return TokenColumns(
+        prompt=ragged(table["prompt_ids"], null=-1),
+        response=ragged(table["response_ids"], null=-1),
+        logprob=ragged(table["response_logprobs"], null=float("nan")),
+        temperature=pc.fill_null(table["temperature"], 1.0).to_numpy(),
+    )
+
+
+def _versions(column: pa.ChunkedArray) -> Ints:
+    codes = column.combine_chunks().dictionary_encode()
+    numbers = np.array([*map(version_number, codes.dictionary.to_pylist()), UNKNOWN], np.int64)
+    return numbers[pc.fill_null(codes.indices, -1).to_numpy()]

@@ -1,0 +1,259 @@
+"""One pass over an iteration: where the steps to train on are, and what their weights need."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphcredit.store.errors import InputError
+from graphcredit.store.layout import Shard, Store
+from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.trainer.data.credit_columns import check_credit
+from graphcredit.trainer.data.ragged import Floats, Ints
+from graphcredit.trainer.data.row_groups import Part, scan
+from graphcredit.trainer.data.step_columns import newest_version
+from graphcredit.trainer.data.step_filters import KEPT, REASONS, Filters
+from graphcredit.trainer.data.validation import refuse_nothing_left, refuse_uncorrected
+
+WINDOW_TOKENS = 1 << 27
+"""Steps are shuffled within windows of this many tokens (half a gigabyte of ids), and the windows
+among each other, so that an iteration beyond memory is read about once per epoch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepIndex:
+    """The n steps that are trained on, by task, trajectory and step within each window of shards.
+
+    So an iteration that is one window trains to the same weights whoever played which part of it.
+    """
+
+    shards: tuple[Shard, ...]
+    """All step shards of the iteration."""
+    shard: Ints
+    """[n] position in `shards`."""
+    row: Ints
+    """[n] row of the shard."""
+    prompt_length: Ints
+    """[n] tokens."""
+    response_length: Ints
+    """[n] tokens."""
+    num_scored: Ints
+    """[n] response tokens with a finite log-probability: those that enter the loss; at least 1."""
+    advantage: Floats
+    """[n] as the loss uses it: whitened and clipped, if that was asked for."""
+    trajectory: Ints
+    """[n] rank of the trajectory's name, from 0."""
+    group: Ints
+    """[n] rank of the task's, likewise."""
+    staleness: Ints
+    """[n] by how many versions the model is newer than the sampler; -1 where unknown."""
+    sequence: Ints
+    """[n] steps with the same number have, as far as a hash tells, the same prompt and response."""
+    manifest: str
+    """Hash of the step shards, and of the credit they have in the advantage column."""
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def length(self) -> Ints:
+        """[n] tokens of prompt and response."""
+        return self.prompt_length + self.response_length
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexReport:
+    """What the pass saw."""
+
+    num_steps: int
+    """Rows of the iteration."""
+    num_kept: int
+    """Steps that are trained on."""
+    dropped: Mapping[str, int]
+    """For each of `REASONS`, how many steps it left out."""
+    num_masked_tokens: int
+    """Response tokens of kept steps without a finite log-probability: they have no weight."""
+    num_tokens: int
+    """Tokens of the kept steps."""
+    dedup_ratio: float
+    """How many times fewer tokens there would be if the steps of a row group shared their
+    beginnings; from a sample of each row group."""
+    largest_token_id: int
+    """Of any kept step."""
+    largest_token_id_at: str
+    """File and row of a step that has it."""
+    advantage_mean: float
+    """Over kept steps, as read."""
+    advantage_std: float
+    """Over kept steps, as read."""
+    advantage_zero_share: float
+    """Share of the kept steps whose advantage is 0."""
+    staleness: Mapping[int, int]
+    """Kept steps by version gap; -1 is unknown."""
+    notices: tuple[str, ...]
+    """Oddities that are no reason to stop."""
+
+
+def read_index(
+    store: Store, run_id: str, iteration: int, *, column: str, filters: Filters
+) -> tuple[StepIndex, IndexReport]:
+    """Find the steps to train on, reading only the columns that decide it, row group by row group.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: The iteration.
+        column: The advantage column.
+        filters: What leaves a step out.
+
+    Returns:
+        The index, and what was seen on the way.
+
+    Raises:
+        InputError: There are no shards; the credit is missing, old or mixed; the steps have a fault
+            that training must not paper over; or no step is left.
+        SchemaError: A shard cannot be read.
+    """
+    filters.check()
+    return unchanged(
+        store,
+        lambda: _read(store, run_id, iteration, column, filters),
+        run_id=run_id,
+        iteration=iteration,
+    )
+
+
+def _read(
+    store: Store, run_id: str, iteration: int, column: str, filters: Filters
+) -> tuple[StepIndex, IndexReport]:
+    shards = tuple(store.shards(run_id, iteration))
+    if not shards:
+        raise InputError(
+            f"{store.root} must have step shards of run {run_id!r}, iteration {iteration}: found "
+            f"none. Runs: {', '.join(store.runs()) or 'none'}; see `graphcredit check STORE`"
+        )
+    check_credit(store, shards, column)
+    is_assumed = filters.policy_version is None
+    if is_assumed:
+        filters = replace(filters, policy_version=newest_version(s.path for s in shards))
+    parts = list(scan(shards, column, filters))
+    outcomes = sum((part.outcomes for part in parts), np.zeros(KEPT + 1, np.int64))
+    refuse_nothing_left(outcomes)
+    index = _index(shards, column, parts, filters)
+    if not filters.is_corrected and filters.policy_version is not None:
+        refuse_uncorrected(index.staleness, filters.policy_version)
+    notices = (*_version_notices(index, parts, filters, is_assumed), *_notices(parts))
+    return index, _report(index, parts, outcomes, notices)
+
+
+def _index(
+    shards: tuple[Shard, ...], column: str, parts: Sequence[Part], filters: Filters
+) -> StepIndex:
+    order = _order(parts)
+
+    def joined(name: str) -> Any:
+        return np.concatenate([getattr(part, name) for part in parts])[order]
+
+    return StepIndex(
+        shards=shards,
+        shard=joined("shard"),
+        row=joined("row"),
+        prompt_length=joined("prompt_length"),
+        response_length=joined("response_length"),
+        num_scored=joined("num_scored"),
+        advantage=filters.refine(joined("advantage")),
+        trajectory=_codes([part.trajectory for part in parts])[order],
+        group=_codes([part.task for part in parts])[order],
+        staleness=joined("staleness"),
+        sequence=np.unique(joined("sequence"), return_inverse=True)[1],
+        manifest=_manifest(shards, column, parts),
+    )
+
+
+def windows(length: Ints) -> Ints:
+    """Return [n] the window that each step begins in, from the tokens of each."""
+    return (np.cumsum(length) - length) // WINDOW_TOKENS
+
+
+def _order(parts: Sequence[Part]) -> Ints:
+    """Return [n] the steps by task, trajectory and number, each window for itself."""
+    length = np.concatenate([part.prompt_length + part.response_length for part in parts])
+    number = np.concatenate([part.step_index for part in parts])
+    task, trajectory = (
+        _codes([getattr(part, name) for part in parts]) for name in ("task", "trajectory")
+    )
+    return np.lexsort((number, trajectory, task, windows(length)))
+
+
+def _codes(parts: list[pa.DictionaryArray]) -> Ints:
+    """Return [n] the rank of each text among those there are."""
+    unified = pa.chunked_array(parts).unify_dictionaries()
+    texts = unified.chunks[0].dictionary
+    rank = np.empty(len(texts), np.int64)
+    rank[pc.sort_indices(texts).to_numpy()] = np.arange(len(texts))
+    return rank[np.concatenate([chunk.indices.to_numpy() for chunk in unified.chunks])]
+
+
+def _manifest(shards: Sequence[Shard], column: str, parts: Sequence[Part]) -> str:
+    names = [f"{shard.path.parent.name}/{shard.path.name}" for shard in shards]
+    digest = hashlib.sha256(json.dumps([shards[0].run_id, column, names]).encode())
+    for part in parts:
+        digest.update(part.credit)
+    return digest.hexdigest()
+
+
+def _report(
+    index: StepIndex, parts: Sequence[Part], outcomes: Ints, notices: tuple[str, ...]
+) -> IndexReport:
+    advantage = np.concatenate([part.advantage for part in parts])
+    gaps, counts = np.unique(index.staleness, return_counts=True)
+    largest = max(parts, key=lambda part: part.largest_token_id)
+    return IndexReport(
+        num_steps=int(outcomes.sum()),
+        num_kept=len(index),
+        dropped=dict(zip(REASONS, outcomes.tolist(), strict=False)),
+        num_masked_tokens=int((index.response_length - index.num_scored).sum()),
+        num_tokens=int(index.length.sum()),
+        dedup_ratio=float(np.divide(*np.sum([part.sampled_prefixes for part in parts], axis=0))),
+        largest_token_id=largest.largest_token_id,
+        largest_token_id_at=largest.largest_token_id_at,
+        advantage_mean=float(advantage.mean()),
+        advantage_std=float(advantage.std()),
+        advantage_zero_share=float((advantage == 0).mean()),
+        staleness=dict(zip(gaps.tolist(), counts.tolist(), strict=True)),
+        notices=notices,
+    )
+
+
+def _version_notices(
+    index: StepIndex, parts: Sequence[Part], filters: Filters, is_assumed: bool
+) -> Iterator[str]:
+    if filters.policy_version is None:
+        return
+    if is_assumed:
+        yield (
+            f"the model is taken to be {filters.policy_version!r}, the newest version in the log: "
+            f"steps are up to {index.staleness.max(initial=0)} versions older (those more than "
+            f"{filters.max_staleness} older are left out), and all the more if it is not. "
+            "Say which it is with --policy-version"
+        )
+    if num_unknown := sum(part.num_without_version for part in parts):
+        yield (
+            f"{num_unknown:,} steps have no number in policy_version: how old they are is unknown, "
+            "and they are kept"
+        )
+
+
+def _notices(parts: Sequence[Part]) -> Iterator[str]:
+    if num_without := sum(part.num_without_temperature for part in parts):
+        yield f"{num_without:,} steps have no temperature: it is taken to be 1"
+    if num_truncated := sum(part.num_truncated for part in parts):
+        yield f"{num_truncated:,} steps were sampled with top-p or top-k: their ratios are off"

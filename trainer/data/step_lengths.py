@@ -1,0 +1,87 @@
+"""How long a step may be for a model."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphcredit.store.errors import InputError
+from graphcredit.trainer.data.step_index import StepIndex
+
+_STEADY = {"longrope": "original_max_position_embeddings", "dynamic": "max_position_embeddings"}
+"""Rotary embeddings that turn all samples of a batch by what its longest one needs, and the length
+up to which they do not."""
+
+_STRETCHED = frozenset({"linear", "yarn"})
+"""Rotary embeddings whose `factor` says how many times the positions of before there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class LengthLimit:
+    """The most tokens of a step, and why there may not be more."""
+
+    num_tokens: int
+    reason: str
+
+    def refuse_longer(self, index: StepIndex, model: object) -> None:
+        """Raise InputError if a step of a log is longer.
+
+        Args:
+            index: The steps.
+            model: Where the model is, for the message.
+        """
+        length = index.length
+        longest = int(length.argmax())
+        if length[longest] > self.num_tokens:
+            shard = index.shards[index.shard[longest]].path
+            self.refuse(
+                f"{int((length > self.num_tokens).sum())} of {len(index)} steps are longer, up to "
+                f"{length[longest]} tokens in {shard}, row {index.row[longest]}",
+                model,
+            )
+
+    def refuse(self, found: str, model: object) -> None:
+        """Raise InputError for what was found."""
+        raise InputError(
+            f"steps must have at most {self.num_tokens} tokens with {model}, {self.reason}: "
+            f"{found}. --max-step-tokens {self.num_tokens} leaves longer steps out and counts them"
+        )
+
+
+def length_limit(config: Any) -> LengthLimit | None:
+    """Return how long a step may be, or None where nothing limits it.
+
+    A sliding window is no limit: positions beyond it exist, they only see less.
+
+    Args:
+        config: Of a causal LM, as transformers has it.
+    """
+    text = config.get_text_config()
+    rope = getattr(text, "rope_parameters", None) or {}
+    values = text.to_dict()
+    kinds = [each for each in (rope, *rope.values()) if isinstance(each, dict)]
+    limits = [
+        LengthLimit(
+            {**values, **each}[_STEADY[kind]],
+            "whose rotary embedding turns all that is packed with a longer one",
+        )
+        for each in kinds
+        if (kind := each.get("rope_type")) in _STEADY
+    ]
+    if positions := getattr(text, "max_position_embeddings", None):
+        limits.append(
+            LengthLimit(
+                max([positions, *_stretched(rope, positions)]), "which has no more positions"
+            )
+        )
+    return min(limits, key=lambda limit: limit.num_tokens, default=None)
+
+
+def _stretched(rope: dict[str, Any], positions: int) -> list[int]:
+    """Return how many positions a scaled rotary embedding has, where its factor says so.
+
+    Configurations differ in whether `max_position_embeddings` has been multiplied already. Where
+    each kind of layers has an embedding of its own, it always has.
+    """
+    if rope.get("rope_type") not in _STRETCHED:
+        return []
+    original = rope.get("original_max_position_embeddings") or positions
+    return [int(original * (rope.get("factor") or 1.0))]

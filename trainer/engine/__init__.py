@@ -1,0 +1,1 @@
+"""What updates the weights, on one device or several."""

@@ -1,0 +1,324 @@
+"""What moves the weights: score a micro-batch, go backward, update; on one device or sharded."""
+
+import math
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
+
+from graphcredit.store.errors import InputError, TrainingError
+from graphcredit.trainer.batching.reader import PackedBatch
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.data.step_index import StepIndex
+from graphcredit.trainer.data.step_lengths import length_limit
+from graphcredit.trainer.engine.distributed import Process, choose_device, join_world
+from graphcredit.trainer.model.export import save_model
+from graphcredit.trainer.model.loading import (
+    decoder_layers,
+    find_model,
+    load_model,
+    model_shape,
+    num_embeddings,
+)
+from graphcredit.trainer.model.logprobs import Scorer
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoredTokens:
+    """The response tokens of a micro-batch under the present weights, on the engine's device."""
+
+    logprob: Tensor
+    """[R] float32, at the sampling temperature."""
+    entropy: Tensor
+    """[R] float32, of the distribution each token was drawn from."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineState:
+    """What training has changed: whole tensors on the CPU, whatever they are sharded over."""
+
+    weights: Mapping[str, Tensor]
+    """Name of a trained parameter to its value, float32."""
+    optimizer: Mapping[str, Tensor]
+    """`<name>.<quantity>` to AdamW's value of it; empty before the first update."""
+
+
+class Engine(Process):
+    """A model, its optimizer, and one process that holds all of both."""
+
+    def __init__(self, name: str, scorer: Scorer, config: TrainConfig, device: torch.device):
+        """Put a model on a device.
+
+        Args:
+            name: Where the model came from.
+            scorer: The model.
+            config: The fields of the optimizer are used.
+            device: Of this process, which has joined the others.
+        """
+        super().__init__(device)
+        self._source = find_model(name)
+        self._config = config
+        self.num_ids = num_embeddings(scorer)
+        """Token ids that the model embeds: from 0 on."""
+        self._limit = length_limit(scorer.causal_lm.config)
+        self.shape = model_shape(scorer)
+        """What the arithmetic of a pass depends on."""
+        self._scorer = self._placed(scorer)
+        # Taken now: between a forward pass and the next, modules show other tensors when sharded.
+        self._tensors = scorer.model.state_dict(keep_vars=True)
+        self._trained = [(n, p) for n, p in scorer.model.named_parameters() if p.requires_grad]
+        assert all(p.dtype == torch.float32 for _, p in self._trained)
+
+    def score(self, batch: PackedBatch, *, want_entropy: bool = False) -> ScoredTokens:
+        """Return log-probability and entropy of each response token.
+
+        Args:
+            batch: The micro-batch.
+            want_entropy: Whether the entropy has a gradient.
+
+        Raises:
+            InputError: A token id is not one of the model's, or a sample is too long for it.
+        """
+        if self._limit is not None and batch.max_length > self._limit.num_tokens:
+            self._limit.refuse(f"found {batch.max_length} tokens", self._source)
+        self.check_token_id(int(batch.input_ids.min()))
+        self.check_token_id(int(batch.input_ids.max()))
+        arrays = (batch.input_ids, batch.position_ids, batch.cu_seqlens)
+        responses = (batch.predictor, batch.token_ids, batch.temperature)
+        logprob, entropy = self._scorer(
+            *map(self.put, arrays), batch.max_length, *map(self.put, responses), want_entropy
+        )
+        return ScoredTokens(logprob=logprob, entropy=entropy)
+
+    def check_token_id(self, token_id: int, where: str = "a micro-batch") -> None:
+        """Raise InputError if a token id is not one of the model's."""
+        if not 0 <= token_id < self.num_ids:
+            raise InputError(
+                f"token ids must be those of {self._source}, 0 to {self.num_ids - 1}: found "
+                f"{token_id} in {where}. Another model or tokenizer sampled these steps"
+            )
+
+    def check_lengths(self, index: StepIndex) -> None:
+        """Raise InputError if a step of the log is too long for the model."""
+        if self._limit is not None:
+            self._limit.refuse_longer(index, self._source)
+
+    def backward(self, loss: Tensor, *, is_last: bool) -> None:
+        """Add the gradient of a micro-batch's part of the loss.
+
+        Args:
+            loss: A share of the sum over all micro-batches of all processes.
+            is_last: Whether it is this update's last micro-batch. Every process goes backward
+                equally often.
+        """
+        del is_last
+        loss.backward()
+
+    def update(self, learning_rate: float) -> float:
+        """Take one step of AdamW along the gradient, and forget the gradient.
+
+        Returns:
+            The norm of the gradient before it was clipped.
+
+        Raises:
+            TrainingError: The gradient is not finite; the weights are as they were.
+        """
+        norm = self._clip()
+        if not math.isfinite(norm):
+            raise TrainingError(
+                f"the gradient's norm must be finite, but is {norm}: the weights are left as they "
+                "were. Look at the last metrics; a lower learning rate or correction_high helps"
+            )
+        for group in self._optimizer.param_groups:
+            group["lr"] = learning_rate
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        return norm
+
+    @property
+    def has_adapter(self) -> bool:
+        """Whether adapters are trained, and the weights below them are frozen."""
+        return self._scorer.causal_lm is not self._scorer.model
+
+    @contextmanager
+    def frozen(self) -> Generator[None]:
+        """Score without gradients within this context."""
+        with torch.no_grad():
+            yield
+
+    def state(self) -> EngineState:
+        """Return the state on the first process, and an empty one on the others."""
+        weights = {name: self._whole(p) for name, p in self._trained}
+        optimizer = {
+            f"{name}.{key}": self._whole(value)
+            for name, p in self._trained
+            for key, value in self._optimizer.state.get(p, {}).items()
+        }
+        is_kept = self.rank == 0
+        return EngineState(
+            weights=weights if is_kept else {}, optimizer=optimizer if is_kept else {}
+        )
+
+    def load_state(self, state: EngineState) -> None:
+        """Take over a state; every process gives the same.
+
+        Raises:
+            InputError: It is of another model.
+        """
+        for name, p in self._trained:
+            found = state.weights.get(name)
+            if found is None or found.shape != p.shape:
+                raise InputError(
+                    f"the state must be of this model, whose {name} is {tuple(p.shape)}: found "
+                    f"{None if found is None else tuple(found.shape)}. Resume with the same model "
+                    "and lora options, or train into another directory"
+                )
+            with torch.no_grad():
+                p.copy_(_like(p, found))
+        self.load_optimizer(state.optimizer)
+
+    def load_optimizer(self, state: Mapping[str, Tensor]) -> None:
+        """Take over AdamW's state alone, as in `EngineState.optimizer`; every process the same.
+
+        Raises:
+            InputError: It is of other parameters than the ones that are trained.
+        """
+        self._refuse_other_optimizer(state)
+        values: dict[int, dict[str, Tensor]] = {}
+        for number, (name, p) in enumerate(self._trained):
+            keys = ("step", "exp_avg", "exp_avg_sq") if f"{name}.step" in state else ()
+            found = {key: state[f"{name}.{key}"] for key in keys}
+            values[number] = {k: _like(p, v) if v.ndim else v.clone() for k, v in found.items()}
+        groups = self._optimizer.state_dict()["param_groups"]
+        self._optimizer.load_state_dict({"state": values, "param_groups": groups})
+
+    def _refuse_other_optimizer(self, state: Mapping[str, Tensor]) -> None:
+        shapes = {f"{name}.exp_avg": p.shape for name, p in self._trained} if state else {}
+        found = {key: value.shape for key, value in state.items() if key.endswith(".exp_avg")}
+        if differing := sorted(
+            key for key in shapes.keys() | found.keys() if shapes.get(key) != found.get(key)
+        ):
+            raise InputError(
+                "an optimizer's state must be of the parameters that are trained, but "
+                f"{len(differing)} differ, such as {differing[0].removesuffix('.exp_avg')}: take "
+                "over a training of the same model with the same lora options"
+            )
+
+    def save_pretrained(self, directory: Path, *, dtype: str = "float32") -> None:
+        """Write the model as transformers and vLLM load it; see `save_model`."""
+        weights = self.state().weights if self.has_adapter else self._model_weights()
+        if self.rank == 0:
+            save_model(directory, self._scorer.model, weights, self._source, dtype=dtype)
+        self.barrier()
+
+    def _placed(self, scorer: Scorer) -> Scorer:
+        return scorer.to(self.device)
+
+    def _whole(self, tensor: Tensor) -> Tensor:
+        whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+        return whole.detach().to("cpu", copy=True)
+
+    def _model_weights(self) -> dict[str, Tensor]:
+        """Return every weight by name; names of one tied tensor share it."""
+        wholes: dict[int, Tensor] = {}
+        for tensor in self._tensors.values():
+            if id(tensor) not in wholes:
+                whole = self._whole(tensor)
+                wholes[id(tensor)] = whole if self.rank == 0 else torch.empty(0)
+        return {name: wholes[id(tensor)] for name, tensor in self._tensors.items()}
+
+    def _clip(self) -> float:
+        parameters = [p for _, p in self._trained]
+        norm = nn.utils.clip_grad_norm_(parameters, self._config.grad_clip)
+        return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
+
+    @cached_property
+    def _optimizer(self) -> torch.optim.AdamW:
+        config = self._config
+        on_gpu = self.device.type == "cuda"
+        return torch.optim.AdamW(
+            [p for _, p in self._trained],
+            lr=config.learning_rate,
+            betas=(config.beta1, config.beta2),
+            weight_decay=config.weight_decay,
+            fused=on_gpu,
+            foreach=False,
+        )
+
+
+class Sharded(Engine):
+    """A model spread over processes, layer by layer (FSDP2), in bfloat16 over float32 weights.
+
+    A process alone uses it too, for the bfloat16.
+    """
+
+    def _placed(self, scorer: Scorer) -> Scorer:
+        half = torch.bfloat16 if compute_dtype(self._config, self.device) == "bfloat16" else None
+        options: dict[str, Any] = {
+            "mesh": init_device_mesh(self.device.type, (self.world_size,)),
+            "reshard_after_forward": self.world_size > 1,
+            # Temperatures are inputs too, and stay float32.
+            "mp_policy": MixedPrecisionPolicy(
+                param_dtype=half, reduce_dtype=torch.float32, cast_forward_inputs=False
+            ),
+        }
+        for layer in decoder_layers(scorer):
+            fully_shard(layer, **options)
+        fully_shard(scorer, **options)
+        return scorer
+
+    def backward(self, loss: Tensor, *, is_last: bool) -> None:
+        """Add the gradient of a micro-batch; processes exchange gradients with the last one."""
+        cast("FSDPModule", self._scorer).set_requires_gradient_sync(is_last)
+        # Gradients are averaged over the processes, and the loss is a sum.
+        (loss * self.world_size).backward()
+
+
+def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Engine:
+    """Load a model onto this process' device, or its share of it.
+
+    Args:
+        name: A directory, or a name in the local Hugging Face cache.
+        config: The fields of model, optimizer and device are used.
+        frozen: Whether it only scores: without adapters, optimizer and gradients.
+
+    Raises:
+        InputError: The model cannot be trained, or there is no such device; see `load_model`.
+    """
+    if frozen:
+        config = replace(config, lora_rank=0, gradient_checkpointing=False)
+    device = choose_device(config.device)
+    is_half = compute_dtype(config, device) == "bfloat16"
+    join_world(device, alone_too=is_half)
+    scorer = load_model(name, config)
+    if frozen:
+        scorer.requires_grad_(False)
+    if config.compile:
+        for layer in decoder_layers(scorer):
+            layer.compile(dynamic=True)
+    is_sharded = is_half or Process(device).world_size > 1
+    return (Sharded if is_sharded else Engine)(name, scorer, config, device)
+
+
+def compute_dtype(config: TrainConfig, device: torch.device) -> str:
+    """Return the type of the arithmetic: float32 or bfloat16."""
+    if config.dtype != "auto":
+        return config.dtype
+    return "bfloat16" if device.type == "cuda" else "float32"
+
+
+def _like(parameter: Tensor, whole: Tensor) -> Tensor:
+    """Return a whole tensor placed and sharded as a parameter is."""
+    if not isinstance(parameter, DTensor):
+        return whole.to(parameter.device)
+    mesh, placements = parameter.device_mesh, parameter.placements
+    # Every process has the whole, so nothing needs to be sent.
+    return distribute_tensor(whole.to(parameter.device), mesh, placements, src_data_rank=None)

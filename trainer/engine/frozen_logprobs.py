@@ -1,0 +1,147 @@
+"""Log-probabilities under frozen policies: computed once, before the first update, and kept.
+
+They are the ratio's denominator (the policy as it was at the start) and the reference of the
+divergence. Each rank scores the micro-batches it will train on, packed as it will pack them, so
+that in exact arithmetic the first ratio is 1; then every rank reads what all of them found.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from graphcredit.store.files.atomic import atomic_path, write_table
+from graphcredit.trainer.batching.plan import Plan
+from graphcredit.trainer.batching.reader import BatchReader, PackedBatch
+from graphcredit.trainer.data.ragged import Singles
+from graphcredit.trainer.engine.distributed import Process
+from graphcredit.trainer.engine.engine import Engine
+from graphcredit.trainer.fingerprint import Identity, describe
+
+_COMPLETE = "complete.json"
+_SCHEMA = pa.schema([("step", pa.int64()), ("logprobs", pa.list_(pa.float32()))])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FrozenLogprobs:
+    """The log-probability of every response token under one frozen policy."""
+
+    start: NDArray[np.int64]
+    """[num_steps + 1] where each step's tokens begin in `values`."""
+    values: Singles
+    """[response tokens of all steps]"""
+
+    def of_batch(self, batch: PackedBatch) -> Singles:
+        """Return [R] values in the order of a batch's response tokens."""
+        return np.concatenate([self.values[self.start[s] : self.start[s + 1]] for s in batch.steps])
+
+
+def frozen_logprobs(
+    directory: Path,
+    process: Process,
+    identity: Identity,
+    open_scorer: Callable[[], Engine],
+    plan: Plan,
+    reader: BatchReader,
+    on_progress: Callable[[float], None] = lambda share: None,
+) -> tuple[FrozenLogprobs, list[str]]:
+    """Return the log-probabilities under a policy, from disk where they are.
+
+    Args:
+        directory: Where they are kept.
+        process: This one among the ranks.
+        identity: Of the training; log-probabilities of another one are not used.
+        open_scorer: Returns an engine with the weights of the policy; called where they are not on
+            disk. All ranks take part.
+        plan: Whose steps are scored.
+        reader: Reads the micro-batches.
+        on_progress: Called with the share that is done.
+
+    Returns:
+        The log-probabilities, and a notice if what was on disk could not be used.
+    """
+    fault = process.broadcast(_fault(directory, identity))
+    if fault is not None:
+        engine = open_scorer()
+        name = _part(process.rank, process.world_size)
+        write_table(_score(engine, plan, reader, on_progress), directory / name)
+        process.barrier()
+        if process.rank == 0:
+            _complete(directory, process.world_size, identity.as_json())
+        process.barrier()
+    return _load(directory, plan), [fault] if fault else []
+
+
+def _part(rank: int, world_size: int) -> str:
+    return f"part-{rank}-of-{world_size}.parquet"
+
+
+def _complete(directory: Path, num_parts: int, identity: Mapping[str, str]) -> None:
+    """Say that all parts are there, and what they are recognised by."""
+    parts = {name: describe(directory / name) for name in _parts(num_parts)}
+    with atomic_path(directory / _COMPLETE) as temporary:
+        text = json.dumps({"identity": identity, "parts": parts}, indent=2)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def _parts(count: int) -> list[str]:
+    return [_part(rank, count) for rank in range(count)]
+
+
+def _fault(directory: Path, identity: Identity) -> str | None:
+    """Return why what is on disk cannot be used: nothing to say ("") where there is nothing."""
+    if not (directory / _COMPLETE).exists():
+        return ""
+    try:
+        complete = json.loads((directory / _COMPLETE).read_text(encoding="utf-8"))
+        damaged = [n for n, was in complete["parts"].items() if describe(directory / n) != was]
+        is_other = not identity.is_of(complete["identity"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"{directory} cannot be read ({error}): its log-probabilities were computed again"
+    if is_other:
+        return f"{directory} is of another training: its log-probabilities were computed again"
+    if damaged:
+        return f"{directory / damaged[0]} is damaged: its log-probabilities were computed again"
+    return None
+
+
+def _score(
+    engine: Engine,
+    plan: Plan,
+    reader: BatchReader,
+    on_progress: Callable[[float], None],
+) -> pa.Table:
+    mine = [
+        plan.micro_batches(n, engine.world_size)[engine.rank] for n in range(plan.updates_per_epoch)
+    ]
+    micro_batches = [micro for update in mine for micro in update]
+    steps: list[NDArray[np.int64]] = []
+    lists: list[pa.Array] = []
+    with engine.frozen():
+        for number, batch in enumerate(reader.ahead(micro_batches)):
+            logprobs = engine.score(batch).logprob.cpu().numpy()
+            if not micro_batches[number].is_dummy:
+                counts = np.bincount(batch.segment, minlength=len(batch.steps))
+                offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+                lists.append(pa.ListArray.from_arrays(offsets, pa.array(logprobs)))
+                steps.append(batch.steps)
+            on_progress((number + 1) / len(micro_batches))
+    if not steps:
+        return _SCHEMA.empty_table()
+    chunks = pa.chunked_array(lists, _SCHEMA.field("logprobs").type)
+    return pa.table([pa.array(np.concatenate(steps)), chunks], schema=_SCHEMA)
+
+
+def _load(directory: Path, plan: Plan) -> FrozenLogprobs:
+    complete = json.loads((directory / _COMPLETE).read_text(encoding="utf-8"))
+    parts = [pq.read_table(directory / name) for name in complete["parts"]]
+    table = pa.concat_tables(parts).sort_by("step")
+    lengths = plan.index.response_length
+    values = table["logprobs"].combine_chunks().flatten().to_numpy()
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    return FrozenLogprobs(start=start, values=values)

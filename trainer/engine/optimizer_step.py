@@ -1,0 +1,220 @@
+"""One optimizer step: its micro-batches forward and backward, the step, and what was seen."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphcredit.trainer.batching.plan import MicroBatch, Plan
+from graphcredit.trainer.batching.reader import BatchReader, PackedBatch
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine.engine import Engine
+from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs
+from graphcredit.trainer.loss.importance import correction_of
+from graphcredit.trainer.loss.inputs import Tokens
+from graphcredit.trainer.loss.policy_loss import PolicyLoss, averages, policy_loss
+from graphcredit.trainer.loss.registry import Objective
+from graphcredit.trainer.model.flops import peak_flops, training_flops
+
+Metrics = dict[str, float | int | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FrozenPolicies:
+    """The policies that the loss compares the present one with."""
+
+    old: FrozenLogprobs | None
+    """What ratios are taken against; None for the sampler's own log-probabilities."""
+    reference: FrozenLogprobs | None
+    """What the divergence is from; None without one."""
+
+
+class Updater:
+    """Makes the optimizer steps of a plan, one after the other."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        engine: Engine,
+        plan: Plan,
+        reader: BatchReader,
+        objective: Objective,
+        policies: FrozenPolicies,
+    ) -> None:
+        self._config, self._engine, self._plan, self._reader = config, engine, plan, reader
+        self._objective, self._policies = objective, policies
+        self._correction = correction_of(config)
+        self._peak = peak_flops(engine.device_name)
+        self.excess: float | None = None
+        """`approx_kl` of the update that was not made because it exceeded `target_kl`, if any."""
+
+    def run(
+        self, first: int, on_part: Callable[[float], None] = lambda done: None
+    ) -> Iterator[tuple[int, Metrics]]:
+        """Make all optimizer steps from `first` on, and yield each with its metrics.
+
+        If the policy is too far from the old one before a step, that and all later ones are not
+        made. The micro-batches of later steps are read while earlier ones are computed.
+
+        Args:
+            first: 0-based number of the first step to make.
+            on_part: Told of the steps that are done, as a fraction, after each micro-batch but the
+                last of a step.
+
+        Raises:
+            TrainingError: A gradient is not finite.
+        """
+        numbers = range(first, len(self._plan.updates))
+        batches = self._reader.ahead(micro for n in numbers for micro in self._mine(n))
+        for number in numbers:
+            started, waited = time.perf_counter(), self._reader.wait_seconds
+            rate = learning_rate(self._config, number, len(self._plan.updates))
+            count = len(self._mine(number))
+            mine = _counted(islice(batches, count), number, count, on_part)
+            seen, flops = self._gradient(mine, count, is_first=number == 0)
+            if self._is_far(seen["approx_kl"]):
+                return
+            norm = self._engine.update(rate)
+            seconds = time.perf_counter() - started
+            metrics: Metrics = {
+                "epoch": number // self._plan.updates_per_epoch,
+                **_of_plan(self._plan, number, self._engine.world_size),
+                **seen,
+                "grad_norm": norm,
+                "learning_rate": rate,
+                "seconds": seconds,
+                "data_wait": self._reader.wait_seconds - waited,
+                "peak_memory": self._engine.peak_memory(),
+            }
+            metrics["tokens_per_second"] = (metrics["num_tokens"] or 0) / seconds
+            if self._peak:
+                metrics["mfu"] = flops / (seconds * self._peak * self._engine.world_size)
+            yield number, {name: finite(value) for name, value in metrics.items()}
+
+    def _mine(self, number: int) -> list[MicroBatch]:
+        return self._plan.micro_batches(number, self._engine.world_size)[self._engine.rank]
+
+    def _is_far(self, approx_kl: float) -> bool:
+        """Return whether the policy is too far from the old one to be changed; keep how far."""
+        limit = self._config.target_kl
+        if limit is None or not approx_kl > limit:
+            return False
+        self.excess = approx_kl
+        return True
+
+    def _gradient(
+        self, batches: Iterable[PackedBatch], count: int, *, is_first: bool
+    ) -> tuple[dict[str, float], float]:
+        """Go forward and backward through this rank's micro-batches.
+
+        Returns:
+            What was seen, and the operations it took, over all ranks.
+        """
+        losses: list[PolicyLoss] = []
+        flops = 0.0
+        for position, batch in enumerate(batches):
+            losses.append(self._loss(batch, is_first=is_first))
+            self._engine.backward(losses[-1].loss, is_last=position == count - 1)
+            if batch.weight.any():
+                flops += training_flops(self._engine.shape, batch)
+        names = list(losses[0].sums)
+        parts = [_total(loss.sums, names) for loss in losses]
+        *sums, all_flops = self._engine.all_reduce_sum(np.append(np.sum(parts, axis=0), flops))
+        largest = list(losses[0].maxima)
+        tops = np.max([_total(loss.maxima, largest) for loss in losses], axis=0)
+        maxima = self._engine.all_reduce_max(tops)
+        return {
+            **averages(dict(zip(names, sums, strict=True))),
+            **dict(zip(largest, maxima.tolist(), strict=True)),
+        }, float(all_flops)
+
+    def _loss(self, batch: PackedBatch, *, is_first: bool) -> PolicyLoss:
+        config, policies = self._config, self._policies
+        scored = self._engine.score(batch, want_entropy=config.entropy_coefficient > 0)
+        put = self._engine.put
+        behaviour = put(batch.behaviour_logprobs)
+        old = policies.old and put(policies.old.of_batch(batch))
+        reference = policies.reference and put(policies.reference.of_batch(batch))
+        # Before the first update the weights are those of the start.
+        start = scored.logprob.detach() if old is None and is_first else old
+        return policy_loss(
+            Tokens(
+                logprob=scored.logprob,
+                old=behaviour if old is None else old,
+                behaviour=behaviour,
+                start=start,
+                reference=reference,
+                advantage=put(batch.advantage),
+                weight=put(batch.weight),
+                is_scored=put(batch.is_scored),
+                segment=put(batch.segment),
+                num_segments=len(batch.steps),
+                entropy=scored.entropy,
+            ),
+            objective=self._objective,
+            correction=self._correction,
+            kl_coefficient=config.kl_coefficient,
+            kl_estimator=config.kl_estimator,
+            entropy_coefficient=config.entropy_coefficient,
+        )
+
+
+def learning_rate(config: TrainConfig, update: int, num_updates: int) -> float:
+    """Return the learning rate of an update: a linear warm-up, then the schedule down to 0.
+
+    Args:
+        config: The schedule.
+        update: 0-based number of the update.
+        num_updates: Updates of the training.
+    """
+    if update < config.warmup:
+        return config.learning_rate * (update + 1) / config.warmup
+    done = (update - config.warmup) / max(num_updates - config.warmup, 1)
+    factor = {
+        "constant": 1.0,
+        "linear": 1 - done,
+        "cosine": (1 + math.cos(math.pi * done)) / 2,
+    }[config.schedule]
+    return config.learning_rate * factor
+
+
+def _counted(
+    batches: Iterable[PackedBatch], number: int, count: int, on_part: Callable[[float], None]
+) -> Iterator[PackedBatch]:
+    """Yield the micro-batches of a step; each is told of as done when the next is asked for."""
+    for position, batch in enumerate(batches):
+        if position:
+            on_part(number + position / count)
+        yield batch
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number, or None for what is not one: JSON has no NaN."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _of_plan(plan: Plan, number: int, world_size: int) -> Metrics:
+    """Return what is known of an update before it is made."""
+    steps = plan.updates[number]
+    advantage = plan.index.advantage[steps]
+    age = plan.index.staleness[steps]
+    statistics = plan.statistics(number, world_size)
+    return {
+        "advantage_mean": float(advantage.mean()),
+        "advantage_std": float(advantage.std()),
+        "advantage_zero": float((advantage == 0).mean()),
+        "staleness_mean": float(age.mean()) if (age >= 0).all() else None,
+        "num_steps": len(steps),
+        "num_tokens": statistics.num_tokens,
+        "fill": statistics.fill,
+        "rank_imbalance": statistics.imbalance,
+    }
+
+
+def _total(values: Mapping[str, Tensor], names: list[str]) -> np.ndarray:
+    return torch.stack([values[name] for name in names]).cpu().numpy()

@@ -1,0 +1,131 @@
+"""Before the first update: does this model say of the logged tokens what the log says of them?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcredit.store.errors import InputError
+from graphcredit.trainer.batching.bin_packing import pack
+from graphcredit.trainer.batching.plan import MicroBatch
+from graphcredit.trainer.batching.reader import BatchReader
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.data.ragged import Floats, Ints
+from graphcredit.trainer.data.step_index import StepIndex
+from graphcredit.trainer.engine.engine import Engine
+
+_LARGE = 0.1
+"""A gap in nats by which a ratio is off by a tenth."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Agreement:
+    """Recomputed minus logged log-probabilities over a sample of steps, in nats."""
+
+    num_steps: int
+    num_tokens: int
+    shift: float
+    """Mean of the gap with its sign: above 0, this model finds the tokens likelier."""
+    mean: float
+    """Mean of its size."""
+    median: float
+    p95: float
+    largest: float
+    share_large: float
+    """Share of tokens with a gap above 0.1."""
+    worst: str
+    """File and row of the step with the largest mean gap."""
+
+    def __str__(self) -> str:
+        return (
+            f"over {self.num_tokens} tokens of {self.num_steps} steps, recomputed and logged "
+            f"log-probabilities differ by {self.mean:.3g} nats in the mean (median "
+            f"{self.median:.3g}, 95th percentile {self.p95:.3g}, largest {self.largest:.3g}, above "
+            f"{_LARGE:g} for {self.share_large:.1%}; mean with sign {self.shift:+.3g}); the worst "
+            f"step is {self.worst}"
+        )
+
+
+def check_agreement(
+    engine: Engine, reader: BatchReader, index: StepIndex, config: TrainConfig
+) -> list[str]:
+    """Recompute the log-probabilities of a sample of steps and compare them with the logged ones.
+
+    Every process recomputes all of the sample. Steps of older weights are not in it: theirs differ
+    rightly.
+
+    Args:
+        engine: The model as it is at the start.
+        reader: Reads the steps.
+        index: The steps that are trained on.
+        config: `mismatch_sample` is the size of the sample, `mismatch_tolerance` the greatest mean
+            gap.
+
+    Returns:
+        What to tell: nothing, or why a gap was not found or not heeded.
+
+    Raises:
+        InputError: The mean gap is beyond the tolerance, and `allow_mismatch` is not set.
+    """
+    fresh = np.flatnonzero(index.staleness <= 0)
+    if not len(fresh):
+        return [
+            "all steps are of older weights than this model: logged log-probabilities were not "
+            "compared with it"
+        ]
+    size = min(config.mismatch_sample, len(fresh))
+    steps = np.random.default_rng(config.seed).choice(fresh, size, replace=False)
+    agreement = measure_agreement(engine, reader, index, np.sort(steps), config.max_tokens)
+    if agreement.mean <= config.mismatch_tolerance:
+        return []
+    message = (
+        f"{agreement}. The mean must be at most {config.mismatch_tolerance:g} (mismatch_tolerance)"
+    )
+    if config.allow_mismatch:
+        return [f"allow_mismatch: {message}"]
+    raise InputError(
+        f"{message}. Likely another model or tokenizer sampled these steps, or other weights of "
+        "this one; or the log-probabilities were logged before temperature or top-p were applied. "
+        "Train the model that sampled them, or set allow_mismatch"
+    )
+
+
+def measure_agreement(
+    engine: Engine, reader: BatchReader, index: StepIndex, steps: Ints, max_tokens: int
+) -> Agreement:
+    """Compare the logged log-probabilities of some steps with those of an engine's weights.
+
+    Args:
+        engine: The model.
+        reader: Reads the steps.
+        index: Where they are.
+        steps: [n] positions in the index, at least one.
+        max_tokens: Of a micro-batch.
+    """
+    gaps: list[Floats] = []
+    owners: list[Ints] = []
+    for items in pack(index.length[steps], max_tokens):
+        micro = MicroBatch(steps=steps[items], weight=np.zeros(len(items)))
+        batch = reader.read(micro)
+        with engine.frozen():
+            logprob = engine.score(batch).logprob.cpu().numpy().astype(np.float64)
+        gaps.append((logprob - batch.behaviour_logprobs)[batch.is_scored])
+        owners.append(batch.steps[batch.segment[batch.is_scored]])
+    return _summary(np.concatenate(gaps), np.concatenate(owners), index)
+
+
+def _summary(gap: Floats, owner: Ints, index: StepIndex) -> Agreement:
+    size = np.abs(gap)
+    steps, number = np.unique(owner, return_inverse=True)
+    worst = steps[np.argmax(np.bincount(number, size) / np.bincount(number))]
+    median, p95 = np.quantile(size, (0.5, 0.95))
+    return Agreement(
+        num_steps=len(steps),
+        num_tokens=len(size),
+        shift=float(gap.mean()),
+        mean=float(size.mean()),
+        median=float(median),
+        p95=float(p95),
+        largest=float(size.max()),
+        share_large=float((size > _LARGE).mean()),
+        worst=f"{index.shards[index.shard[worst]].path}, row {index.row[worst]}",
+    )

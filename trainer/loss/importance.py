@@ -1,0 +1,109 @@
+"""Importance weights for the gap between the policy that sampled and the one that is trained.
+
+The sampler computes other log-probabilities than the trainer for the same weights (kernels,
+precision, another batch), and often holds older weights. ρ = exp(old - behaviour) makes up for it,
+where `old` is what the trainer itself computes at the start of an iteration. Where `old` *is*
+`behaviour`, ρ is 1 and the objective's own ratio, if it takes one, covers the gap: correct once,
+never twice.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+from torch import Tensor
+
+from graphcredit.store.options import Between
+from graphcredit.trainer.config import CorrectionMode, TrainConfig
+from graphcredit.trainer.loss.inputs import Tokens, bounded
+from graphcredit.trainer.loss.segments import segment_mean, segment_sum
+
+_OVER_RESPONSE = {"sequence": segment_sum, "geometric": segment_mean}
+"""How the levels beyond the token make one number of a response's differences."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Correction:
+    """How a token's part of the policy loss is weighed; never its divergence or entropy.
+
+        token       ρ_t = exp(old - behaviour)
+        sequence    ρ = exp(sum over the response of (old - behaviour)), the same for its tokens
+        geometric   ρ = exp(mean over the response of (old - behaviour)), the same for its tokens
+        truncate    min(ρ, high)
+        mask        ρ if low ≤ ρ ≤ high, else 0
+
+    A sequence is the response of one step, its scored tokens. Its sum is the ratio of the
+    probabilities of the whole response, which TRL and verl call by this name too; the mean keeps ρ
+    comparable for short and long ones. Logarithms are cut to ±20, after they are summed. Weights
+    are constants: no gradient flows through them. `token-truncate` is TIS, `token-mask` IcePop
+    (arXiv 2510.18855).
+    """
+
+    mode: CorrectionMode = "token-truncate"
+    """A level and what is done to its ρ; with "none" every weight is 1."""
+    low: Annotated[float, Between(0.0)] = 0.5
+    """Least ρ that is not masked; truncation does not look at it."""
+    high: Annotated[float, Between(0.0, above=True)] = 2.0
+    """Greatest ρ; more is cut or masked."""
+
+
+def correction_of(config: TrainConfig) -> Correction:
+    """Return the correction that a training applies."""
+    return Correction(mode=config.corrects, low=config.correction_low, high=config.correction_high)
+
+
+def importance_weights(tokens: Tokens, correction: Correction) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the weight of each token, and what to average over tokens.
+
+    Args:
+        tokens: [R] scored tokens.
+        correction: Which weights.
+
+    Returns:
+        [R] weights without gradient; and name to [R] values: the weight and its square, which give
+        the effective sample size (Σw)² / Σw², and where ρ was cut or masked.
+    """
+    ratio = _ratio(tokens, correction.mode)
+    is_high = ratio > correction.high
+    if correction.mode.endswith("truncate"):
+        is_cut, weight = is_high, ratio.clamp(max=correction.high)
+    elif correction.mode.endswith("mask"):
+        is_cut = is_high | (ratio < correction.low)
+        weight = ratio.masked_fill(is_cut, 0.0)
+    else:
+        is_cut, weight = torch.zeros_like(is_high), ratio
+    stats = {
+        "correction_mean": weight,
+        "correction_square": weight.square(),
+        "correction_cut": is_cut,
+    }
+    return weight, stats
+
+
+def formula(correction: Correction) -> str | None:
+    """Return what a correction of whole responses is, or None for the others.
+
+    These names have been used for two things; see `words`.
+    """
+    level, _, limit = correction.mode.partition("-")
+    if level not in _OVER_RESPONSE:
+        return None
+    over, name = {"sequence": ("sum", "product"), "geometric": ("mean", "geometric mean")}[level]
+    ratio = f"exp({over} of (old - behaviour) over the response)"
+    low, high = f"{correction.low:g}", f"{correction.high:g}"
+    weight = {"truncate": f"min(ρ, {high})", "mask": f"ρ from {low} to {high}, 0 outside"}[limit]
+    return (
+        f"correction = {correction.mode}: a token weighs {weight}, with ρ = {ratio}, which is the "
+        f"{name} of the response's ratios. (sequence-* is the product, as in TRL and verl; "
+        "geometric-* is the geometric mean)"
+    )
+
+
+def _ratio(tokens: Tokens, mode: CorrectionMode) -> Tensor:
+    """Return ρ. [R]."""
+    if mode == "none":
+        return torch.ones_like(tokens.old)
+    gap = (tokens.old - tokens.behaviour).detach()
+    if over_response := _OVER_RESPONSE.get(mode.partition("-")[0]):
+        gap = over_response(gap, tokens.segment, tokens.num_segments)
+    return bounded(gap).exp()

@@ -1,0 +1,1 @@
+"""Loading, scoring and exporting causal language models."""

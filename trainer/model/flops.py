@@ -1,0 +1,50 @@
+"""How much arithmetic an update is, and how much of the device's peak that used."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from graphcredit.trainer.batching.reader import PackedBatch
+
+PEAK_FLOPS: Mapping[str, float] = MappingProxyType(
+    {"B200": 2250e12, "H200": 989e12, "H100": 989e12, "L40S": 362e12, "A100": 312e12}
+)
+"""Dense bfloat16 operations per second, by a part of the device's name."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelShape:
+    """What the arithmetic of a causal language model depends on."""
+
+    num_body: int
+    """Parameters that every token goes through: all but the embeddings and the head."""
+    num_head: int
+    """Entries of the head's matrix: vocabulary size times hidden size."""
+    num_frozen: int
+    """How many of the first are not trained."""
+    is_head_frozen: bool
+    num_layers: int
+    attention_width: int
+    """Heads times head size."""
+
+
+def training_flops(shape: ModelShape, batch: PackedBatch) -> float:
+    """Return the operations of a forward and a backward pass.
+
+    Each parameter costs 2 operations per token forward and 4 backward, or 2 if it is frozen: there
+    is no gradient of its own. Attention is causal and
+    within a segment: n² / 2 pairs, for scores and for values. The head is applied where a response
+    token is predicted. What is computed twice to save memory does not count.
+    """
+    lengths = np.diff(batch.cu_seqlens).astype(np.float64)
+    pairs = float((lengths**2).sum()) / 2
+    body = (6.0 * shape.num_body - 2.0 * shape.num_frozen) * len(batch.input_ids)
+    head = (4.0 if shape.is_head_frozen else 6.0) * shape.num_head * len(batch.predictor)
+    return body + head + 12.0 * shape.num_layers * shape.attention_width * pairs
+
+
+def peak_flops(device_name: str) -> float | None:
+    """Return the peak of a device, None where it is not known."""
+    return next((peak for name, peak in PEAK_FLOPS.items() if name in device_name), None)

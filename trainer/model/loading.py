@@ -1,0 +1,281 @@
+"""Any Hugging Face causal LM, made ready for training, or refused with a reason."""
+
+import random
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub import snapshot_download
+from peft import LoraConfig, get_peft_model
+from peft.tuners.tuners_utils import BaseTunerLayer
+from safetensors import safe_open
+from tokenizers import Tokenizer
+from torch.utils.checkpoint import checkpoint
+from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.utils.logging import disable_progress_bar
+
+from graphcredit.store.errors import InputError, library_errors
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.model.flops import ModelShape
+from graphcredit.trainer.model.logprobs import Scorer
+from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION, register_attention
+from graphcredit.trainer.model.packing_check import check_scorer
+
+_PACKABLE_LAYERS = frozenset({"full_attention", "sliding_attention"})
+"""Kinds of layers that can be kept from looking across samples."""
+
+_TOKENIZER_FILES = (
+    "tokenizer*",
+    "vocab*",
+    "merges.txt",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template*",
+    "*.tiktoken",
+    "*.model",
+)
+
+
+def load_model(name: str, config: TrainConfig) -> Scorer:
+    """Load a causal LM in float32, on the CPU, nothing of it random and nothing of it dropped out.
+
+    Its log-probabilities for packed samples are compared with its own forward pass before it is
+    handed out: what this trainer does not know about an architecture shows there.
+
+    Args:
+        name: A directory, or a name in the local Hugging Face cache; nothing is downloaded.
+        config: The fields of the model are used.
+
+    Raises:
+        InputError: There is no such model, it has no safetensors, it lacks weights, packed samples
+            would see each other, or its log-probabilities cannot be reproduced.
+    """
+    register_attention()
+    directory = find_model(name)
+    _check_config(directory)
+    model = load_weights(directory)
+    _check_attention(directory, model)
+    model.set_attn_implementation(PACKED_ATTENTION)
+    scorer = Scorer(model, head_chunk=config.head_chunk)
+    check_scorer(str(directory), scorer)
+    if config.lora_rank:
+        scorer.model = _with_lora(model, config)
+    if config.gradient_checkpointing:
+        _checkpoint_layers(scorer)
+    return scorer
+
+
+def check_model(name: str, config: TrainConfig) -> None:
+    """Refuse a model that `load_model` would refuse, as far as can be told without its weights.
+
+    Args:
+        name: As for `load_model`.
+        config: The fields of the model are used.
+
+    Raises:
+        InputError: As `load_model` says; what weights are missing, and whether log-probabilities
+            can be reproduced, shows when it is loaded.
+    """
+    directory = find_model(name)
+    _check_config(directory)
+    with library_errors(_rule(directory)):
+        for path in directory.glob("*.safetensors"):
+            with safe_open(path, "pt"):
+                pass
+    with library_errors(_rule(directory)), torch.device("meta"):
+        known = _read_config(directory)
+        model: Any = AutoModelForCausalLM.from_config(known)
+    _check_attention(directory, model)
+    if config.lora_rank:
+        _with_lora(model, config)
+
+
+def find_model(name: str) -> Path:
+    """Return the directory of a model that is on this machine.
+
+    Raises:
+        InputError: It is neither a directory nor a name in the local Hugging Face cache.
+    """
+    if Path(name).is_dir():
+        return Path(name)
+    try:
+        return Path(snapshot_download(name, local_files_only=True))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"the model must be a directory or a name in the local Hugging Face cache, but {name} "
+            f"is neither. Nothing is downloaded while training: `hf download {name}` does it before"
+        ) from error
+
+
+def load_weights(directory: Path) -> Any:
+    """Load a causal LM in float32 from safetensors.
+
+    Args:
+        directory: As `save_pretrained` writes it.
+
+    Raises:
+        InputError: There are no safetensors, weights are missing, or the architecture is unknown.
+    """
+    if not list(directory.glob("*.safetensors")):
+        raise InputError(
+            f"{directory} must hold its weights as *.safetensors, but has none: load the model "
+            "with transformers and save_pretrained() it; other formats can run code when read"
+        )
+    disable_progress_bar()
+    models: Any = AutoModelForCausalLM
+    with library_errors(_rule(directory)):
+        model, report = models.from_pretrained(
+            directory,
+            dtype=torch.float32,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    lacking = sorted([*report["missing_keys"], *map(str, report["mismatched_keys"])])
+    if lacking:
+        raise InputError(
+            f"{directory} must hold every weight of {type(model).__name__}, but {len(lacking)} "
+            f"are missing or of another shape, such as {lacking[0]}: training would start from "
+            "random numbers"
+        )
+    return model.eval()
+
+
+def tokenizer_files(directory: Path) -> list[Path]:
+    """Return the files of a model's directory that make its tokenizer."""
+    found = {path for pattern in _TOKENIZER_FILES for path in directory.glob(pattern)}
+    return sorted(path for path in found if path.is_file())
+
+
+def tokenizer_notices(directory: Path, num_rows: int) -> list[str]:
+    """Return what is odd about the tokenizer beside a model, which training does not use.
+
+    It is read as it is on disk: transformers may add tokens to one that it opens.
+
+    Args:
+        directory: The model's.
+        num_rows: Of its embedding.
+    """
+    path = directory / "tokenizer.json"
+    if not path.is_file():
+        return []
+    try:
+        last = max(Tokenizer.from_file(str(path)).get_vocab().values(), default=-1)
+    except Exception as error:  # tokenizers raises nothing narrower
+        return [f"{path} is kept as it is, but cannot be read: {error}"]
+    if last < num_rows:
+        return []
+    return [
+        f"{path} has tokens up to {last}, and the model embeds only 0 to {num_rows - 1}: training "
+        "uses the ids of the log alone, but who samples with this tokenizer may get others"
+    ]
+
+
+@contextmanager
+def quiet_peft() -> Generator[None]:
+    """Silence what peft 0.21 makes transformers 5.23 say of a name that only peft uses."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
+        yield
+
+
+def decoder_layers(scorer: Scorer) -> list[Any]:
+    """Return the layers of the decoder: the units of sharding, recomputation and compilation."""
+    return [m for m in scorer.modules() if isinstance(m, GradientCheckpointingLayer)]
+
+
+def num_embeddings(scorer: Scorer) -> int:
+    """Return how many token ids a model knows."""
+    return scorer.causal_lm.get_input_embeddings().num_embeddings
+
+
+def model_shape(scorer: Scorer) -> ModelShape:
+    """Return what the arithmetic of a pass depends on."""
+    config = scorer.causal_lm.config
+    head = scorer.causal_lm.get_output_embeddings().weight
+    ends = {id(p): p.numel() for p in (head, scorer.causal_lm.get_input_embeddings().weight)}
+    body = [p for p in scorer.parameters() if id(p) not in ends]
+    heads = config.num_attention_heads
+    return ModelShape(
+        num_body=sum(p.numel() for p in body),
+        num_head=head.numel(),
+        num_frozen=sum(p.numel() for p in body if not p.requires_grad),
+        is_head_frozen=not head.requires_grad,
+        num_layers=config.num_hidden_layers,
+        attention_width=heads * (getattr(config, "head_dim", 0) or config.hidden_size // heads),
+    )
+
+
+def _check_config(directory: Path) -> None:
+    with library_errors(_rule(directory)):
+        config = _read_config(directory)
+    if getattr(config, "quantization_config", None) is not None:
+        raise InputError(
+            f"{directory} is quantised, and quantised weights cannot be trained: take the model "
+            "it was made from"
+        )
+    others = sorted({*(getattr(config, "layer_types", None) or ())} - _PACKABLE_LAYERS)
+    if others:
+        raise InputError(
+            f"{directory} has {', '.join(others)} layers, in which packed samples would see each "
+            "other; only models of full and sliding-window attention can be trained"
+        )
+
+
+def _read_config(directory: Path) -> Any:
+    return AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+
+
+def _rule(directory: Path) -> str:
+    return f"{directory} must hold a causal LM that transformers knows, without code of its own"
+
+
+def _check_attention(directory: Path, model: Any) -> None:
+    if not model._supports_attention_backend:
+        raise InputError(
+            f"{directory}: {type(model).__name__} computes attention in its own code, where packed "
+            "samples would see each other; train a model whose attention transformers can exchange"
+        )
+
+
+def _with_lora(model: Any, config: TrainConfig) -> Any:
+    targets = [target.strip() for target in config.lora_targets.split(",")]
+    lora = LoraConfig(
+        task_type="CAUSAL_LM",
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha,  # pyright: ignore[reportArgumentType]
+        target_modules=targets[0] if targets == ["all-linear"] else targets,
+        lora_dropout=0.0,
+    )
+    try:
+        with torch.random.fork_rng(), quiet_peft():
+            # Of each iteration its own: a chain of trainings is not held to one row space.
+            key = f"{config.seed}/{config.iteration or 0}"
+            torch.manual_seed(random.Random(key).getrandbits(63))
+            adapted = get_peft_model(model, lora).eval()
+    except ValueError as error:
+        raise InputError(f"lora_targets {config.lora_targets!r}: {error}") from error
+    if any(isinstance(m, BaseTunerLayer) for m in model.get_output_embeddings().modules()):
+        raise InputError(
+            f"lora_targets must not name the head, but {config.lora_targets!r} does: samplers "
+            "that load adapters leave it out. Name other modules, or take all-linear"
+        )
+    return adapted
+
+
+def _checkpoint_layers(scorer: Scorer) -> None:
+    """Let layers recompute their activations, and nothing else behave as in training.
+
+    A layer recomputes only if it is in training mode itself; its parts stay in evaluation mode,
+    without dropout, so that a ratio of 1 is 1.
+    """
+    again = partial(checkpoint, use_reentrant=False, preserve_rng_state=False)
+    for layer in decoder_layers(scorer):
+        layer.training = layer.gradient_checkpointing = True
+        layer._gradient_checkpointing_func = again

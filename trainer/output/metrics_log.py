@@ -1,0 +1,241 @@
+"""Where metrics go: a line per optimizer step, TensorBoard, a tracker, and the store."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from graphcredit.store.errors import MissingDependencyError
+from graphcredit.store.files.atomic import atomic_path, write_table
+from graphcredit.store.layout import Store, is_name
+from graphcredit.store.parquet.shards import open_parquet
+from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema, metric_column
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.output.directory import Output
+
+_OUT_KEY = b"graphcredit.out"
+"""Metadata key of the metrics in the store: where their training writes to."""
+
+Metrics = Mapping[str, float | int | None]
+
+
+class Watcher(Protocol):
+    """Somebody who is told of every update."""
+
+    def log(self, update: int, metrics: Metrics) -> None:
+        """Take the metrics of an update."""
+        ...
+
+    def close(self) -> None:
+        """Let go."""
+        ...
+
+
+class Journal:
+    """`metrics.jsonl`: every update exactly once, whatever was killed in between."""
+
+    def __init__(
+        self, path: Path, num_done: int, *, otherwise: Sequence[dict[str, Any]] = ()
+    ) -> None:
+        """Open the file for the updates after the first `num_done`, and forget later ones.
+
+        Args:
+            path: The file.
+            num_done: Updates that the weights have behind them.
+            otherwise: The updates as they were written elsewhere, for what is missing here.
+        """
+        found = {row["update"]: row for row in (*otherwise, *_sound_lines(path))}
+        kept = [found[update] for update in sorted(found) if update < num_done]
+        with atomic_path(path) as temporary:
+            temporary.write_text("".join(map(_line, kept)), encoding="utf-8")
+        self.rows = kept
+        """All updates so far, in order."""
+        self._file = path.open("a", encoding="utf-8")
+
+    def log(self, update: int, metrics: Metrics) -> None:
+        """Append a line; it is on its way to disk when this returns."""
+        row = {"update": update, **metrics}
+        self.rows.append(row)
+        self._file.write(_line(row))
+        self._file.flush()
+
+    def sync(self) -> None:
+        """Wait until all lines are on disk."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class _TensorBoard:
+    def __init__(self, directory: Path, num_done: int) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise MissingDependencyError(
+                "TensorBoard is not installed: pip install 'graphcredit[train]', or go without by "
+                "--no-tensorboard"
+            ) from error
+        self._writer = SummaryWriter(str(directory), purge_step=num_done)
+
+    def log(self, update: int, metrics: Metrics) -> None:
+        for name, value in metrics.items():
+            if value is not None:
+                self._writer.add_scalar(f"train/{name}", value, update)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Tracker:
+    """wandb, or trackio, which has its interface."""
+
+    def __init__(self, name: str, config: TrainConfig) -> None:
+        self._module = find_tracker(name)
+        self._module.init(project="graphcredit", name=config.out.name, config=config.as_json())
+
+    def log(self, update: int, metrics: Metrics) -> None:
+        known = {name: value for name, value in metrics.items() if value is not None}
+        self._module.log({"update": update, **known})
+
+    def close(self) -> None:
+        self._module.finish()
+
+
+def find_tracker(name: str) -> Any:
+    """Return the module of a tracker.
+
+    Raises:
+        MissingDependencyError: It is not installed.
+    """
+    try:
+        return __import__(name)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{name} is not installed: pip install {name}, or leave --tracker out"
+        ) from error
+
+
+class TrainingLog:
+    """Everything that is written of the updates, by one process; the others only remember."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        output: Output,
+        path: Path,
+        num_done: int,
+        *,
+        is_writing: bool,
+    ) -> None:
+        """Open it for the updates after the first `num_done`.
+
+        Args:
+            config: Says which watchers are wanted.
+            output: Where the journal is.
+            path: `training/…` in the store.
+            num_done: Updates that the weights have behind them.
+            is_writing: Whether this process writes.
+
+        Raises:
+            MissingDependencyError: A watcher is not installed.
+        """
+        self.rows: list[dict[str, Any]] = []
+        """All updates so far, in order; on other processes, those of this start."""
+        self._out, self._path = config.out, path
+        self._watchers: list[Watcher] = []
+        self._journal: Journal | None = None
+        if is_writing:
+            if config.tensorboard:
+                self._watchers.append(_TensorBoard(output.root / "tensorboard", num_done))
+            if config.tracker:
+                self._watchers.append(_Tracker(config.tracker, config))
+            self._journal = Journal(output.metrics_path, num_done, otherwise=_read(path))
+            self.rows = list(self._journal.rows)
+
+    def write(self, update: int, metrics: Metrics) -> None:
+        """Take the metrics of an update."""
+        self.rows.append({"update": update, **metrics})
+        for watcher in (self._journal, *self._watchers):
+            if watcher is not None:
+                watcher.log(update, metrics)
+
+    def keep(self) -> None:
+        """See to it that what was written survives, in the journal and in the store."""
+        if self._journal is not None:
+            self._journal.sync()
+            write_training(self._path, self._out, self.rows)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        for watcher in (self._journal, *self._watchers):
+            if watcher is not None:
+                watcher.close()
+
+
+def training_path(store: Store, run_id: str, iteration: int, out: Path) -> Path:
+    """Return where the metrics of a training go in the store: under the name of its output.
+
+    If that of another training is there, a hash of this one's whole path is added.
+    """
+    name = out.name if is_name(out.name) else "training"
+    path = store.training_path(run_id, iteration, name)
+    if not path.exists() or _owner(path) == str(out):
+        return path
+    mark = hashlib.sha256(str(out).encode()).hexdigest()[:8]
+    return store.training_path(run_id, iteration, f"{name[:119]}-{mark}")
+
+
+def write_training(path: Path, out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the metrics of all updates so far to the store.
+
+    Args:
+        path: From `training_path`.
+        out: Where the training writes to.
+        rows: One for each update; what a row lacks is null, and what the schema lacks, such as the
+            statistics of an objective, has a column of its own.
+    """
+    columns = {column.name: column for column in TRAINING_COLUMNS}
+    for name in (name for row in rows for name in row if name not in columns):
+        columns[name] = metric_column(name, "written by an objective")
+    schema = arrow_schema(tuple(columns.values()))
+    named = [{"training": path.stem, **row} for row in rows]
+    table = pa.Table.from_pylist(named, schema=schema)
+    metadata = {**(schema.metadata or {}), _OUT_KEY: str(out).encode()}
+    write_table(table.replace_schema_metadata(metadata), path)
+
+
+def _owner(path: Path) -> str:
+    with open_parquet(path) as file:
+        return (file.schema_arrow.metadata or {}).get(_OUT_KEY, b"").decode()
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """Return the rows that were written to the store, less what they lack."""
+    if not path.exists():
+        return []
+    with open_parquet(path) as file:
+        rows = file.read().to_pylist()
+    return [{k: v for k, v in row.items() if v is not None and k != "training"} for row in rows]
+
+
+def _sound_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a journal; a line that was cut short or damaged is not one."""
+    rows: list[dict[str, Any]] = []
+    if path.exists():
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            with suppress(ValueError):
+                row = json.loads(line)
+                if isinstance(row, dict) and isinstance(row.get("update"), int):
+                    rows.append(row)
+    return rows
+
+
+def _line(row: Metrics) -> str:
+    return json.dumps(row) + "\n"

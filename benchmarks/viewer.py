@@ -104,9 +104,9 @@ def measure(page: str, root: Path) -> list[str]:
     """Return the rows of a page; to be called in a process that has done nothing else."""
     from streamlit.testing.v1 import AppTest
 
-    from graphcredit.viewer import cache
     from graphcredit.viewer.config import STORE_VARIABLE, script
     from graphcredit.viewer.sitemap import PAGES as ALL_PAGES
+    from graphcredit.viewer.widgets import cache
     from tests.viewer.browser import go
 
     for name in ALL_PAGES:

@@ -18,8 +18,8 @@ from graphcredit.store import Store
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.sql.catalog import Connection
 from graphcredit.store.sql.sandbox import run_query
-from graphcredit.viewer.picture import draw
-from graphcredit.viewer.task_graph import read_task_graph
+from graphcredit.viewer.graph.svg import draw
+from graphcredit.viewer.graph.task_graph import read_task_graph
 
 QUERIES = (
     """SELECT action, count(*) AS taken, round(avg(graphgpo_step_advantage), 2) AS mean_step_credit

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from graphcredit.viewer import missing, selection
 from graphcredit.viewer.config import STORE_VARIABLE
 from graphcredit.viewer.sitemap import PAGES, page
+from graphcredit.viewer.widgets import missing, selection
 
 _STYLE = "<style>[data-testid=stMainBlockContainer] { padding-top: 4.5rem }</style>"
 """Streamlit leaves room for two menus above a page; what is chosen and drawn needs it more."""

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.viewer.differences import compare
+from graphcredit.viewer.graph.text_diff import compare
 
 TEXTS = st.text(alphabet="ab \n", max_size=40)
 

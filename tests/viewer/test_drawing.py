@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.viewer.colours import colour_limit, diverging, sequential
-from graphcredit.viewer.drawing import (
+from graphcredit.viewer.graph.cytoscape import (
     Drawing,
     Shading,
     draw_part,
@@ -15,8 +14,9 @@ from graphcredit.viewer.drawing import (
     node_key,
     parse_key,
 )
-from graphcredit.viewer.layered import layers_of
-from graphcredit.viewer.task_graph import TaskGraph, read_task_graph
+from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
+from graphcredit.viewer.widgets.colours import colour_limit, diverging, sequential
 from tests.viewer.stores import HOSTILE, credited, hostile
 from tests.worlds import worked_example
 

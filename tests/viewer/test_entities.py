@@ -12,8 +12,8 @@ from graphcredit.credit.inputs.entities.find_names import NameFinder
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store.parquet.er_graph import merge_er_graph
-from graphcredit.viewer.entities import TaskEntities, mentions, task_entities
 from graphcredit.viewer.queries.trajectory import steps
+from graphcredit.viewer.search.entities import TaskEntities, mentions, task_entities
 from tests.credit.entity_world import entity, er_graph, relations
 from tests.credit.test_sapo import GRAPH, example
 from tests.worlds import step_table, trajectory, write_store

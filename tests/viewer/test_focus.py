@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from graphcredit.viewer import focus
-from graphcredit.viewer.focus import around, best_path, most_visited
-from graphcredit.viewer.layered import layered_positions, layers_of
-from graphcredit.viewer.task_graph import Edge, Node, TaskGraph
+from graphcredit.viewer.graph import visible_part
+from graphcredit.viewer.graph.layout import layered_positions, layers_of
+from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
+from graphcredit.viewer.graph.visible_part import around, best_path, most_visited
 
 
 def _graph(*paths: str, goal: int | None = None, costs: dict[str, float] | None = None):
@@ -64,7 +64,7 @@ def test_the_neighbourhood_goes_along_transitions_in_both_directions():
 
 
 def test_a_huge_graph_is_cut_to_start_goal_and_the_most_visited(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(focus, "MOST", 3)
+    monkeypatch.setattr(visible_part, "MOST", 3)
     graph = _graph("0 1 2 5", "1 2", "2 3", goal=5)
     # 2 was visited most; 0 and 5 are kept whatever their visits.
     assert most_visited(graph, frozenset(range(6))) == {0, 2, 5}

@@ -10,8 +10,8 @@ from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.viewer.drawing import Shading
-from graphcredit.viewer.graph_facts import (
+from graphcredit.viewer.graph.cytoscape import Shading
+from graphcredit.viewer.graph.facts import (
     advantages_at,
     choices,
     edge_steps,
@@ -21,8 +21,8 @@ from graphcredit.viewer.graph_facts import (
     step_ends,
     trajectories,
 )
+from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.queries.graphs import graph_tasks, state_texts, task_steps
-from graphcredit.viewer.task_graph import TaskGraph, read_task_graph
 from tests.viewer.stores import credited, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
 

@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.viewer.drawing import Shading, draw_part
-from graphcredit.viewer.graph_component import asset
-from graphcredit.viewer.graph_html import graph_html
-from graphcredit.viewer.layered import layers_of
+from graphcredit.viewer.graph.component import asset
+from graphcredit.viewer.graph.cytoscape import Shading, draw_part
+from graphcredit.viewer.graph.html_export import graph_html
+from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.queries.graphs import task_steps
-from graphcredit.viewer.task_graph import read_task_graph
 from tests.viewer.stores import HOSTILE, credited, hostile
 from tests.worlds import worked_example
 

@@ -13,10 +13,10 @@ from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.viewer import focus
+from graphcredit.viewer.graph import visible_part
 from graphcredit.viewer.pages import graph_controls
 from graphcredit.viewer.pages.graph_panel import tinted
-from graphcredit.viewer.text import label
+from graphcredit.viewer.widgets.text import label
 from tests.viewer.browser import go, markdown_of, open_page
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
@@ -186,7 +186,7 @@ def test_a_large_graph_starts_with_the_best_path_and_grows(
     assert _states(app) == ["n99", "n100", "n101"]
     app = go(app, "graph", run="r0", iteration=0, task="t0", trajectory="won", hops=0)
     assert len(_states(app)) == 4
-    monkeypatch.setattr(focus, "MOST", 50)
+    monkeypatch.setattr(visible_part, "MOST", 50)
     app = go(app, "graph", run="r0", iteration=0, task="t0", view="everything")
     assert "50 of 201 states" in app.caption[0].value
 

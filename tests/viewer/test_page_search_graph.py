@@ -6,8 +6,8 @@ import pytest
 
 from graphcredit.store import Store
 from graphcredit.store.parquet.er_graph import merge_er_graph
-from graphcredit.viewer.entities import mentions, task_entities
-from graphcredit.viewer.entity_charts import MAX_ENTITIES, drawn_entities
+from graphcredit.viewer.search.charts import MAX_ENTITIES, drawn_entities
+from graphcredit.viewer.search.entities import mentions, task_entities
 from tests.credit.entity_world import entity, er_graph, relations
 from tests.credit.test_sapo import GRAPH, example
 from tests.viewer.browser import click_row, markdown_of, open_page, page_of

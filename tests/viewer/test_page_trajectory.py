@@ -15,7 +15,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import create_store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import trajectory as queries
-from graphcredit.viewer.trajectory_html import trajectory_page
+from graphcredit.viewer.steps.html_export import trajectory_page
 from tests.viewer.browser import click_row, markdown_of, open_page
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import step_table, trajectory, worked_example, write_store

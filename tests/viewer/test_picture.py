@@ -10,10 +10,10 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError
-from graphcredit.viewer.colours import diverging
-from graphcredit.viewer.layered import layered_positions
-from graphcredit.viewer.picture import draw
-from graphcredit.viewer.task_graph import TaskGraph, read_task_graph
+from graphcredit.viewer.graph.layout import layered_positions
+from graphcredit.viewer.graph.svg import draw
+from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
+from graphcredit.viewer.widgets.colours import diverging
 from tests.worlds import trajectory, worked_example, write_store
 
 SVG = "{http://www.w3.org/2000/svg}"

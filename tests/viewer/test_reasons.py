@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from graphcredit.viewer.reasons import reason
+from graphcredit.viewer.steps.reasons import reason
 
 STEP: dict[str, Any] = {
     "action": "go",

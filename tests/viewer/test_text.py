@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.viewer.text import label, one_line, visible, visible_cells
+from graphcredit.viewer.widgets.text import label, one_line, visible, visible_cells
 from tests.viewer.stores import HOSTILE
 
 

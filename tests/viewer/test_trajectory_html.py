@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.viewer.queries.trajectory import steps
-from graphcredit.viewer.trajectory_html import trajectory_page
+from graphcredit.viewer.steps.html_export import trajectory_page
 from tests.viewer.stores import HOSTILE, credited, hostile
 from tests.worlds import worked_example, write_store
 

@@ -5,13 +5,13 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
-from graphcredit.viewer import missing, selection
-from graphcredit.viewer.action_pairs import ActionPairs
-from graphcredit.viewer.cache import ask, viewed_store
-from graphcredit.viewer.compare_chart import agreement_map
 from graphcredit.viewer.queries import compare as queries
 from graphcredit.viewer.queries.estimators import estimators
-from graphcredit.viewer.text import one_line, show_table
+from graphcredit.viewer.steps.action_pairs import ActionPairs
+from graphcredit.viewer.steps.compare_chart import agreement_map
+from graphcredit.viewer.widgets import missing, selection
+from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.text import one_line, show_table
 
 _NUM_ROWS = 200
 """Steps that are listed."""

@@ -7,17 +7,18 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.layout import Store
-from graphcredit.viewer import focus, graph_facts, missing, selection
-from graphcredit.viewer.cache import ask, viewed_store
-from graphcredit.viewer.drawing import Drawing, Ends, Shading, draw_part, parse_key
-from graphcredit.viewer.graph_component import show_graph
-from graphcredit.viewer.graph_html import graph_html
-from graphcredit.viewer.layered import layers_of
+from graphcredit.viewer.graph import facts, visible_part
+from graphcredit.viewer.graph.component import show_graph
+from graphcredit.viewer.graph.cytoscape import Drawing, Ends, Shading, draw_part, parse_key
+from graphcredit.viewer.graph.html_export import graph_html
+from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.pages import graph_controls as controls
 from graphcredit.viewer.pages.graph_panel import Panel
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
-from graphcredit.viewer.task_graph import TaskGraph, read_task_graph
+from graphcredit.viewer.widgets import missing, selection
+from graphcredit.viewer.widgets.cache import ask, viewed_store
 
 _ITERATION = "iteration "
 
@@ -54,7 +55,7 @@ def show() -> None:
     shown = graph.part(_states(graph, steps, view, trajectory, selected))
     shading = _shading(place, graph, part, by_value=by_value)
     drawing = draw_part(shown, layers_of(graph), shading)
-    path = [] if trajectory is None else graph_facts.names_on(steps, trajectory)
+    path = [] if trajectory is None else facts.names_on(steps, trajectory)
     drawn, panel = st.columns([5, 3])
     with drawn:
         _say_what_is_shown(graph, shown, shading)
@@ -132,7 +133,7 @@ def _choose_other(store: Store, place: _Place, names: Sequence[str]) -> str | No
 
 
 def _choose_trajectory(steps: pa.Table) -> str | None:
-    found = graph_facts.trajectories(steps)
+    found = facts.trajectories(steps)
 
     def show(trajectory: str) -> str:
         length, won = found[trajectory]
@@ -162,7 +163,7 @@ def _selected(graph: TaskGraph, steps: pa.Table) -> int | Ends | None:
     chosen = selection.current()
     if chosen.trajectory is None or chosen.step is None:
         return None
-    return graph_facts.step_ends(steps, chosen.trajectory, chosen.step)
+    return facts.step_ends(steps, chosen.trajectory, chosen.step)
 
 
 def _states(
@@ -174,17 +175,17 @@ def _states(
 ) -> frozenset[int]:
     """Return the states to show."""
     if view.name == "everything":
-        return focus.most_visited(graph, frozenset(node.state_id for node in graph.nodes))
+        return visible_part.most_visited(graph, frozenset(node.state_id for node in graph.nodes))
     if view.name == "trajectory" and trajectory is not None:
-        centres = graph_facts.states_on(steps, trajectory)
+        centres = facts.states_on(steps, trajectory)
     elif view.name == "around":
         start = graph.nodes[0].state_id
         centres = (
             selected if isinstance(selected, tuple) else [start if selected is None else selected]
         )
     else:
-        centres = focus.best_path(graph)
-    return focus.most_visited(graph, focus.around(graph, centres, view.num_hops))
+        centres = visible_part.best_path(graph)
+    return visible_part.most_visited(graph, visible_part.around(graph, centres, view.num_hops))
 
 
 def _shading(place: _Place, graph: TaskGraph, part: str, *, by_value: bool) -> Shading:
@@ -193,7 +194,7 @@ def _shading(place: _Place, graph: TaskGraph, part: str, *, by_value: bool) -> S
         return Shading(advantage=name, by_value=by_value)
     others: Mapping[Ends, float | None] = {}
     with missing.guarded("What it is compared with"):
-        others = graph_facts.advantages_at(graph, _other_graph(place, place.other, part))
+        others = facts.advantages_at(graph, _other_graph(place, place.other, part))
     return Shading(advantage=f"{name} − {place.other}", others=others, by_value=by_value)
 
 
@@ -214,7 +215,7 @@ def _say_what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading) -> 
         words += "; no trajectory won, so the goal is not among them"
     if shading.others is not None:
         compared = [edge for edge in shown.edges if shading.others.get(edge.ends) is not None]
-        flips = sum(graph_facts.is_flipped(edge, shading) for edge in compared)
+        flips = sum(facts.is_flipped(edge, shading) for edge in compared)
         words += f"; {flips} of {len(compared)} compared transitions change sign"
     st.caption(f"{words}. Click a state or a transition, or choose it on the right.")
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from graphcredit.viewer import selection
-from graphcredit.viewer.drawing import Ends, edge_key, node_key
-from graphcredit.viewer.focus import READABLE
-from graphcredit.viewer.task_graph import TaskGraph
-from graphcredit.viewer.text import one_line
+from graphcredit.viewer.graph.cytoscape import Ends, edge_key, node_key
+from graphcredit.viewer.graph.task_graph import TaskGraph
+from graphcredit.viewer.graph.visible_part import READABLE
+from graphcredit.viewer.widgets import selection
+from graphcredit.viewer.widgets.text import one_line
 
 _PICKED = "at"
 _SHOWN_TASK = "graph_of"

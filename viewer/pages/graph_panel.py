@@ -8,10 +8,7 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.schema import split_estimator_column
-from graphcredit.viewer import selection
-from graphcredit.viewer.cache import ask
-from graphcredit.viewer.differences import compare
-from graphcredit.viewer.drawing import (
+from graphcredit.viewer.graph.cytoscape import (
     Ends,
     Shading,
     counted,
@@ -22,11 +19,14 @@ from graphcredit.viewer.drawing import (
     signed,
     state_name,
 )
-from graphcredit.viewer.graph_facts import Choice, choices, edge_steps, ranked_steps, remarkable
+from graphcredit.viewer.graph.facts import Choice, choices, edge_steps, ranked_steps, remarkable
+from graphcredit.viewer.graph.task_graph import Edge, TaskGraph
+from graphcredit.viewer.graph.text_diff import compare
 from graphcredit.viewer.pages import graph_controls as controls
 from graphcredit.viewer.queries.graphs import state_texts
-from graphcredit.viewer.task_graph import Edge, TaskGraph
-from graphcredit.viewer.text import label, show_code, show_table, show_text
+from graphcredit.viewer.widgets import selection
+from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.text import label, show_code, show_table, show_text
 
 _MOST_EDGES = 12
 _MOST_ACTIONS = 20

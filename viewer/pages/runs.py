@@ -13,15 +13,15 @@ import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.layout import Store
-from graphcredit.viewer import missing, selection
-from graphcredit.viewer.cache import ask, viewed_store
-from graphcredit.viewer.findings import show_findings
 from graphcredit.viewer.queries.iterations import (
     action_entropies,
     iteration_facts,
     training_facts,
 )
-from graphcredit.viewer.text import show_table
+from graphcredit.viewer.widgets import missing, selection
+from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.findings import show_findings
+from graphcredit.viewer.widgets.text import show_table
 
 _Query = Callable[..., pa.Table]
 

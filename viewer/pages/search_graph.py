@@ -6,12 +6,13 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.parquet.er_graph import read_er_graph
-from graphcredit.viewer import entity_charts, missing, selection
-from graphcredit.viewer.cache import viewed_store
-from graphcredit.viewer.chosen_steps import choose_steps
-from graphcredit.viewer.entities import Mention, TaskEntities, mentions, task_entities
-from graphcredit.viewer.step_facts import value_of
-from graphcredit.viewer.text import show_table
+from graphcredit.viewer.search import charts
+from graphcredit.viewer.search.entities import Mention, TaskEntities, mentions, task_entities
+from graphcredit.viewer.steps.choose import choose_steps
+from graphcredit.viewer.steps.facts import value_of
+from graphcredit.viewer.widgets import missing, selection
+from graphcredit.viewer.widgets.cache import viewed_store
+from graphcredit.viewer.widgets.text import show_table
 
 
 def show() -> None:
@@ -57,7 +58,7 @@ def _summary(known: TaskEntities, found: Sequence[Mention]) -> None:
 def _steps(steps: pa.Table, found: Sequence[Mention]) -> None:
     st.subheader("Step by step")
     if found:
-        st.altair_chart(entity_charts.approach(found, num_steps=steps.num_rows))
+        st.altair_chart(charts.approach(found, num_steps=steps.num_rows))
 
     def named(is_citation: bool) -> list[str]:
         return [
@@ -98,10 +99,10 @@ def _steps(steps: pa.Table, found: Sequence[Mention]) -> None:
 
 def _around_the_answer(known: TaskEntities, found: Sequence[Mention]) -> None:
     st.subheader("Around the answer")
-    st.altair_chart(entity_charts.entity_map(known, found))
-    if len(known.entities) > entity_charts.MAX_ENTITIES:
+    st.altair_chart(charts.entity_map(known, found))
+    if len(known.entities) > charts.MAX_ENTITIES:
         st.caption(
-            f"{entity_charts.MAX_ENTITIES} of {len(known.entities)} entities are drawn: answers, "
+            f"{charts.MAX_ENTITIES} of {len(known.entities)} entities are drawn: answers, "
             "those that were found, and those near the answer."
         )
     _entities(known, found)

@@ -12,11 +12,11 @@ from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.sql.sandbox import MIB, QueryResult, run_query
 from graphcredit.store.sql.values import for_parquet
 from graphcredit.store.sql.views import VIEW_NAMES
-from graphcredit.viewer import missing
-from graphcredit.viewer.cache import viewed_store
-from graphcredit.viewer.csv_text import csv_text
 from graphcredit.viewer.queries.saved import READY
-from graphcredit.viewer.text import show_code, show_table, visible
+from graphcredit.viewer.widgets import missing
+from graphcredit.viewer.widgets.cache import viewed_store
+from graphcredit.viewer.widgets.csv_text import csv_text
+from graphcredit.viewer.widgets.text import show_code, show_table, visible
 
 _PARAMETER = "q"
 """What holds the query in the URL: a link to this page is a saved query."""

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from graphcredit.viewer import missing, selection
-from graphcredit.viewer.cache import ask, viewed_store
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.surprises import against_outcome
 from graphcredit.viewer.queries.tasks import NUM_BINS, task_facts
-from graphcredit.viewer.text import label, show_table
+from graphcredit.viewer.widgets import missing, selection
+from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.text import label, show_table
 
 _MAX_ROWS = 2000
 """More would take a browser seconds; filters and orders reach the others."""

@@ -6,15 +6,17 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
-from graphcredit.viewer import missing, step_charts, step_facts
-from graphcredit.viewer.cache import ask, viewed_store
-from graphcredit.viewer.chosen_steps import choose_steps
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.queries.estimators import estimators
-from graphcredit.viewer.reasons import reason
-from graphcredit.viewer.selection import after, choose_estimator, current, link, select
-from graphcredit.viewer.text import show_code, show_table, show_text, visible
-from graphcredit.viewer.trajectory_html import trajectory_page
+from graphcredit.viewer.steps import charts
+from graphcredit.viewer.steps import facts as step_facts
+from graphcredit.viewer.steps.choose import choose_steps
+from graphcredit.viewer.steps.html_export import trajectory_page
+from graphcredit.viewer.steps.reasons import reason
+from graphcredit.viewer.widgets import missing
+from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.selection import after, choose_estimator, current, link, select
+from graphcredit.viewer.widgets.text import show_code, show_table, show_text, visible
 
 
 def show() -> None:
@@ -110,7 +112,7 @@ def _headline(table: pa.Table, estimator: str | None) -> None:
 
 
 def _course(table: pa.Table, estimator: str, step: int) -> None:
-    chart = step_charts.course(
+    chart = charts.course(
         table,
         column=f"{estimator}_advantage",
         selected=step,
@@ -122,7 +124,7 @@ def _course(table: pa.Table, estimator: str, step: int) -> None:
     for point in clicked["selection"]["click"]:
         _go_to(step=int(point["step"]))
     if table["oracle_distance"].null_count < table.num_rows:
-        st.altair_chart(step_charts.distances(table, selected=step))
+        st.altair_chart(charts.distances(table, selected=step))
 
 
 def _go_to(**changes: object) -> None:
@@ -202,7 +204,7 @@ def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
     found = step_facts.estimators(table)
     names = [estimator, *(name for name in found if name != estimator)]
     bars = step_facts.bars(table, step, names)
-    st.altair_chart(step_charts.credit(bars, limit=step_facts.largest(table, names)))
+    st.altair_chart(charts.credit(bars, limit=step_facts.largest(table, names)))
 
 
 def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
@@ -261,10 +263,10 @@ def _tokens(table: pa.Table, step: int) -> None:
     words = f"{len(ids)} tokens were sampled after a prompt of {prompt}"
     temperature = table["temperature"][step].as_py()
     words += "." if temperature is None else f", at temperature {temperature:g}."
-    if len(ids) > step_charts.MAX_TOKENS:
-        words += f" The first {step_charts.MAX_TOKENS} are drawn."
+    if len(ids) > charts.MAX_TOKENS:
+        words += f" The first {charts.MAX_TOKENS} are drawn."
     st.caption(words)
-    st.altair_chart(step_charts.tokens(ids, table["response_logprobs"][step].as_py()))
+    st.altair_chart(charts.tokens(ids, table["response_logprobs"][step].as_py()))
 
 
 def _all_steps(table: pa.Table, step: int) -> None:

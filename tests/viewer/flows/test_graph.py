@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from graphcredit.store import Store
-from graphcredit.viewer.colours import colour_limit, diverging
+from graphcredit.viewer.widgets.colours import colour_limit, diverging
 from tests.viewer.flows.screen import (
     ask,
     cells,

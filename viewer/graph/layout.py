@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import igraph
 
-from graphcredit.viewer.task_graph import TaskGraph
+from graphcredit.viewer.graph.task_graph import TaskGraph
 
 
 def drawn(graph: TaskGraph) -> igraph.Graph:

@@ -9,8 +9,8 @@ import streamlit as st
 
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.snapshot import Stamp, stamp
-from graphcredit.viewer import selection
-from graphcredit.viewer.text import one_line, show_code, show_text
+from graphcredit.viewer.widgets import selection
+from graphcredit.viewer.widgets.text import one_line, show_code, show_text
 
 _SIGNS = {"error": "🟥", "warning": "🟨", "info": "🟦"}
 

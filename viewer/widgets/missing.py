@@ -8,9 +8,9 @@ import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.layout import Store
-from graphcredit.viewer.cache import ask
 from graphcredit.viewer.queries.estimators import MOST_TELLING, credit_doubts
-from graphcredit.viewer.text import show_code
+from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.text import show_code
 
 
 def no_steps(store: Store) -> None:

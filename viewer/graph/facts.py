@@ -9,8 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.viewer.drawing import Ends, Shading, edge_key, edge_value, is_flipped, node_key
-from graphcredit.viewer.task_graph import Edge, Node, TaskGraph
+from graphcredit.viewer.graph.cytoscape import (
+    Ends,
+    Shading,
+    edge_key,
+    edge_value,
+    is_flipped,
+    node_key,
+)
+from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

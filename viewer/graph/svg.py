@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 from xml.sax.saxutils import escape
 
-from graphcredit.viewer.colours import colour_limit, diverging
-from graphcredit.viewer.layered import layered_positions
-from graphcredit.viewer.task_graph import Edge, Node, TaskGraph
+from graphcredit.viewer.graph.layout import layered_positions
+from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
+from graphcredit.viewer.widgets.colours import colour_limit, diverging
 
 _LAYER, _PLACE = 214, 92
 _WIDTH, _HEIGHT = 118, 40

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from graphcredit.viewer.step_facts import outcome, value_of
+from graphcredit.viewer.steps.facts import outcome, value_of
 
 
 def reason(table: pa.Table, step: int, estimator: str, actions: pa.Table | None) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import igraph
 
-from graphcredit.viewer.layered import drawn
-from graphcredit.viewer.task_graph import TaskGraph
+from graphcredit.viewer.graph.layout import drawn
+from graphcredit.viewer.graph.task_graph import TaskGraph
 
 READABLE = 40
 """States beyond which a graph is at first shown in part."""

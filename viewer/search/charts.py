@@ -6,9 +6,9 @@ from typing import Any
 
 import altair as alt
 
-from graphcredit.viewer.entities import Entity, Mention, TaskEntities
-from graphcredit.viewer.step_charts import Chart
-from graphcredit.viewer.text import one_line
+from graphcredit.viewer.search.entities import Entity, Mention, TaskEntities
+from graphcredit.viewer.steps.charts import Chart
+from graphcredit.viewer.widgets.text import one_line
 
 MAX_ENTITIES = 36
 """Entities that are drawn."""

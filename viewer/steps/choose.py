@@ -4,11 +4,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from graphcredit.viewer import missing
-from graphcredit.viewer.cache import ask, viewed_store
 from graphcredit.viewer.queries import trajectory as queries
-from graphcredit.viewer.selection import choose, choose_iteration, choose_run, choose_task
-from graphcredit.viewer.step_facts import outcome
+from graphcredit.viewer.steps.facts import outcome
+from graphcredit.viewer.widgets import missing
+from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.selection import choose, choose_iteration, choose_run, choose_task
 
 
 def choose_steps() -> pa.Table | None:

@@ -13,7 +13,7 @@ import streamlit as st
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer import sitemap
-from graphcredit.viewer.text import label, one_line
+from graphcredit.viewer.widgets.text import label, one_line
 
 _MEMORY = "selection"
 _MOST_TASKS = 1000

@@ -5,9 +5,9 @@ from html import escape
 
 import pyarrow as pa
 
-from graphcredit.viewer import step_facts
-from graphcredit.viewer.colours import diverging
-from graphcredit.viewer.text import one_line, visible
+from graphcredit.viewer.steps import facts
+from graphcredit.viewer.widgets.colours import diverging
+from graphcredit.viewer.widgets.text import one_line, visible
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -39,12 +39,12 @@ def trajectory_page(table: pa.Table, *, title: str, estimator: str | None = None
         title: What stands before the names of task and trajectory.
         estimator: Whose advantages the overview shows; the first one by default.
     """
-    names = step_facts.estimators(table)
+    names = facts.estimators(table)
     shown = estimator or (names[0] if names else None)
     names.sort(key=lambda name: name != shown)
     heading = f"{title}, {table['task_id'][0].as_py()}, {table['trajectory_id'][0].as_py()}"
-    ending = step_facts.outcome(table["success"][-1].as_py())
-    rewards = step_facts.total(table)
+    ending = facts.outcome(table["success"][-1].as_py())
+    rewards = facts.total(table)
     summary = f"The trajectory {ending} after {table.num_rows} steps with return {rewards}."
     body = "\n".join(_steps(table, names))
     return f"""<!doctype html>
@@ -61,7 +61,7 @@ def trajectory_page(table: pa.Table, *, title: str, estimator: str | None = None
 
 
 def _overview(table: pa.Table, estimator: str) -> str:
-    limit = step_facts.largest(table, [estimator]) or 1.0
+    limit = facts.largest(table, [estimator]) or 1.0
     bars = "".join(
         f'<a href="#step-{index}" title="{_text(one_line(f"step {index}: {action}"))}">'
         f"{_upright(value or 0.0, limit)}</a>"
@@ -79,7 +79,7 @@ def _overview(table: pa.Table, estimator: str) -> str:
 
 
 def _steps(table: pa.Table, names: list[str]) -> Iterator[str]:
-    limit, number = step_facts.largest(table, names) or 1.0, step_facts.number
+    limit, number = facts.largest(table, names) or 1.0, facts.number
     for index, row in enumerate(table.to_pylist()):
         refused = "" if row["is_action_valid"] else ", refused by the environment"
         yield (
@@ -87,7 +87,7 @@ def _steps(table: pa.Table, names: list[str]) -> Iterator[str]:
             f"{_text(one_line(row['action'], 400))}</h2>"
             f"<p>Reward {number(row['reward'])}, cost {number(row['cost'])}{refused}.</p>"
         )
-        if bars := step_facts.bars(table, index, names):
+        if bars := facts.bars(table, index, names):
             yield "<table>" + "".join(_row(bar, limit) for bar in bars) + "</table>"
         yield _block("Thought", row["thought"])
         yield _block("Saw", row["observation"] or row["state"])
@@ -99,7 +99,7 @@ def _block(title: str, text: str | None) -> str:
     return f"<h3>{title}</h3><pre>{_text(visible(text))}</pre>" if text else ""
 
 
-def _row(bar: step_facts.Bar, limit: float) -> str:
+def _row(bar: facts.Bar, limit: float) -> str:
     width = 50 * min(abs(bar.value) / limit, 1.0)
     left = 50 - width if bar.value < 0 else 50
     style = f"left:{left:.2f}%;width:{width:.2f}%;background:{diverging(bar.value, limit)}"

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import altair as alt
 import pyarrow as pa
 
-from graphcredit.viewer.colours import diverging
-from graphcredit.viewer.step_facts import Bar, value_of
-from graphcredit.viewer.text import one_line
+from graphcredit.viewer.steps.facts import Bar, value_of
+from graphcredit.viewer.widgets.colours import diverging
+from graphcredit.viewer.widgets.text import one_line
 
 Chart = alt.LayerChart | alt.FacetChart
 

@@ -15,7 +15,7 @@ from typing import Any
 import streamlit as st
 from streamlit.components.v2 import component
 
-from graphcredit.viewer.drawing import Drawing
+from graphcredit.viewer.graph.cytoscape import Drawing
 
 _ANNOUNCE_LIBRARY = """
 export default function () {

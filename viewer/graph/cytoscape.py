@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from graphcredit.viewer.colours import colour_limit, diverging, sequential
-from graphcredit.viewer.layered import layered_positions
-from graphcredit.viewer.task_graph import Edge, Node, TaskGraph
-from graphcredit.viewer.text import one_line, visible
+from graphcredit.viewer.graph.layout import layered_positions
+from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
+from graphcredit.viewer.widgets.colours import colour_limit, diverging, sequential
+from graphcredit.viewer.widgets.text import one_line, visible
 
 _LAYER, _PLACE = 170, 70
 _ASPECT = 1.5

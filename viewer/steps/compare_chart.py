@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.viewer.queries.compare import CELL, END
-from graphcredit.viewer.step_charts import Chart
+from graphcredit.viewer.steps.charts import Chart
 
 _FEW_TO_MANY = ("#7d8fd6", "#2ba69e", "#e8a317")
 """Violet, green, yellow: none of them fades into light or dark ground."""

@@ -7,11 +7,18 @@ from html import escape
 
 import pyarrow as pa
 
-from graphcredit.viewer.drawing import Drawing, counted, edge_key, node_key, signed, state_name
-from graphcredit.viewer.graph_component import asset
-from graphcredit.viewer.graph_facts import choices, edge_steps
-from graphcredit.viewer.task_graph import TaskGraph
-from graphcredit.viewer.text import visible
+from graphcredit.viewer.graph.component import asset
+from graphcredit.viewer.graph.cytoscape import (
+    Drawing,
+    counted,
+    edge_key,
+    node_key,
+    signed,
+    state_name,
+)
+from graphcredit.viewer.graph.facts import choices, edge_steps
+from graphcredit.viewer.graph.task_graph import TaskGraph
+from graphcredit.viewer.widgets.text import visible
 
 _MOST_STEPS = 20
 

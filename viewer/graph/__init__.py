@@ -1,0 +1,1 @@
+"""A task's state graph: what is drawn, where, and how."""

@@ -1,0 +1,1 @@
+"""The entities of a search task."""

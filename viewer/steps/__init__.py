@@ -1,0 +1,1 @@
+"""A trajectory's steps: facts, charts, exports."""

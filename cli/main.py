@@ -8,18 +8,18 @@ from contextlib import contextmanager
 
 import typer
 
-from graphcredit.cli.audit import audit
-from graphcredit.cli.check import check
-from graphcredit.cli.collect import collect
-from graphcredit.cli.credit import credit
-from graphcredit.cli.demo import demo
-from graphcredit.cli.export import export
-from graphcredit.cli.loop import loop
-from graphcredit.cli.plain import plain_text
-from graphcredit.cli.sql import sql
-from graphcredit.cli.train import train
-from graphcredit.cli.view import view
-from graphcredit.cli.warmup import warmup
+from graphcredit.cli.commands.audit import audit
+from graphcredit.cli.commands.check import check
+from graphcredit.cli.commands.collect import collect
+from graphcredit.cli.commands.credit import credit
+from graphcredit.cli.commands.export import export
+from graphcredit.cli.commands.loop import loop
+from graphcredit.cli.commands.sql import sql
+from graphcredit.cli.commands.train import train
+from graphcredit.cli.commands.view import view
+from graphcredit.cli.commands.warmup import warmup
+from graphcredit.cli.demo.command import demo
+from graphcredit.cli.output.escape import plain_text
 from graphcredit.store.errors import (
     DamagedFileError,
     GraphcreditError,

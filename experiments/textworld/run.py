@@ -41,8 +41,8 @@ from experiments.textworld.settings import (
     variants,
 )
 from experiments.textworld.warm import make_warm
-from graphcredit.cli.loop_stages import run_loop
 from graphcredit.collector.environments.prefix_cache import Environments
+from graphcredit.loop.run import run_loop
 from graphcredit.store.errors import InputError
 
 QUICK = Cell(

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from experiments.textworld.curves import area
 from experiments.textworld.health import health
 from experiments.textworld.settings import DEVICES, SETTINGS, Cell, is_played_beside, warm_start
-from graphcredit.cli.loop_config import loop_config
+from graphcredit.loop.config import loop_config
 from graphcredit.store.credit_marks.formulas import FORMULA_KEY, configuration_of, formula_of
 
 KEPT = Path(__file__).parent / "kept"

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from experiments.textworld.curves import SMOOTHED
-from graphcredit.cli.loop_config import LoopConfig, loop_config
+from graphcredit.loop.config import LoopConfig, loop_config
 
 PUBLISHED: tuple[str, ...] = (
     "grpo",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from experiments.textworld.device import use_device
 from experiments.textworld.settings import SETTINGS, warm_start
-from graphcredit.cli.warmup_stages import Warmup, run_warmup
+from graphcredit.loop.warmup import Warmup, run_warmup
 from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.files.lock import alone_in
 from graphcredit.trainer.model.export import save_model

@@ -12,10 +12,10 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from transformers import PreTrainedTokenizerFast
 
-from graphcredit.cli.loop_config import LoopConfig, loop_config
-from graphcredit.cli.loop_stages import Line, run_loop
 from graphcredit.collector.environments.base import Environment, Task
 from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
+from graphcredit.loop.config import LoopConfig, loop_config
+from graphcredit.loop.run import Line, run_loop
 from tests.collector.corridor import Corridor
 from tests.trainer.models import tiny_model
 

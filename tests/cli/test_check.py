@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.cli.check import check
+from graphcredit.cli.commands.check import check
 from graphcredit.cli.main import main
 from graphcredit.collector.recording.recorder import StepRecorder
 from graphcredit.collector.recording.spool_format import SpoolHeader, SpoolWriter, encode_step

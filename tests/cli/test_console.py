@@ -5,8 +5,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from graphcredit.cli import console
-from graphcredit.cli.console import SILENCE, Heartbeat, at, progress
+from graphcredit.cli.output import console
+from graphcredit.cli.output.console import SILENCE, Heartbeat, at, progress
 
 
 class _Clock:

@@ -12,8 +12,13 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from graphcredit.cli.loop_advice import what_to_do
-from graphcredit.cli.loop_config import (
+from graphcredit.cli.main import app
+from graphcredit.collector.collect import CollectReport, collect
+from graphcredit.collector.environments.registry import environment_kind
+from graphcredit.credit.iteration.report import CreditReport
+from graphcredit.credit.stage import assign_credit
+from graphcredit.loop.advice import what_to_do
+from graphcredit.loop.config import (
     CollectTable,
     CreditTable,
     EvaluateTable,
@@ -21,14 +26,9 @@ from graphcredit.cli.loop_config import (
     loop_config,
     read_loop_config,
 )
-from graphcredit.cli.loop_plan import Loop
-from graphcredit.cli.loop_stages import run_loop
-from graphcredit.cli.loop_summary import Summary
-from graphcredit.cli.main import app
-from graphcredit.collector.collect import CollectReport, collect
-from graphcredit.collector.environments.registry import environment_kind
-from graphcredit.credit.iteration.report import CreditReport
-from graphcredit.credit.stage import assign_credit
+from graphcredit.loop.layout import Loop
+from graphcredit.loop.run import run_loop
+from graphcredit.loop.summary import Summary
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.options import help_of

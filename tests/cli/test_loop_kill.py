@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from graphcredit.cli.loop_config import LoopConfig
-from graphcredit.cli.loop_stages import run_loop
+from graphcredit.loop.config import LoopConfig
+from graphcredit.loop.run import run_loop
 from graphcredit.store import open_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from graphcredit.cli.loop_config import LoopConfig, loop_config, read_loop_config
-from graphcredit.cli.loop_open import open_loop
-from graphcredit.cli.loop_plan import Loop
-from graphcredit.cli.loop_stages import run_loop
 from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
 from graphcredit.collector.environments.textworld import games
 from graphcredit.collector.policies.engines import registry
+from graphcredit.loop.config import LoopConfig, loop_config, read_loop_config
+from graphcredit.loop.layout import Loop
+from graphcredit.loop.open import open_loop
+from graphcredit.loop.run import run_loop
 from graphcredit.store.errors import (
     GraphcreditError,
     InputError,

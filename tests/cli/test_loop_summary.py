@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.cli.loop_summary import Summary, summarise
+from graphcredit.loop.summary import Summary, summarise
 from graphcredit.store.errors import InputError
 from tests.worlds import trajectory, write_store
 

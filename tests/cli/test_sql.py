@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from graphcredit.cli.plain import plain_text
-from graphcredit.cli.rows import print_table, write_csv, write_json
-from graphcredit.cli.sql import ResultFormat, sql
+from graphcredit.cli.commands.sql import ResultFormat, sql
+from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.output.tables import print_table, write_csv, write_json
 from graphcredit.store import Store
 from tests.cli.in_process import run
 from tests.worlds import trajectory, worked_example, write_store

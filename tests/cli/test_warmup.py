@@ -12,9 +12,9 @@ import torch
 from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
-from graphcredit.cli.warmup_stages import Warmup, run_warmup
 from graphcredit.collector.policies.tokens import load_tokenizer
 from graphcredit.collector.policies.train_tokenizer import NUM_LETTERS
+from graphcredit.loop.warmup import Warmup, run_warmup
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, OptionError

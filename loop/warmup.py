@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from graphcredit.cli.loop_summary import summarise
+from graphcredit.loop.summary import summarise
 from graphcredit.store import Store, create_store
 from graphcredit.store.errors import EngineError, OptionError
 from graphcredit.store.files.atomic import atomic_path

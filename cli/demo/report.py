@@ -9,9 +9,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from graphcredit.cli.console import PLAIN, out
-from graphcredit.cli.plain import plain_text
-from graphcredit.cli.rows import print_table
+from graphcredit.cli.output.console import PLAIN, out
+from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.output.tables import print_table
 from graphcredit.credit.audit.agreement import mean_agreement, step_shares
 from graphcredit.credit.iteration.report import CreditReport, merge_reports
 from graphcredit.store import Store

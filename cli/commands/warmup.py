@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress
+from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
 
 
 def warmup(
@@ -47,7 +47,7 @@ def warmup(
 
         graphcredit warmup OUT --env textworld --games custom-r5o5q5b1n1 --tasks 12
     """
-    from graphcredit.cli.warmup_stages import Warmup, run_warmup
+    from graphcredit.loop.warmup import Warmup, run_warmup
 
     plan = Warmup(
         directory=directory,

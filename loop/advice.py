@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from graphcredit.cli.loop_config import LoopConfig
-from graphcredit.cli.loop_summary import Summary
+from graphcredit.loop.config import LoopConfig
+from graphcredit.loop.summary import Summary
 
 if TYPE_CHECKING:
     from graphcredit.credit.iteration.report import CreditReport

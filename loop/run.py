@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphcredit.cli.loop_advice import what_to_do
-from graphcredit.cli.loop_config import LoopConfig
-from graphcredit.cli.loop_open import open_loop
-from graphcredit.cli.loop_plan import Loop, link
-from graphcredit.cli.loop_summary import Summary, summarise
+from graphcredit.loop.advice import what_to_do
+from graphcredit.loop.config import LoopConfig
+from graphcredit.loop.layout import Loop, link
+from graphcredit.loop.open import open_loop
+from graphcredit.loop.summary import Summary, summarise
 from graphcredit.store.errors import InputError, NothingToTrainError, RecorderError
 from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path, remove_directory
 

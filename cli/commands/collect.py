@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphcredit.cli.console import interruptible, out, progress, talk
+from graphcredit.cli.output.console import interruptible, out, progress, talk
 
 if TYPE_CHECKING:
     from graphcredit.collector.collect import CollectReport

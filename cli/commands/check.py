@@ -94,7 +94,7 @@ def _relative(path: Path, store: "Store") -> str:
 
 def _check(store: "Store", moved: "list[Quarantined]", *, quarantine: bool) -> "CheckReport":
     """Check, and with `quarantine` move; every move is in `moved`, also if an error ends this."""
-    from graphcredit.cli.console import progress
+    from graphcredit.cli.output.console import progress
     from graphcredit.store.checks.run import check_store
     from graphcredit.store.quarantine.move import quarantine_store
 
@@ -198,7 +198,7 @@ def _alike(notices: "tuple[Violation, ...]") -> "list[tuple[Violation, int]]":
 def _print(line: str) -> None:
     from rich.text import Text
 
-    from graphcredit.cli.console import out
-    from graphcredit.cli.plain import plain_text
+    from graphcredit.cli.output.console import out
+    from graphcredit.cli.output.escape import plain_text
 
     out.print(Text(plain_text(line)), soft_wrap=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress, talk
+from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
 
 
 def export(
@@ -24,7 +24,7 @@ def export(
 
         graphcredit export STORE OUT --estimator graphgpo
     """
-    from graphcredit.cli.plain import plain_text
+    from graphcredit.cli.output.escape import plain_text
     from graphcredit.store.credit_marks.state import credit_states, doubts
     from graphcredit.store.layout import open_store
     from graphcredit.store.parquet.export import export_store

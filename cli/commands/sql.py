@@ -58,8 +58,8 @@ def sql(
 
     Example: graphcredit sql STORE "SELECT task_id, success_rate FROM groups ORDER BY 2"
     """
-    from graphcredit.cli.console import PLAIN, talk
-    from graphcredit.cli.plain import plain_text
+    from graphcredit.cli.output.console import PLAIN, talk
+    from graphcredit.cli.output.escape import plain_text
     from graphcredit.store.files.output import output_path
     from graphcredit.store.layout import open_store
     from graphcredit.store.sql.catalog import run_trusted_query
@@ -93,9 +93,9 @@ def sql(
 def _write(table: "pa.Table", format_: ResultFormat, path: Path | None) -> None:
     from rich.console import Console
 
-    from graphcredit.cli.console import PLAIN, out, talk
-    from graphcredit.cli.plain import Plain, plain_text
-    from graphcredit.cli.rows import print_table, write_csv, write_json
+    from graphcredit.cli.output.console import PLAIN, out, talk
+    from graphcredit.cli.output.escape import Plain, plain_text
+    from graphcredit.cli.output.tables import print_table, write_csv, write_json
     from graphcredit.store.files.atomic import write_table_unsynced
     from graphcredit.store.sql.values import for_parquet
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphcredit.cli.loop_config import LoopConfig, loop_config
-from graphcredit.cli.loop_plan import Loop, link
+from graphcredit.loop.config import LoopConfig, loop_config
+from graphcredit.loop.layout import Loop, link
 from graphcredit.store import create_store
 from graphcredit.store.errors import OptionError
 from graphcredit.store.files.atomic import atomic_path

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress
-from graphcredit.cli.plain import plain_text
+from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
+from graphcredit.cli.output.escape import plain_text
 
 if TYPE_CHECKING:
     from graphcredit.credit.audit.check import Finding, Place

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress, talk
-from graphcredit.cli.plain import plain_text
+from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
+from graphcredit.cli.output.escape import plain_text
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import help_of
 from graphcredit.trainer.config import TrainConfig, read_config

@@ -25,7 +25,7 @@ def view(
 
     Example: graphcredit view STORE --port 8600
     """
-    from graphcredit.cli.console import PLAIN, talk
+    from graphcredit.cli.output.console import PLAIN, talk
     from graphcredit.store.layout import open_store
     from graphcredit.viewer.config import LOOPBACK, STORE_VARIABLE, server, server_flags
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress, talk
+from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
 
 if TYPE_CHECKING:
     from graphcredit.credit.iteration.report import CreditReport
@@ -180,7 +180,7 @@ def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
 
 
 def _show_audit(store: "Store", run: str | None, iteration: int | None) -> None:
-    from graphcredit.cli.audit import show_findings
+    from graphcredit.cli.commands.audit import show_findings
     from graphcredit.credit.audit.check import Severity
     from graphcredit.credit.audit.run import audit
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress
+from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
 
 if TYPE_CHECKING:
     from graphcredit.store import Store
@@ -30,8 +30,8 @@ def demo(
 
         graphcredit demo --store my-store --games 8
     """
-    from graphcredit.cli import showcase
-    from graphcredit.cli.credit import rebuild
+    from graphcredit.cli.commands.credit import rebuild
+    from graphcredit.cli.demo import report as showcase
     from graphcredit.credit.estimators.table import configure
     from graphcredit.credit.iteration.settings import CreditSettings
     from graphcredit.credit.stage import assign_credit
@@ -72,7 +72,7 @@ def demo(
 
 
 def _play(path: Path, games: int, workers: int) -> "Store":
-    from graphcredit.cli.collect import show_report
+    from graphcredit.cli.commands.collect import show_report
     from graphcredit.collector.collect import collect
     from graphcredit.collector.environments.registry import environment_kind
     from graphcredit.store import open_store

@@ -13,7 +13,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from graphcredit.cli.plain import Plain, plain_text
+from graphcredit.cli.output.escape import Plain, plain_text
 from graphcredit.store.errors import OptionError
 from graphcredit.store.sql.values import python_rows
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.console import PLAIN, interruptible, out, progress, talk
-from graphcredit.cli.plain import plain_text
+from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
+from graphcredit.cli.output.escape import plain_text
 
 
 def loop(
@@ -27,8 +27,8 @@ def loop(
 
         graphcredit loop examples/textworld-loop.toml --set collect.seed=1 --set out=loop-1
     """
-    from graphcredit.cli.loop_config import read_loop_config
-    from graphcredit.cli.loop_stages import run_loop
+    from graphcredit.loop.config import read_loop_config
+    from graphcredit.loop.run import run_loop
 
     effective = read_loop_config(config, setting or ())
     with interruptible("the same command goes on"), progress("loop") as show:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphcredit.cli.loop_config import CreditTable, LoopConfig
+from graphcredit.loop.config import CreditTable, LoopConfig
 from graphcredit.store import Store
 from graphcredit.store.errors import OptionError
 

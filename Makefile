@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # The editable install links files one by one, so a new file needs a new install: watch the folders.
-FOLDERS := $(shell find store collector credit trainer viewer cli -type d -not -name __pycache__)
+FOLDERS := $(shell find store collector credit trainer viewer loop cli -type d -not -name __pycache__)
 EDITABLE := --config-settings editable_mode=strict --editable
 
 .PHONY: demo test check format clean

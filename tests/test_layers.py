@@ -1,8 +1,10 @@
 """Who may import whom, down to imports inside functions: stages meet in Parquet only."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +18,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "credit": frozenset({"store"}),
     "trainer": frozenset({"store"}),
     "viewer": frozenset({"store"}),
-    "cli": frozenset({"store", "collector", "credit", "trainer", "viewer"}),
+    "loop": frozenset({"store", "collector", "credit", "trainer"}),
+    "cli": frozenset({"store", "collector", "credit", "trainer", "viewer", "loop"}),
 }
 """Folder to the folders it may import, besides itself."""
 
@@ -42,6 +45,28 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "rich": ("cli",),
 }
 """Library to the only places that may import it."""
+
+ROOMS: dict[str, tuple[str, ...]] = {
+    "store": (
+        *("schema", "errors", "options", "files", "layout"),
+        *("parquet", "credit_marks", "sql", "checks", "quarantine"),
+    ),
+    "collector": (*("task_locks", "environments", "recording", "policies", "playing", "collect"),),
+    "credit": (
+        *("steps", "merging", "graph", "inputs", "audit", "estimators", "iteration", "stage"),
+    ),
+    "trainer": (
+        *("config_words", "config", "fingerprint", "data", "batching"),
+        *("model", "loss", "engine", "cloning", "output", "train"),
+    ),
+    "viewer": (
+        *("config", "sitemap", "origin", "queries", "widgets"),
+        *("graph", "steps", "search", "pages", "app", "entry"),
+    ),
+    "loop": ("config", "summary", "layout", "advice", "open", "run", "warmup"),
+    "cli": ("output", "commands", "demo", "main"),
+}
+"""Folder to its rooms: a room may import those before it, and none after it."""
 
 FILES = sorted(path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py"))
 
@@ -69,10 +94,61 @@ def _is_allowed(relative: str, folder: str, name: str) -> bool:
     package, _, rest = name.partition(".")
     if package == "graphcredit":
         target = rest.partition(".")[0]
-        return target == folder or target in MAY_IMPORT[folder]
+        if target == folder:
+            return _is_in_order(relative, rest)
+        return target in MAY_IMPORT[folder]
     if name == "a relative import" or package in MAY_IMPORT:
         return False
     return any(relative.startswith(f"{place}/") for place in ONLY_IN.get(package, (folder,)))
+
+
+def _is_in_order(relative: str, name: str) -> bool:
+    """Return whether a file's room is the room of what it imports, or one after that."""
+    folder, _, rest = relative.removesuffix(".py").partition("/")
+    room, _, wanted = rest.partition("/")[0], *name.partition(".")[1:]
+    wanted = wanted.partition(".")[0]
+    rooms = ROOMS[folder]
+    if room == "__init__":  # the folder's face imports what it shows
+        return True
+    return wanted in rooms and rooms.index(wanted) <= rooms.index(room)
+
+
+def test_every_room_has_a_place_in_the_order():
+    found = {
+        folder: {
+            path.relative_to(ROOT / folder).parts[0].removesuffix(".py")
+            for path in FILES
+            if path.is_relative_to(ROOT / folder)
+        }
+        - {"__init__"}
+        for folder in ROOMS
+    }
+    assert found == {folder: set(rooms) for folder, rooms in ROOMS.items()}
+
+
+def test_the_list_of_packages_is_that_of_the_tree():
+    """A package that the list lacks is in no wheel, and nothing says so."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = listed["tool"]["setuptools"]["packages"]
+    found = {
+        ".".join(("graphcredit", *path.relative_to(ROOT).parent.parts))
+        for path in FILES
+        if path.name == "__init__.py"
+    }
+    folders = {path.relative_to(ROOT).parent for path in FILES}
+    assert sorted(found) == packages
+    assert {folder for folder in folders if not (ROOT / folder / "__init__.py").exists()} == set()
+
+
+def test_every_tool_sees_every_folder():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    assert set(project["pyright"]["include"]) == set(MAY_IMPORT)
+    mapped = {name.rpartition(".")[2] for name in project["setuptools"]["package-dir"]}
+    assert mapped == set(MAY_IMPORT)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    watched = re.search(r"find (.*?) -type d", makefile)
+    assert watched is not None
+    assert set(watched[1].split()) == set(MAY_IMPORT)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -93,6 +169,9 @@ def test_a_file_imports_only_what_its_folder_may(path: Path):
         ("store/a.py", "from rich.text import Text"),
         ("store/a.py", "from . import layout"),
         ("store/a.py", "import trainer"),
+        ("store/files/a.py", "from graphcredit.store.layout import Store"),
+        ("credit/steps/a.py", "from graphcredit.credit import stage"),
+        ("credit/graph/a.py", "from graphcredit.credit.stage import assign_credit"),
     ],
 )
 def test_a_forbidden_import_is_noticed(relative: str, source: str):
@@ -102,7 +181,7 @@ def test_a_forbidden_import_is_noticed(relative: str, source: str):
 @pytest.mark.parametrize(
     ("relative", "source"),
     [
-        ("store/a.py", "from graphcredit.store.layout import Store\nimport duckdb, json"),
+        ("store/sql/a.py", "from graphcredit.store.layout import Store\nimport duckdb, json"),
         ("collector/policies/a.py", "import torch"),
         ("cli/a.py", "def f():\n    from graphcredit import credit, trainer"),
     ],

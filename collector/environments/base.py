@@ -1,7 +1,7 @@
 """What an environment is to a rollout: three records and three methods.
 
 An environment is one file in `environments/` with a class that has the methods of `Environment`, a
-function that opens it, a function that names its tasks, and a row in `environments/table.py`.
+function that opens it, a function that names its tasks, and a row in `registry.py`.
 """
 
 from collections.abc import Hashable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Rows of one worker: in the spool before `append` returns, in a shard later.
 
-`spool.py` says in which order files change hands, and what a crash leaves.
+`recovery.py` says in which order files change hands, and what a crash leaves.
 """
 
 import os

@@ -30,8 +30,8 @@ class Analogy:
     An action is untried at s where it is admissible and no step of the group took it there. Of the
     states where the group did take it, t is the one most alike s (all of them, if several are), t'
     is where it led from there, and alike is how alike s and t are, between 0 and 1, as
-    `inputs/analogies/` defines it. With that chance the action is supposed to do here what it did there, so it costs
-    c / alike; otherwise it does something new.
+    `inputs/analogies/` defines it. With that chance the action is supposed to do here what it did
+    there, so it costs c / alike; otherwise it does something new.
 
     **Why.** Most of what a graph of few trajectories does not know is not unknown: to fetch a
     second object does not move the door. Published graph estimators judge a step among those from

@@ -19,7 +19,7 @@ def check_scorer(name: str, scorer: Scorer) -> None:
     """Compare log-probabilities of packed samples with the model's own, sample by sample.
 
     This finds what no list of architectures can: logits that are scaled or capped in a way
-    `scorer.py` does not know, layers that see across samples, positions that are ignored.
+    `logprobs.py` does not know, layers that see across samples, positions that are ignored.
 
     Raises:
         InputError: They differ.

@@ -87,7 +87,7 @@ def select(**changes: Any) -> None:
 
 
 def restore() -> None:
-    """Give a URL that selects nothing what this session selected last; `app.py` does it first."""
+    """Give a URL that selects nothing what this session selected last; every run begins with it."""
     if current() == Selection():
         remembered: Mapping[str, str] = st.session_state.get(_MEMORY, {})
         for name, value in remembered.items():

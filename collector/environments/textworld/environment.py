@@ -4,7 +4,7 @@
   its move counter, and the answer to the last command, are not in it, so a revisit is a revisit.
 - `text` is the task, then what the game last said.
 - The reward is the gain in score. A game that is lost ends without success.
-- The oracle's plan is the game's own, without its detours (`textworld_plan.py`). It wins; it is the
+- The oracle's plan is the game's own, without its detours (`walkthrough.py`). It wins; it is the
   shortest where the quest itself has no superfluous action. Asking for it halves the speed.
 
 Importing this file imports TextWorld.

@@ -67,7 +67,7 @@ def compute(
     assembly = assemble(table, with_analogies=True)
     batch = replace(
         assembly.batch,
-        past=past_of_table(table, assembly, RunHistory()),
+        past=past_of_table(table, assembly.steps, assembly.nodes, assembly.identify, RunHistory()),
         mentions=find_mentions(WORLD, assembly.steps, table["thought"]),
     )
     parts = estimator.assign(batch)

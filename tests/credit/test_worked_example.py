@@ -28,7 +28,10 @@ def test_the_advantages_of_the_worked_example(name: str):
     table = step_table(worked_example())
     assembly = assemble(table, with_analogies=True)
     assert assembly.steps.row.tolist() == list(range(8))
-    batch = replace(assembly.batch, past=past_of_table(table, assembly, RunHistory()))
+    batch = replace(
+        assembly.batch,
+        past=past_of_table(table, assembly.steps, assembly.nodes, assembly.identify, RunHistory()),
+    )
     (options,) = configure([name]).values()
     advantage = options.assign(batch)["advantage"]
     np.testing.assert_allclose(advantage, EXPECTED[name], atol=5.1e-5)

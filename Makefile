@@ -1,19 +1,24 @@
-# `make demo` and `make test` work in a fresh clone: both make .venv first.
+# `make demo`, `make test` and `make test-slow` work in a fresh clone: all make .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # The editable install links files one by one, so a new file needs a new install: watch the folders.
 FOLDERS := $(shell find store collector credit trainer viewer loop cli -type d -not -name __pycache__)
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile -q
 EDITABLE := --config-settings editable_mode=strict --editable
 
-.PHONY: demo test check format clean
+.PHONY: demo test test-slow check format clean
 .DELETE_ON_ERROR:
 
 demo: .venv/playable
 	$(BIN)/graphcredit demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest -n 2 -q
+	$(PYTEST) -m "not slow" --hypothesis-profile=fast
+
+# The rest, and the properties again on many more examples.
+test-slow: .venv/installed
+	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=thorough
 
 check: .venv/installed
 	$(BIN)/ruff format --check .

@@ -1,9 +1,22 @@
-"""What tests of several folders share."""
+"""Fixtures of several folders, and which tests are slow."""
 
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("fast", max_examples=20)
+settings.register_profile("thorough", max_examples=100)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark most cases of a test as slow where `one_in` says so."""
+    spread = item.get_closest_marker("one_in")
+    if spread is not None and isinstance(item, pytest.Function):
+        (number,) = spread.args
+        if max(item.callspec.indices.values()) % number:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from graphcredit.collector.recording.validation import check_step
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.schema import LARGEST_NUMBER
+from tests.examples import examples
 
 HEADER = SpoolHeader(spool_id="s0", run_id="r0", iteration=3, worker_id="w7")
 
@@ -273,7 +274,7 @@ _COLUMNS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(columns=_COLUMNS)
 def test_a_step_comes_out_of_a_spool_as_it_comes_out_of_a_recorder(
     tmp_path_factory: pytest.TempPathFactory, columns: dict[str, Any]

@@ -21,6 +21,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
 from tests.credit.strategies import logs
+from tests.examples import examples
 from tests.worlds import START, step_table, trajectory, worked_example, write_store
 
 KITCHEN, CARROT, HALL = "a kitchen", "a kitchen carrot", "the hall"
@@ -195,7 +196,7 @@ def test_what_was_possible_on_any_visit_is_possible():
         assert distances(rows)[2] == pytest.approx(4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows=logs())
 def test_the_size_of_a_block_changes_nothing(rows: list[dict[str, Any]]):
     whole = rewards(rows)
@@ -204,7 +205,7 @@ def test_the_size_of_a_block_changes_nothing(rows: list[dict[str, Any]]):
         assert rewards(rows) == whole
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rows=logs())
 def test_a_step_gains_and_loses_at_most_its_cost(rows: list[dict[str, Any]]):
     assert all(-1 <= reward <= 1 for reward in rewards(rows))

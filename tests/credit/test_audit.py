@@ -38,6 +38,7 @@ from tests.credit.audit_worlds import (
 )
 from tests.credit.old_formula import as_made_before
 from tests.credit.strategies import logs
+from tests.examples import examples
 from tests.worlds import write_store
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
@@ -725,7 +726,7 @@ def test_credit_of_a_program_that_writes_advantages_only_is_audited(tmp_path: Pa
     assert (report.findings[0].number, report.findings[0].total) == (1, 1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(logs(), st.sampled_from([(), ("grpo.stat_over=steps", "graphgpo.stat_over=steps")]))
 def test_our_own_credit_always_balances_and_is_never_stale(rows: list[Row], options: Any):
     with TemporaryDirectory() as folder:

@@ -18,6 +18,7 @@ from graphcredit.store.options import options_from_text
 from tests.credit import reference, reference_analogy, reference_sapo
 from tests.credit.entity_world import world_of_the_random_logs
 from tests.credit.strategies import logs
+from tests.examples import examples
 from tests.worlds import step_table, trajectory
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -96,7 +97,7 @@ def slow_advantages(
 @pytest.mark.parametrize(
     ("row", "options"), CASES, ids=lambda case: getattr(case, "name", str(case))
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rows=logs())
 def test_the_fast_implementation_agrees_with_the_slow_one(
     row: Estimator, options: dict[str, Any], rows: list[dict[str, Any]]
@@ -109,7 +110,7 @@ def test_the_fast_implementation_agrees_with_the_slow_one(
 
 
 @pytest.mark.parametrize("row", ESTIMATORS, ids=lambda row: row.name)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows=logs(), seed=st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing_at_all(row: Estimator, rows: Any, seed: Any):
     shuffled = list(rows)
@@ -145,7 +146,7 @@ KNOWS_THE_WHOLE_RUN = {"spo3"}
     [row for row in ESTIMATORS if row.name not in KNOWS_THE_WHOLE_RUN],
     ids=lambda row: row.name,
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows=logs())
 def test_a_group_is_credited_alone_as_among_others(row: Estimator, rows: Any):
     together = compute(rows, row, {})
@@ -165,7 +166,7 @@ before it."""
     [row for row in ESTIMATORS if row.name not in TELLS_EQUAL_TRAJECTORIES_APART],
     ids=lambda row: row.name,
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows=logs())
 def test_equal_trajectories_get_zero(row: Estimator, rows: Any):
     """Copies of one trajectory have equal returns everywhere: nothing to prefer."""
@@ -180,7 +181,7 @@ def test_equal_trajectories_get_zero(row: Estimator, rows: Any):
 
 
 @pytest.mark.parametrize("row", ESTIMATORS, ids=lambda row: row.name)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows=logs())
 def test_every_value_is_finite(row: Estimator, rows: Any):
     for part in row.writes:

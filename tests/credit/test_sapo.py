@@ -24,6 +24,7 @@ from graphcredit.store.schema import CONFIGURATION_KEY
 from tests.credit import reference, reference_sapo
 from tests.credit.entity_world import entity, er_graph, relations, world_of_the_random_logs
 from tests.credit.strategies import logs
+from tests.examples import examples
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 GRAPH = er_graph(
@@ -151,7 +152,7 @@ def test_without_entities_or_an_answer_only_the_trajectory_counts(graph: ErGraph
 WORLD = world_of_the_random_logs()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rows=logs())
 def test_the_step_reward_is_the_slow_reference_s(rows: list[dict[str, Any]]):
     expected = [

@@ -17,6 +17,7 @@ from graphcredit.store.errors import NothingToCreditError
 from tests.credit import reference
 from tests.credit.old_formula import as_made_before
 from tests.credit.strategies import logs
+from tests.examples import examples
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 Rows = list[dict[str, Any]]
@@ -100,7 +101,9 @@ def _acted(iterations: list[Rows]) -> dict[tuple[str, str], tuple[int, int]]:
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     iterations=runs(),

@@ -18,6 +18,7 @@ from graphcredit.store.schema import CREDIT_COLUMNS, STEP_COLUMNS
 from graphcredit.store.sql.catalog import connect, rebuild_catalog, run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.store.sql.views import VIEW_NAMES, duckdb_type
+from tests.examples import examples
 from tests.store.whole_store import CREDIT, STEPS, add_file, change_table, whole_store
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
@@ -221,7 +222,7 @@ def test_a_chain_with_two_states_swapped_is_not_complete(tmp_path: Path):
     assert _rows(store, "SELECT is_complete FROM trajectories") == [{"is_complete": False}]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(_trajectories(), min_size=1, max_size=12))
 def test_completeness_is_that_of_the_slow_definition(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[list[dict[str, Any]]]

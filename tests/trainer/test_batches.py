@@ -19,6 +19,7 @@ from graphcredit.trainer.batching.reader import BatchReader, PackedBatch
 from graphcredit.trainer.data.step_columns import TokenColumns
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import StepIndex, read_index
+from tests.examples import examples
 from tests.trainer.logs import Row, episode, random_episodes, token_store, turn, two_episodes
 
 FIELDS = [name for name in PackedBatch.__dataclass_fields__ if name != "max_length"]
@@ -116,7 +117,7 @@ def _packed_in_python(rows: Sequence[Row]) -> dict[str, list[float]]:
     return packed
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 999),
     num_shards=st.integers(1, 3),

@@ -11,6 +11,7 @@ from graphcredit.store.options import check_options
 from graphcredit.trainer.loss.importance import Correction, CorrectionMode, importance_weights
 from graphcredit.trainer.loss.objectives.reinforce import Reinforce
 from graphcredit.trainer.loss.policy_loss import averages
+from tests.examples import examples
 from tests.trainer import oracle
 from tests.trainer.oracle import Token
 from tests.trainer.token_batches import batches, gradient_of, loss_of, tensors, token
@@ -95,7 +96,7 @@ def test_a_ratio_on_a_bound_is_kept():
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(batch=batches(gap=30.0))
 def test_the_weights_are_those_of_the_slow_one(mode: CorrectionMode, batch: Any):
     correction = Correction(mode=mode, low=0.3, high=3.0)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from graphcredit.trainer.loss.kl import KlEstimator, divergence
+from tests.examples import examples
 from tests.trainer import oracle
 from tests.trainer.token_batches import token
 
@@ -38,7 +39,7 @@ def slope(value: Tensor, leaf: Tensor) -> list[float]:
 
 
 @pytest.mark.parametrize("estimator", ["k1", "k3"])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(logits=LOGITS, others=LOGITS)
 def test_k1_and_k3_are_right_on_average(estimator: KlEstimator, logits: Any, others: Any):
     _, policy, reference = policy_and_reference(logits, others)
@@ -46,7 +47,7 @@ def test_k1_and_k3_are_right_on_average(estimator: KlEstimator, logits: Any, oth
     assert estimate.item() == pytest.approx(kl(policy, reference).item(), abs=1e-12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(logits=LOGITS, others=LOGITS)
 def test_the_mean_gradient_of_k2_is_that_of_the_divergence(logits: Any, others: Any):
     leaf, policy, reference = policy_and_reference(logits, others)
@@ -55,7 +56,7 @@ def test_the_mean_gradient_of_k2_is_that_of_the_divergence(logits: Any, others: 
     assert estimated == pytest.approx(slope(kl(policy, reference), leaf), abs=1e-12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(logits=LOGITS, others=LOGITS)
 def test_the_mean_gradient_of_k3_is_that_of_the_other_direction(logits: Any, others: Any):
     leaf, policy, reference = policy_and_reference(logits, others)
@@ -64,7 +65,7 @@ def test_the_mean_gradient_of_k3_is_that_of_the_other_direction(logits: Any, oth
     assert estimated == pytest.approx(slope(kl(reference, policy), leaf), abs=1e-12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(logits=LOGITS, others=LOGITS)
 def test_the_mean_gradient_of_k1_is_0(logits: Any, others: Any):
     leaf, policy, reference = policy_and_reference(logits, others)
@@ -74,7 +75,7 @@ def test_the_mean_gradient_of_k1_is_0(logits: Any, others: Any):
 
 
 @pytest.mark.parametrize("estimator", ["k1", "k2", "k3"])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(logprob=st.floats(-60, 0), reference=st.floats(-60, 0))
 def test_an_estimate_is_that_of_the_slow_one(
     estimator: KlEstimator, logprob: float, reference: float

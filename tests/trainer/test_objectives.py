@@ -23,6 +23,7 @@ from graphcredit.trainer.loss.registry import (
     configure_objective,
     objective_named,
 )
+from tests.examples import examples
 from tests.trainer import oracle
 from tests.trainer.oracle import Token
 from tests.trainer.token_batches import batches, gradient_of, loss_of, renumbered, tensors, token
@@ -56,7 +57,7 @@ def is_at_a_kink(batch: list[Token], options: dict[str, float]) -> bool:
 
 
 @each_variant
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(batch=batches(gap=30.0))
 def test_the_loss_is_that_of_the_slow_one(name: str, options: dict[str, float], batch: Any):
     fast = loss_of(tensors(batch), configure_objective(name, options))
@@ -65,7 +66,7 @@ def test_the_loss_is_that_of_the_slow_one(name: str, options: dict[str, float], 
 
 
 @each_variant
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(batch=batches())
 def test_the_gradient_is_that_of_the_slow_one(name: str, options: dict[str, float], batch: Any):
     assume(not is_at_a_kink([t for t in batch if t.is_scored], options))
@@ -142,7 +143,7 @@ def test_gspo_has_one_ratio_per_response_and_the_gradient_of_its_logarithm():
     assert gradient_of(tokens, loss_of(tokens, objective)) == pytest.approx([-1.5, -1.5, 4.0])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(batch=batches())
 def test_gspo_has_the_gradient_of_the_papers_objective_for_sequences(batch: list[Token]):
     """The form for tokens holds s fixed, yet gives the gradient through s, for equal weights."""
@@ -210,7 +211,7 @@ def test_the_docstring_of_an_objective_is_its_specification(row: ObjectiveRow):
 
 
 @each_objective
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(batch=batches())
 def test_tokens_that_are_not_scored_change_nothing(row: ObjectiveRow, batch: Any):
     """They are NaN in every array here."""
@@ -225,7 +226,7 @@ def test_tokens_that_are_not_scored_change_nothing(row: ObjectiveRow, batch: Any
 
 
 @each_objective
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(batch=batches(), seed=st.randoms(use_true_random=False), data=st.data())
 def test_packing_changes_nothing(
     row: ObjectiveRow, batch: list[Token], seed: random.Random, data: st.DataObject
@@ -262,7 +263,7 @@ EXTREMES = st.sampled_from([-1e4, -100.0, -20.0, -1e-30, 0.0])
 
 
 @each_objective
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(rows=st.lists(st.tuples(EXTREMES, EXTREMES, st.sampled_from([-1e3, 0.0, 1e3])), min_size=1))
 def test_extreme_log_probabilities_give_finite_losses_and_gradients(row: ObjectiveRow, rows: Any):
     batch = [token(logprob=lp, old=old, advantage=a) for lp, old, a in rows]
@@ -274,7 +275,7 @@ def test_extreme_log_probabilities_give_finite_losses_and_gradients(row: Objecti
 
 
 @each_objective
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(batch=batches(gap=30.0))
 def test_no_advantage_means_no_gradient(row: ObjectiveRow, batch: list[Token]):
     tokens = tensors([replace(t, advantage=0.0) for t in batch])

@@ -11,6 +11,7 @@ from graphcredit.trainer.batching.bin_packing import ATTENTION_TOKENS, cost, pac
 from graphcredit.trainer.batching.plan import Plan, make_plan
 from graphcredit.trainer.data import step_index as index_module
 from graphcredit.trainer.data.step_index import StepIndex
+from tests.examples import examples
 from tests.trainer.indexes import index_of
 
 CAP = 20
@@ -147,7 +148,7 @@ def test_best_fit_puts_each_item_where_least_room_is_left():
     assert [b.tolist() for b in pack(np.array([3, 6, 4, 7]), 10)] == [[0, 3], [1, 2]]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(sizes=st.lists(st.integers(1, 30), max_size=60), capacity=st.integers(30, 60))
 def test_packing_needs_no_two_bins_that_fit_into_one(sizes: list[int], capacity: int):
     bins = pack(np.array(sizes, np.int64), capacity)

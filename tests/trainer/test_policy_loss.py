@@ -14,11 +14,12 @@ from graphcredit.trainer.loss.objectives.ppo import Ppo
 from graphcredit.trainer.loss.objectives.reinforce import Reinforce
 from graphcredit.trainer.loss.policy_loss import averages
 from graphcredit.trainer.loss.registry import OBJECTIVES, configure_objective
+from tests.examples import examples
 from tests.trainer import oracle
 from tests.trainer.token_batches import batches, gradient_of, loss_of, tensors, token
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     batch=batches(gap=2.0),
     name=st.sampled_from([row.name for row in OBJECTIVES]),

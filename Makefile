@@ -18,7 +18,7 @@ test: .venv/installed
 
 # The rest, and the properties again on many more examples.
 test-slow: .venv/installed
-	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=thorough
+	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=thorough --no-loadscope-reorder
 
 check: .venv/installed
 	$(BIN)/ruff format --check .

@@ -1,6 +1,7 @@
 """The command line without a process of its own."""
 
 import io
+import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -29,3 +30,9 @@ def run(*arguments: object) -> Ended:
         except SystemExit as ended:
             exit_code = int(ended.code or 0)
     return Ended(exit_code=exit_code, out=out.getvalue(), err=err.getvalue())
+
+
+def completed(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    """Run a command; return what `subprocess.run` would of its own process."""
+    ended = run(*arguments)
+    return subprocess.CompletedProcess(arguments, ended.exit_code, ended.out, ended.err)

@@ -4,7 +4,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from tests.cli.test_credit import graphcredit
+from tests.cli.in_process import completed as graphcredit
 from tests.credit.audit_worlds import renamed, sound, sound_group, win
 from tests.worlds import write_store
 

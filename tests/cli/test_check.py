@@ -14,13 +14,13 @@ from graphcredit.cli.main import main
 from graphcredit.collector.recording.recorder import StepRecorder
 from graphcredit.collector.recording.spool_format import SpoolHeader, SpoolWriter, encode_step
 from graphcredit.store import create_store
+from tests.cli.in_process import completed
 from tests.store.whole_store import CREDIT, STEPS, add_file, set_value, whole_store
 from tests.worlds import trajectory, write_store
 
 
 def graphcredit_check(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "graphcredit.cli.main", "check", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return completed("check", *arguments)
 
 
 def test_a_sound_store_exits_with_0_and_counts_what_it_holds(tmp_path: Path):

@@ -82,6 +82,7 @@ def test_the_summary_is_on_stdout_and_the_second_time_nothing_is_played(
     assert sum(table["oracle_distance"].null_count for table in tables) == 0
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.play
 @pytest.mark.parametrize(
     ("number", "exit_code"),
@@ -108,6 +109,7 @@ def test_after_ctrl_c_or_kill_the_same_command_plays_what_is_missing(
     assert _ends(store) == _all_once(30)
 
 
+@pytest.mark.slow
 @pytest.mark.play
 def test_when_the_parent_is_killed_its_workers_end_too(tmp_path: Path, games_dir: Path):
     store = tmp_path / "store"

@@ -1,21 +1,14 @@
 """`graphcredit credit` as a user types it."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
 import pyarrow.parquet as pq
 import pytest
 
+from tests.cli.in_process import completed as graphcredit
 from tests.worlds import trajectory, worked_example, write_store
-
-
-def graphcredit(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own, as a pipe sees it."""
-    command = [sys.executable, "-m", "graphcredit.cli.main", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_the_report_counts_what_got_no_credit(tmp_path: Path):

@@ -137,6 +137,7 @@ def test_what_a_killed_removal_has_left_is_removed(root: Path):
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_workers_play_what_the_loop_s_own_process_plays(root: Path):
     template = root / "search-in-rooms.toml"
     template.write_text('answer = "plain"\nuser = "room 0 {state}"\n', encoding="utf-8")

@@ -68,6 +68,7 @@ def _check_same(root: Path, one: str, other: str) -> None:
         assert models[0].read_bytes() == models[1].read_bytes(), policy
 
 
+@pytest.mark.slow
 def test_a_loop_killed_in_every_stage_ends_with_the_bytes_of_one_that_was_not(root: Path):
     run(corridor_loop(root, "whole"))
     killed = corridor_loop(root, "killed")

@@ -21,15 +21,14 @@ from graphcredit.cli.commands.sql import ResultFormat, sql
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.cli.output.tables import print_table, write_csv, write_json
 from graphcredit.store import Store
-from tests.cli.in_process import run
+from tests.cli.in_process import completed, run
 from tests.worlds import trajectory, worked_example, write_store
 
 COMMAND = [sys.executable, "-m", "graphcredit.cli.main", "sql"]
 
 
 def graphcredit_sql(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    command = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return completed("sql", *arguments)
 
 
 @pytest.fixture(scope="module")

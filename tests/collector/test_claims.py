@@ -54,6 +54,7 @@ def _check_each_once(store: Path, *rooms: str) -> None:
     }
 
 
+@pytest.mark.slow
 def test_after_a_kill_of_the_parent_the_same_command_waits_for_its_worker_and_goes_on(
     tmp_path: Path,
 ):

@@ -113,6 +113,7 @@ def _left_over(store: Store) -> str:
     return f"{names}, its shard" if has_shard else names
 
 
+@pytest.mark.slow
 def test_no_kill_during_recovery_loses_or_doubles_a_step(tmp_path: Path):
     """Two spools are left over when the worker dies before the shard of the first is there."""
     killed, acknowledged = tmp_path / "killed", tmp_path / "killed.txt"
@@ -135,6 +136,7 @@ def test_no_kill_during_recovery_loses_or_doubles_a_step(tmp_path: Path):
     pytest.fail("the recovery never finished")
 
 
+@pytest.mark.slow
 def test_random_kills_of_a_busy_worker_lose_and_double_nothing(tmp_path: Path):
     store, acknowledged = create_store(tmp_path / "store"), tmp_path / "acknowledged.txt"
     wait = random.Random(7)

@@ -77,6 +77,7 @@ def test_what_auto_comes_to_is_what_is_recorded(
     assert parse_policy(f"hf:{model}", LanguageOptions()).settings["dtype"] == computed_in
 
 
+@pytest.mark.slow
 def test_the_number_of_trajectories_at_a_time_does_not_change_what_is_played(
     tmp_path: Path, model: str
 ):

@@ -62,6 +62,7 @@ def test_every_trajectory_is_played_once_and_counted(tmp_path: Path, games_dir: 
     assert list((tmp_path / "store" / "spool").glob("*.arrows")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.play
 def test_the_number_of_workers_does_not_change_what_is_played(tmp_path: Path, games_dir: Path):
     _collect(tmp_path / "one", games_dir, num_workers=1)
@@ -71,6 +72,7 @@ def test_the_number_of_workers_does_not_change_what_is_played(tmp_path: Path, ga
     assert _actions(tmp_path / "one") != _actions(tmp_path / "other")
 
 
+@pytest.mark.slow
 @pytest.mark.play
 def test_a_full_store_is_left_alone_and_a_larger_group_is_filled_up(
     tmp_path: Path, games_dir: Path
@@ -110,6 +112,7 @@ def test_a_worker_that_dies_is_reported_and_the_next_collection_plays_what_it_le
     assert len(ended) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.play
 def test_an_interrupt_lets_every_worker_finish_its_trajectory(tmp_path: Path, games_dir: Path):
     store = tmp_path / "store"

@@ -69,6 +69,7 @@ def test_the_entities_of_a_task_have_one_answer_and_everything_on_the_way(spec: 
     assert ends <= {row["entity_id"] for row in rows}
 
 
+@pytest.mark.slow
 def test_collecting_twice_merges_the_entities_of_all_tasks(tmp_path: Path):
     root = tmp_path / "store"
     collect(root, "--games", "2hop-s1", "--policy", "oracle:0.5", "--group-size", "2")

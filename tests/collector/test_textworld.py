@@ -40,6 +40,7 @@ def _win(environment) -> Iterator[tuple[Observation, Transition]]:
         before = done.observation
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("spec", [TREE, LOOPS, QUEST])
 def test_walking_away_and_back_ends_in_the_state_it_began_in(spec: str, games_dir: Path):
     with _open(spec, games_dir) as environment:
@@ -53,6 +54,7 @@ def test_walking_away_and_back_ends_in_the_state_it_began_in(spec: str, games_di
     assert back.observation.oracle_distance == start.oracle_distance
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("spec", [TREE, LOOPS, QUEST, MEAL])
 def test_looking_around_changes_nothing(spec: str, games_dir: Path):
     with _open(spec, games_dir) as environment:
@@ -63,6 +65,7 @@ def test_looking_around_changes_nothing(spec: str, games_dir: Path):
             assert looked.observation.state == start.state
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("spec", [TREE, LOOPS, QUEST, MEAL])
 def test_the_plan_wins_and_comes_one_step_closer_each_time(spec: str, games_dir: Path):
     with _open(spec, games_dir) as environment:
@@ -173,6 +176,7 @@ def test_a_word_for_what_was_spoken_of_before_is_not_understood(action: str, gam
         assert refused.observation.text.endswith("You can't do that.")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("spec", [CHESTS, DOORS, MEAL])
 @pytest.mark.parametrize("seed", [0, 5, 11])
 def test_what_is_refused_leaves_no_trace(spec: str, seed: int, games_dir: Path):
@@ -317,6 +321,7 @@ def test_the_plan_is_a_shortest_one_from_everywhere_in_a_game_with_loops(games_d
     assert len(shortest) > 30
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("spec", [TREE, LOOPS, QUEST, MEAL])
 def test_what_is_remembered_of_a_game_is_what_the_game_does(spec: str, games_dir: Path):
     kind = environment_kind("textworld")
@@ -359,6 +364,7 @@ def _seen(done: Transition) -> Transition:
     return replace(done, observation=replace(done.observation, situation=None))
 
 
+@pytest.mark.slow
 def test_a_game_is_made_once_by_any_number_of_processes(tmp_path: Path):
     from graphcredit.collector.environments.textworld.make_games import game_file
 

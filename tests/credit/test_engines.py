@@ -77,6 +77,7 @@ def _written(store: Store) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize(
     "merge",
     [
@@ -182,6 +183,7 @@ def _by_one_process(root: Path) -> dict[str, bytes]:
     return _written(store)
 
 
+@pytest.mark.slow
 def test_both_machines_take_part(tmp_path: Path, ray_engine: Engine):
     store = _tasks_apart(tmp_path / "ray")
     assign_credit(store, GRPO, engine=_merging(ray_engine, _Meeting(tmp_path / "met")))
@@ -189,6 +191,7 @@ def test_both_machines_take_part(tmp_path: Path, ray_engine: Engine):
     assert _written(store) == _by_one_process(tmp_path / "local")
 
 
+@pytest.mark.slow
 def test_the_batch_of_a_killed_worker_is_done_again(tmp_path: Path, ray_engine: Engine):
     store = _tasks_apart(tmp_path / "ray")
     deadly = _Deadly(tmp_path / "deaths", deaths=2)
@@ -197,6 +200,7 @@ def test_the_batch_of_a_killed_worker_is_done_again(tmp_path: Path, ray_engine: 
     assert _written(store) == _by_one_process(tmp_path / "local")
 
 
+@pytest.mark.slow
 def test_a_batch_that_kills_every_worker_ends_the_run_and_changes_nothing(
     tmp_path: Path, ray_engine: Engine
 ):
@@ -214,6 +218,7 @@ def test_a_batch_that_kills_every_worker_ends_the_run_and_changes_nothing(
     assert _written(store) == before
 
 
+@pytest.mark.slow
 def test_a_machine_without_the_store_is_named(tmp_path: Path, ray_engine: Engine):
     def elsewhere(work: BatchWork) -> BatchWork:
         moved = [replace(s, path=tmp_path / "elsewhere" / s.path.name) for s in work.shards]
@@ -225,6 +230,7 @@ def test_a_machine_without_the_store_is_named(tmp_path: Path, ray_engine: Engine
     assert _written(store) == {}
 
 
+@pytest.mark.slow
 def test_a_fault_in_the_store_reads_the_same_from_any_engine(tmp_path: Path, ray_engine: Engine):
     store = _tasks_apart(tmp_path / "s")
     path = store.shards()[3].path
@@ -239,6 +245,7 @@ def test_a_fault_in_the_store_reads_the_same_from_any_engine(tmp_path: Path, ray
     assert str(path) in messages[0]
 
 
+@pytest.mark.slow
 def test_no_more_batches_are_under_way_than_two_for_each_cpu(tmp_path: Path, ray_engine: Engine):
     folder = tmp_path / "begun"
     begun: list[int] = []
@@ -272,6 +279,7 @@ def test_counts_travel_between_processes():
     assert (copy.num_trajectories, copy.merge) == (3, {"merge": "exact"})
 
 
+@pytest.mark.slow
 def test_workers_that_embed_a_text_at_a_time_leave_a_cache_that_reads(tmp_path: Path):
     store = write_store(tmp_path / "s")
     embedders = [CountingEmbedder(), CountingEmbedder()]
@@ -286,6 +294,7 @@ def test_workers_that_embed_a_text_at_a_time_leave_a_cache_that_reads(tmp_path: 
     assert later.asked == []
 
 
+@pytest.mark.slow
 def test_the_command_starts_a_cluster_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     local, store = (write_store(tmp_path / name, worked_example()) for name in ("local", "ray"))

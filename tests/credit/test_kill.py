@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from graphcredit.store import Store
 from tests.worlds import worked_example, write_store
@@ -26,7 +27,8 @@ def _first_advantages(store: Store) -> set[float]:
     return {round(table["grpo_advantage"][0].as_py(), 4) for table in tables}
 
 
-def test_a_killed_run_leaves_every_credit_shard_whole(tmp_path: Path):
+@pytest.mark.parametrize("num_kills", [1, pytest.param(NUM_KILLS, marks=pytest.mark.slow)])
+def test_a_killed_run_leaves_every_credit_shard_whole(tmp_path: Path, num_kills: int):
     shards = [worked_example(f"task-{number}") for number in range(NUM_SHARDS)]
     store = write_store(tmp_path / "s", *shards)
     start = time.perf_counter()
@@ -35,7 +37,7 @@ def test_a_killed_run_leaves_every_credit_shard_whole(tmp_path: Path):
     assert _first_advantages(store) == {1.1547}
 
     moments = random.Random(0)
-    for _ in range(NUM_KILLS):
+    for _ in range(num_kills):
         process = subprocess.Popen(_command(store, "none"), stdout=subprocess.DEVNULL)
         time.sleep(moments.uniform(0.3, 1.0) * duration)
         process.kill()

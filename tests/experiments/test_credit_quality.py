@@ -51,6 +51,7 @@ def _assert_above_floors(rows: pl.DataFrame) -> None:
         assert over_failed >= least_failed, name
 
 
+@pytest.mark.slow
 @pytest.mark.play
 def test_credit_follows_the_truth_in_a_few_games(tmp_path: Path, games_dir: Path):
     log = create_store(tmp_path / "log")

@@ -668,6 +668,7 @@ def test_the_store_of_a_run_says_what_there_was_to_learn_from(tmp_path: Path):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.play
 def test_a_policy_learns_to_win(tmp_path: Path):
     """A warm policy, and eight or more iterations: the only test that trains a real policy."""

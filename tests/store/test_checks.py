@@ -205,6 +205,7 @@ def test_an_empty_store_has_nothing_to_report(tmp_path: Path):
     assert (report.violations, report.num_steps, report.num_trajectories) == ((), 0, 0)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("rule", "file", "fault"), ERRORS, ids=_ids(ERRORS))
 def test_a_broken_rule_is_the_only_error_until_quarantine_mends_it(
     tmp_path: Path, rule: str, file: str, fault: Fault
@@ -223,6 +224,7 @@ def test_a_broken_rule_is_the_only_error_until_quarantine_mends_it(
     assert f'"{rule}"' in (store.root / item.target).with_suffix(".json").read_text()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("rule", "file", "fault"), NOTICES, ids=_ids(NOTICES))
 def test_an_oddity_is_a_notice_and_stays(tmp_path: Path, rule: str, file: str, fault: Fault):
     store = whole_store(tmp_path / "store")

@@ -77,6 +77,7 @@ def _rewritten(store: Store) -> None:
     write_store(store.root, mended, iteration=1)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("name", "window", "change", "stale"),
     [
@@ -206,6 +207,7 @@ LINE = (
 )
 
 
+@pytest.mark.slow
 def test_every_query_says_which_credit_is_mixed(tmp_path: Path):
     store = _mixed(tmp_path / "s")
     rows = [MIXED, ("r0", 0, "rloo", "current", "")]

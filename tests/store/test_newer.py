@@ -92,6 +92,7 @@ def _contents(store: Store) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in store.root.rglob("*.parquet")}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("place", READERS)
 def test_a_newer_file_is_refused_by_everyone_and_stays_as_it_is(tmp_path: Path, place: str):
     store = verified_store(tmp_path / "store")

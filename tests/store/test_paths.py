@@ -47,6 +47,7 @@ READERS: dict[str, tuple[Callable[[Store], object], object]] = {
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", ODD)
 def test_every_reader_finds_the_steps_and_their_credit_whatever_the_path(tmp_path: Path, name: str):
     store = write_store(tmp_path / name / name, worked_example())

@@ -69,6 +69,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return whole_store(tmp_path_factory.mktemp("sandbox") / "store")
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("sql", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_statement_is_refused_and_changes_nothing(store: Store, sql: str):
     before = _files(store)
@@ -85,6 +86,7 @@ _NAMES = (
 )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", _NAMES)
 def test_a_column_is_a_name_whatever_it_says(tmp_path: Path, name: str):
     target = tmp_path / "evil.csv"
@@ -145,6 +147,7 @@ class _Watched(subprocess.Popen[bytes]):
             time.sleep(0.002)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "sql",
     [
@@ -163,6 +166,7 @@ def test_what_duckdb_does_not_count_is_kept_to_the_limit_too(
     assert 64 * MIB < _Watched.peak < (64 + 144) * MIB
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("sql", "num_rows", "num_mib"),
     [
@@ -206,12 +210,14 @@ def test_a_result_larger_than_the_memory_limit_is_refused(store: Store):
         run_query(store, sql, max_rows=None, memory=64 * MIB)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", VIEW_NAMES)
 def test_every_view_reads_as_with_a_trusted_connection(store: Store, name: str):
     sql = f"SELECT * FROM {name} ORDER BY ALL"
     assert run_query(store, sql).table.equals(run_trusted_query(store, sql).table)
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("name", VIEW_NAMES)
 def test_every_view_is_empty_in_an_empty_store(tmp_path: Path, name: str):
     store = create_store(tmp_path / "store")
@@ -220,6 +226,7 @@ def test_every_view_is_empty_in_an_empty_store(tmp_path: Path, name: str):
     assert (result.table.num_rows, result.table.schema) == (0, expected.schema)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "sql",
     [
@@ -245,6 +252,7 @@ def test_rows_that_are_left_out_are_counted(store: Store):
     assert (whole.is_cut, whole.num_left_out) == (False, 0)
 
 
+@pytest.mark.slow
 def test_counting_ends_when_half_of_the_time_is_used(store: Store):
     result = run_query(store, "FROM range(100000000000)", max_rows=3, seconds=4)
     assert result.table.num_rows == 3

@@ -43,6 +43,7 @@ def _weights(tmp_path: Path, out: str) -> dict[str, torch.Tensor]:
     return load_file(tmp_path / out / "model" / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_a_killed_training_ends_with_the_weights_of_one_that_was_not(tmp_path: Path):
     token_store(tmp_path / "s", random_episodes(0, 24))
     save_tiny_model(tmp_path / "m")
@@ -86,6 +87,7 @@ def _losses(journal: str) -> list[str]:
     return [line.partition('"seconds"')[0] for line in journal.splitlines()]
 
 
+@pytest.mark.slow
 def test_two_processes_train_the_weights_of_one(tmp_path: Path):
     token_store(tmp_path / "s", random_episodes(0, 16))
     save_tiny_model(tmp_path / "m")

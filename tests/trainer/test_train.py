@@ -87,6 +87,7 @@ def _kill_before_the_end(config: TrainConfig) -> None:
     (config.out / "result.json").unlink()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("damage", ["flip", "cut", "delete"])
 def test_damaged_log_probabilities_are_computed_again_loudly(tmp_path: Path, damage: str):
     store = token_store(tmp_path / "s", random_episodes(0, 12))
@@ -127,6 +128,7 @@ def _on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphcredit.trainer.train.compute_dtype", on_a_gpu)
 
 
+@pytest.mark.slow
 def test_a_training_is_not_gone_on_with_in_another_arithmetic(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -269,6 +271,7 @@ def test_the_optimizer_goes_on_where_an_earlier_training_ended(tmp_path: Path):
     assert torch.equal(warm, again)
 
 
+@pytest.mark.slow
 def test_a_chain_of_trainings_that_rounds_its_weights_is_told_what_it_costs(tmp_path: Path):
     """A learning rate of 1e-6 changes a weight of 1 by less than half of what bfloat16 tells."""
     store = token_store(tmp_path / "s", random_episodes(0, 8))
@@ -288,6 +291,7 @@ def test_a_chain_of_trainings_that_rounds_its_weights_is_told_what_it_costs(tmp_
     assert not torch.equal(before, _weights(Path(whole["model"]))[name].float())
 
 
+@pytest.mark.slow
 def test_a_new_adapter_begins_with_an_optimizer_of_its_own(tmp_path: Path):
     """The moments of the one before are of parameters that were merged and are no more."""
     store = token_store(tmp_path / "s", random_episodes(0, 8))
@@ -302,6 +306,7 @@ def test_a_new_adapter_begins_with_an_optimizer_of_its_own(tmp_path: Path):
     assert all(torch.equal(found[name], expected[name]) for name in expected)
 
 
+@pytest.mark.slow
 def test_a_damaged_optimizer_is_not_taken_over_and_its_training_makes_it_again(tmp_path: Path):
     store = token_store(tmp_path / "s", random_episodes(0, 8))
     source = save_tiny_model(tmp_path / "m")
@@ -319,6 +324,7 @@ def test_a_damaged_optimizer_is_not_taken_over_and_its_training_makes_it_again(t
     train(following)
 
 
+@pytest.mark.slow
 def test_a_training_all_of_whose_checkpoints_are_damaged_begins_anew_only_if_asked(tmp_path: Path):
     store = token_store(tmp_path / "s", random_episodes(0, 12))
     config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), checkpoint_every=1)

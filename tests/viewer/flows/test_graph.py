@@ -44,6 +44,7 @@ def _drawn_colours(page: Page) -> dict[str, str]:
     return in_graph(page, script)
 
 
+@pytest.mark.slow
 def test_the_colours_are_the_credit_of_the_chosen_estimator(page: Page, store: Store):
     open_page(page, "graph", **_HERE, estimator="gigpo")
     legend = page.locator(".graph .legend")
@@ -72,6 +73,7 @@ def test_a_click_on_a_state_shows_its_text_and_ranks_its_actions(page: Page, sto
     assert marked(page, "chosen") == {"n2"}
 
 
+@pytest.mark.slow
 def test_a_click_on_a_transition_shows_its_steps_and_leads_to_them(page: Page, store: Store):
     open_page(page, "graph", **_HERE, estimator="graphgpo")
     click_in_graph(page, "e0-2")
@@ -92,6 +94,7 @@ def test_a_click_on_a_transition_shows_its_steps_and_leads_to_them(page: Page, s
     expect(page.get_by_test_id("stCode").first).to_have_text("c")
 
 
+@pytest.mark.slow
 def test_a_trajectory_is_laid_over_the_graph_and_stays_there(page: Page, store: Store):
     open_page(page, "graph", **_HERE, estimator="graphgpo")
     choose(page, "Trajectory laid over it", "x · won · 4 steps")
@@ -114,6 +117,7 @@ def test_a_trajectory_is_laid_over_the_graph_and_stays_there(page: Page, store: 
     assert marked(page, "chosen") == {"n1"}
 
 
+@pytest.mark.slow
 def test_the_exported_graph_needs_no_network(page: Page, browser: Browser, tmp_path: Path):
     open_page(page, "graph", **_HERE, estimator="graphgpo", trajectory="y")
     in_graph(page, "cy => cy.nodes().length")

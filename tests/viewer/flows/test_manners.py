@@ -32,6 +32,7 @@ def _assert_nothing_was_obeyed(page: Page) -> None:
     assert page.locator(".katex").count() == 0
 
 
+@pytest.mark.slow
 def test_a_tour_of_all_pages_asks_only_the_viewer(page: Page, watch: Watch):
     open_page(page, "runs", run="r0", iteration=1)
     for name, title in PAGES.items():
@@ -43,6 +44,7 @@ def test_a_tour_of_all_pages_asks_only_the_viewer(page: Page, watch: Watch):
     assert len(watch.requests) > 50
 
 
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", PAGES)
 def test_text_of_a_log_is_only_ever_text(page: Page, name: str):
     open_page(page, name, run="hostile", estimator="gigpo", other="graphgpo", at="n0", q=_QUERY)
@@ -54,6 +56,7 @@ def test_text_of_a_log_is_only_ever_text(page: Page, name: str):
     _assert_nothing_was_obeyed(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "button"), [("graph", "Export as HTML"), ("trajectory", "As HTML")]
 )
@@ -74,6 +77,7 @@ def test_an_exported_file_obeys_no_log(
     assert watch.requests == [file.as_uri()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_a_narrow_window_holds_every_page(page: Page, name: str):
     page.set_viewport_size({"width": 400, "height": 800})
@@ -84,6 +88,7 @@ def test_a_narrow_window_holds_every_page(page: Page, name: str):
     assert page.locator("html").evaluate(wide) == 0
 
 
+@pytest.mark.slow
 def test_the_way_to_a_step_needs_no_mouse(page: Page):
     open_page(page, "tasks", run="r0", iteration=1, estimator="graphgpo")
     tab_to(page, "canvas")

@@ -23,6 +23,7 @@ _QUERY = """SELECT trajectory_id, step_index, graphgpo_advantage FROM enriched
 WHERE run_id = 'r0' AND iteration = 1 ORDER BY ALL"""
 
 
+@pytest.mark.slow
 def test_an_answer_is_shown_and_downloaded(page: Page, store: Store, tmp_path: Path):
     open_page(page, "sql")
     page.get_by_role("textbox", name="Query").fill(_QUERY)
@@ -38,6 +39,7 @@ def test_an_answer_is_shown_and_downloaded(page: Page, store: Store, tmp_path: P
     expect_at(page, "sql", q=_QUERY)
 
 
+@pytest.mark.slow
 def test_one_query_after_the_other_is_run(page: Page):
     open_page(page, "sql")
     for query in ("SELECT 1 AS found", "SELECT 2 AS found", "SELECT 3 AS found"):
@@ -47,6 +49,7 @@ def test_one_query_after_the_other_is_run(page: Page):
         expect_at(page, "sql", q=query)
 
 
+@pytest.mark.slow
 def test_a_ready_query_is_one_choice_and_stays_in_the_address(page: Page):
     open_page(page, "sql")
     page.get_by_role("combobox", name="Ready queries").click()

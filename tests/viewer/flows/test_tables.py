@@ -34,6 +34,7 @@ def test_the_runs_have_the_figures_of_the_store(page: Page, store: Store):
         assert [float(cell) for cell in shown] == pytest.approx([float(v) for v in expected]), title
 
 
+@pytest.mark.slow
 def test_a_finding_leads_to_its_task(page: Page):
     open_page(page, "runs", run="r0", iteration=1)
     page.get_by_role("button", name="Audit this iteration").click()
@@ -46,6 +47,7 @@ def test_a_finding_leads_to_its_task(page: Page):
     expect(page.get_by_role("combobox", name="Task")).to_have_value("t1")
 
 
+@pytest.mark.slow
 def test_tasks_are_found_and_have_the_figures_of_the_store(page: Page, store: Store):
     open_page(page, "runs")
     click_row(page, 3)
@@ -77,6 +79,7 @@ def test_tasks_are_found_and_have_the_figures_of_the_store(page: Page, store: St
     expect(main(page)).to_contain_text("no trajectory won")
 
 
+@pytest.mark.slow
 def test_a_comparison_leads_to_the_step_that_differs_most(page: Page, store: Store):
     open_page(page, "compare", run="r0", iteration=1, estimator="gigpo", other="graphgpo")
     sql = """
@@ -100,6 +103,7 @@ def test_a_comparison_leads_to_the_step_that_differs_most(page: Page, store: Sto
     expect(page.get_by_test_id("stCode").first).to_have_text(flipped["action"])
 
 
+@pytest.mark.slow
 def test_two_iterations_are_compared_action_by_action(page: Page):
     open_page(page, "compare", run="r0", iteration=1, estimator="gigpo")
     page.get_by_role("radio", name="Two iterations").click()

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.browser
 _HERE = {"run": "r0", "iteration": 1, "task": "t0", "trajectory": "x"}
 
 
+@pytest.mark.slow
 def test_j_and_k_walk_through_the_steps(page: Page):
     open_page(page, "trajectory", **_HERE)
     did = page.get_by_test_id("stCode").first
@@ -47,6 +48,7 @@ def test_the_step_with_the_most_credit_is_a_click_away(page: Page, store: Store)
     expect_at(page, "graph", task="t0", trajectory="x", step=best["step"])
 
 
+@pytest.mark.slow
 def test_the_exported_trajectory_needs_no_network(page: Page, browser: Browser, tmp_path: Path):
     open_page(page, "trajectory", **_HERE, estimator="graphgpo")
     file = download(page, "As HTML", tmp_path)

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.inputs.run_history.timeline import Timeline
 from graphcredit.credit.iteration.credit_batch import BatchWork
 from graphcredit.credit.iteration.earlier_steps import Window
@@ -106,11 +105,11 @@ def _timelines(
     store: Store, run_ids: Sequence[str], settings: CreditSettings
 ) -> dict[str, Timeline]:
     """Return the past of each run, where an estimator asks for it."""
-    spo3 = settings.estimators.get("spo3")
-    if not isinstance(spo3, Spo3):
+    scores = settings.state_scores
+    if scores is None:
         return {}
     merger = open_merger(settings.merge, store)
-    return {run: Timeline(store, run, spo3, merger, settings.batch_rows) for run in run_ids}
+    return {run: Timeline(store, run, scores, merger, settings.batch_rows) for run in run_ids}
 
 
 def _alone(store: Store, run_id: str, iteration: int) -> AbstractContextManager[None]:

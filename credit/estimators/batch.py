@@ -1,8 +1,10 @@
 """The steps of many groups at once, as integer codes: all that an estimator sees."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from graphcredit.credit.graph.distances import StateGraph
 from graphcredit.credit.inputs.analogies.untried_actions import Analogies
@@ -50,12 +52,15 @@ class StepBatch:
     """[num_groups] the goal, always the last node of its group; -1 in a group without success."""
     graph: StateGraph
     """Transitions and distances of all groups."""
+    columns: Mapping[str, pa.ChunkedArray] = field(default_factory=dict[str, pa.ChunkedArray])
+    """Name to [num_steps] values of each step column that an estimator declares in `reads`."""
     past: Past | None = None
-    """What 3SPO needs to know of the run before; None where it is not asked for."""
+    """What had happened in the run before. An input, as all that follow: see `inputs/table.py`;
+    None where no estimator needs it."""
     mentions: Mentions | None = None
-    """What SAPO needs to know of the texts; None where it is not asked for."""
+    """Which step comes across which entity."""
     analogies: Analogies | None = None
-    """What untried actions would do; None where it is not asked for."""
+    """What untried actions would do."""
 
     @property
     def num_steps(self) -> int:

@@ -16,9 +16,9 @@ from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.steps.arrays import Floats
-from graphcredit.credit.steps.complete import COLUMNS
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import options_from_text
+from graphcredit.store.schema import STEP_COLUMNS
 
 
 class Assigner(Protocol):
@@ -39,9 +39,10 @@ class Estimator:
     """Dataclass of its options; its docstring is the specification."""
     writes: tuple[str, ...]
     """Parts it defines: columns `<name>_<part>`."""
+    inputs: tuple[str, ...] = ()
+    """Rows of `inputs/table.py` that it needs."""
     reads: tuple[str, ...] = ()
-    """Step columns it needs beyond `trajectories.COLUMNS`. A batch has no columns, it has what is
-    made of them, so a row may declare only those of `READABLE`."""
+    """Step columns that it reads itself, from `StepBatch.columns`."""
     paper: str
     """Where it comes from."""
 
@@ -80,14 +81,14 @@ ESTIMATORS: tuple[Estimator, ...] = (
         name="spo3",
         options=Spo3,
         writes=("step_reward", "step_advantage", "advantage"),
-        reads=("logged_at",),
+        inputs=("past",),
         paper="3SPO, Eq. 1-4",
     ),
     Estimator(
         name="sapo",
         options=Sapo,
         writes=("step_reward", *_BOTH),
-        reads=("thought",),
+        inputs=("mentions",),
         paper="SAPO, Eq. 4-14",
     ),
     Estimator(
@@ -100,18 +101,10 @@ ESTIMATORS: tuple[Estimator, ...] = (
         name="analogy",
         options=Analogy,
         writes=("step_reward", "step_advantage", "advantage"),
-        reads=("admissible_actions",),
+        inputs=("analogies",),
         paper="this project, docs/estimator-analogy.md",
     ),
 )
-
-READABLE: dict[str, str | None] = {
-    "admissible_actions": None,
-    "logged_at": "spo3",
-    "thought": "sapo",
-}
-"""Columns beyond `trajectories.COLUMNS` that something in a batch is made of, and the one estimator
-that it is made for; None: for any that declares the column."""
 
 _BY_NAME = {estimator.name: estimator for estimator in ESTIMATORS}
 
@@ -121,24 +114,15 @@ def estimator_named(name: str) -> Estimator:
 
     Raises:
         OptionError: There is none of that name; the message lists those there are. Or its row
-            declares a column that it cannot be given.
+            declares a column that steps do not have.
     """
     if name not in _BY_NAME:
         raise OptionError(f"no estimator is called {name!r}; there are {', '.join(_BY_NAME)}")
     row = _BY_NAME[name]
-    allowed = [column for column, owner in READABLE.items() if owner in (None, name)]
-    for column in row.reads:
-        if column not in (*COLUMNS, *allowed):
-            raise OptionError(
-                f"the row of an estimator may declare columns that it can be given: {name} "
-                f"declares {column!r}, {_not_given(column)}. It may declare {', '.join(allowed)}"
-            )
+    unknown = sorted({*row.reads} - {column.name for column in STEP_COLUMNS})
+    if unknown:
+        raise OptionError(f"an estimator may read columns of steps: {name} reads {unknown[0]!r}")
     return row
-
-
-def _not_given(column: str) -> str:
-    owner = READABLE.get(column)
-    return f"which is read for {owner} only" if owner else "of which a batch has nothing"
 
 
 def configure(names: Iterable[str], settings: Iterable[str] = ()) -> dict[str, Assigner]:

@@ -1,18 +1,16 @@
 """From a table of steps to a batch, and what is needed to name its nodes again."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.graph.distances import StateGraph, build_graph
-from graphcredit.credit.inputs.analogies.untried_actions import Analogies, find_analogies
-from graphcredit.credit.merging.recognise import Identify
-from graphcredit.credit.merging.table import EXACT, GUARD_COLUMN, Merger, MergeReport
-from graphcredit.credit.steps.arrays import Bools
+from graphcredit.credit.inputs.table import Input, InputSources, Material
+from graphcredit.credit.merging.table import EXACT, Merger, MergeReport
 from graphcredit.credit.steps.complete import (
     LeftOut,
     Steps,
@@ -20,6 +18,8 @@ from graphcredit.credit.steps.complete import (
     select_trajectories,
 )
 from graphcredit.credit.steps.nodes import Nodes
+
+NO_SOURCES = InputSources()
 
 ReadWindow: TypeAlias = Callable[[pa.Array], pa.Table | None]
 """Returns the steps that some tasks had in earlier iterations."""
@@ -33,8 +33,6 @@ class Assembly:
     steps: Steps
     nodes: Nodes
     merged: MergeReport
-    identify: Identify | None
-    """Returns what the nodes are recognised by in other iterations; None where that is the text."""
     left_out: LeftOut
     num_rows: int
     """Rows of the table; those of incomplete trajectories are in no batch."""
@@ -46,7 +44,9 @@ def assemble(
     merger: Merger = EXACT,
     invalid_action_penalty: float = 0.0,
     read_window: ReadWindow | None = None,
-    with_analogies: bool = False,
+    inputs: Sequence[Input] = (),
+    sources: InputSources = NO_SOURCES,
+    columns: Sequence[str] = (),
 ) -> Assembly:
     """Build the batch of all complete trajectories in a table.
 
@@ -57,11 +57,13 @@ def assemble(
         invalid_action_penalty: Taken off the reward of every invalid step before anything else.
         read_window: Returns the steps of some tasks in earlier iterations. Distances are found on
             their transitions too; groups and statistics stay those of `table`.
-        with_analogies: Whether an estimator asks what untried actions would do; the tables must
-            have `admissible_actions` then.
+        inputs: What estimators need besides; the tables must have the columns that these read.
+        sources: Where inputs come from that steps do not contain.
+        columns: Step columns that estimators read themselves.
 
     Raises:
         SchemaError: A key column holds a null.
+        InputError: A source of an input is missing.
     """
     steps, left_out = complete_trajectories(table)
     window = read_window(steps.task_texts.take(np.unique(steps.task))) if read_window else None
@@ -79,32 +81,40 @@ def assemble(
         num_nodes=int(nodes.node_start[-1]),
         goals=nodes.goal_of_group[nodes.goal_of_group >= 0],
     )
-    analogies = (
-        find_analogies(steps, nodes, is_valid, everything[GUARD_COLUMN]) if with_analogies else None
+    material = Material(
+        table=everything,
+        steps=steps,
+        nodes=nodes,
+        is_valid=is_valid,
+        identify=merged.identify,
+        sources=sources,
     )
+    built = {row.name: row.build(material) for row in inputs if row.of_window}
     if window is not None:
         is_own = steps.row < table.num_rows
         steps = select_trajectories(steps, is_own[steps.trajectory_start[:-1]])
         nodes, graph, is_valid = nodes.of_steps(is_own), graph.of_steps(is_own), is_valid[is_own]
+        material = replace(material, table=table, steps=steps, nodes=nodes, is_valid=is_valid)
+    built |= {row.name: row.build(material) for row in inputs if not row.of_window}
+    taken = {name: table[name].take(pa.array(steps.row)) for name in columns}
     return Assembly(
-        batch=_batch(steps, nodes, graph, is_valid, invalid_action_penalty, analogies),
+        batch=_batch(material, graph, invalid_action_penalty, taken, built),
         steps=steps,
         nodes=nodes,
         merged=merged.report,
-        identify=merged.identify,
         left_out=left_out,
         num_rows=table.num_rows,
     )
 
 
 def _batch(
-    steps: Steps,
-    nodes: Nodes,
+    material: Material,
     graph: StateGraph,
-    is_valid: Bools,
     invalid_action_penalty: float,
-    analogies: Analogies | None,
+    columns: Mapping[str, pa.ChunkedArray],
+    inputs: Mapping[str, Any],
 ) -> StepBatch:
+    steps, nodes, is_valid = material.steps, material.nodes, material.is_valid
     lengths = np.diff(steps.trajectory_start)
     return StepBatch(
         trajectory_start=steps.trajectory_start,
@@ -121,5 +131,6 @@ def _batch(
         node_start=nodes.node_start,
         goal_of_group=nodes.goal_of_group,
         graph=graph,
-        analogies=analogies,
+        columns=columns,
+        **inputs,
     )

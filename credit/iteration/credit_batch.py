@@ -1,7 +1,8 @@
 """One batch: from the steps that were read to every column and table that is written."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,23 +10,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from graphcredit.credit.estimators.rewardflow import RewardFlow
-from graphcredit.credit.inputs.entities.mentions import find_mentions
 from graphcredit.credit.inputs.run_history.timeline import IterationPast
-from graphcredit.credit.iteration.assemble import assemble
-from graphcredit.credit.iteration.columns import common_columns, estimator_columns, scatter
+from graphcredit.credit.inputs.table import InputSources
+from graphcredit.credit.iteration.columns import scatter
+from graphcredit.credit.iteration.credit_steps import credit_steps
 from graphcredit.credit.iteration.earlier_steps import Window
 from graphcredit.credit.iteration.graph_tables import edge_schema, edge_table, node_table
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
-from graphcredit.credit.iteration.report import CreditReport, report_of
+from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.merging.table import GUARD_COLUMN, Merger
+from graphcredit.credit.merging.table import Merger
 from graphcredit.credit.steps.batches import Piece, Plan
-from graphcredit.credit.steps.complete import COLUMNS
 from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.er_graph import ErGraph
-
-_OF_ESTIMATORS = ("thought", GUARD_COLUMN)
-"""Step columns that a batch is made with where an estimator asks for them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,28 +50,24 @@ class BatchWork:
 
     def columns(self) -> tuple[str, ...]:
         """Return the step columns to read."""
-        asked_for = [name for name in _OF_ESTIMATORS if self.settings.reads(name)]
-        return tuple(dict.fromkeys((*COLUMNS, *asked_for, *self.settings.merge.columns)))
+        return self.settings.columns
 
     def credit_batch(self, number: int, pieces: Sequence[Piece]) -> CreditedBatch:
         """Build the graph of a batch, and compute every column and table."""
-        table = pa.concat_tables([piece.steps for piece in pieces])
-        assembly = assemble(
-            table,
+        past = self.past
+        credited = credit_steps(
+            pa.concat_tables([piece.steps for piece in pieces]),
+            self.settings,
             merger=self.merger,
-            invalid_action_penalty=self.settings.invalid_action_penalty,
+            sources=InputSources(
+                read_past=partial(past.of_batch, number) if past else None,
+                er_graph=self.er_graph,
+            ),
             read_window=self._read_window if self.window.shards else None,
-            with_analogies=self.settings.reads(GUARD_COLUMN),
         )
-        if self.past:
-            past = self.past.of_batch(number, assembly.steps, assembly.nodes, assembly.identify)
-            assembly = replace(assembly, batch=replace(assembly.batch, past=past))
-        if self.er_graph:
-            mentions = find_mentions(self.er_graph, assembly.steps, table["thought"])
-            assembly = replace(assembly, batch=replace(assembly.batch, mentions=mentions))
+        assembly = credited.assembly
         kept = self.previous.read(self.shards, pieces)
-        columns = common_columns(assembly.batch)
-        columns |= estimator_columns(assembly.batch, self.settings.estimators)
+        columns = credited.columns
         columns |= {name: values[assembly.steps.row] for name, values in kept.items()}
         rewardflow = self._rewardflow()
         value = rewardflow.value(assembly.batch) if rewardflow else None
@@ -82,7 +75,7 @@ class BatchWork:
             columns={name: scatter(assembly, values) for name, values in columns.items()},
             edges=edge_table(assembly, columns, edge_schema(list(columns))),
             nodes=node_table(assembly, value),
-            report=report_of(assembly),
+            report=credited.report,
         )
 
     def _read_window(self, tasks: pa.Array) -> pa.Table | None:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -10,28 +10,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from graphcredit.credit.estimators.table import Assigner, configure, estimator_named
-from graphcredit.credit.inputs.entities.mentions import find_mentions
+from graphcredit.credit.estimators.table import Assigner, configure
 from graphcredit.credit.inputs.run_history.counts import RunHistory
 from graphcredit.credit.inputs.run_history.timeline import past_of_table
-from graphcredit.credit.iteration.assemble import assemble
+from graphcredit.credit.inputs.table import InputSources
 from graphcredit.credit.iteration.columns import (
-    common_columns,
-    estimator_columns,
     scatter,
     to_arrow,
 )
+from graphcredit.credit.iteration.credit_steps import credit_steps
 from graphcredit.credit.iteration.report import (
     CreditReport,
     incomplete_notice,
     notices_of,
-    report_of,
 )
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.merging.table import GUARD_COLUMN, MergeSettings, open_merger
+from graphcredit.credit.merging.table import MergeSettings, open_merger
 from graphcredit.credit.steps.arrays import starts_of_runs
 from graphcredit.credit.steps.codes import encode
-from graphcredit.credit.steps.complete import COLUMNS
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
 from graphcredit.store.parquet.er_graph import ErGraph
 from graphcredit.store.parquet.shards import conform, step_columns
@@ -104,24 +100,14 @@ def compute(
         merger = open_merger(settings.merge)
         if settings.merge.merge == "segments":
             merger.learn(part)
-        assembly = assemble(
-            part,
-            merger=merger,
-            invalid_action_penalty=invalid_action_penalty,
-            with_analogies=settings.reads(GUARD_COLUMN),
+        sources = InputSources(
+            read_past=partial(past_of_table, history=histories.setdefault(run, RunHistory())),
+            er_graph=er_graph,
         )
-        batch = assembly.batch
-        if "spo3" in settings.estimators:
-            history = histories.setdefault(run, RunHistory())
-            past = past_of_table(part, assembly.steps, assembly.nodes, assembly.identify, history)
-            batch = replace(batch, past=past)
-        if er_graph is not None and settings.needs_entities:
-            batch = replace(
-                batch, mentions=find_mentions(er_graph, assembly.steps, part["thought"])
-            )
-        report.add(report_of(replace(assembly, batch=batch)))
-        columns = common_columns(batch) | estimator_columns(batch, settings.estimators)
-        parts.append((rows, {k: scatter(assembly, v) for k, v in columns.items()}))
+        credited = credit_steps(part, settings, merger=merger, sources=sources)
+        report.add(credited.report)
+        columns = credited.columns.items()
+        parts.append((rows, {name: scatter(credited.assembly, v) for name, v in columns}))
     _say(report, on_incomplete)
     return _in_order(steps, parts)
 
@@ -140,9 +126,7 @@ def _say(report: CreditReport, on_incomplete: OnIncomplete) -> None:
 
 def _steps(table: pa.Table, settings: CreditSettings) -> pa.Table:
     """Return the columns that are needed, checked and cast, and where each step belongs."""
-    reads = [name for chosen in settings.estimators for name in estimator_named(chosen).reads]
-    names = dict.fromkeys((*COLUMNS, *reads, *settings.merge.columns))
-    steps = conform(table, step_columns(names), where="the table")
+    steps = conform(table, step_columns(settings.columns), where="the table")
     for column in PARTITION_COLUMNS:
         if column.name in table.column_names:
             values = table[column.name].cast(column.type)

@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphcredit.credit.estimators.table import Assigner, estimator_named
+from graphcredit.credit.estimators.table import Assigner, Estimator, estimator_named
+from graphcredit.credit.inputs.run_history.counts import StateScores
+from graphcredit.credit.inputs.table import INPUTS, Input
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.batches import BATCH_ROWS
+from graphcredit.credit.steps.complete import COLUMNS
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import check_options, options_as_json
 from graphcredit.store.schema import LARGEST_NUMBER
@@ -28,14 +31,38 @@ class CreditSettings:
     batch_rows: int = BATCH_ROWS
     """Rows that are processed together: bounds the memory, changes no number."""
 
-    def reads(self, column: str) -> bool:
-        """Return whether an estimator declares a step column beyond `trajectories.COLUMNS`."""
-        return any(column in estimator_named(name).reads for name in self.estimators)
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The inputs that the estimators need."""
+        needed = {name for row in self._rows() for name in row.inputs}
+        return tuple(row for row in INPUTS if row.name in needed)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The step columns that estimators read themselves."""
+        return tuple(dict.fromkeys(column for row in self._rows() for column in row.reads))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All step columns that credit is made of."""
+        of_inputs = [column for row in self.inputs for column in row.reads]
+        return tuple(dict.fromkeys((*COLUMNS, *of_inputs, *self.reads, *self.merge.columns)))
 
     @property
     def needs_entities(self) -> bool:
-        """Return whether an estimator asks for mentions of entities: they take `er_graph/`."""
-        return "sapo" in self.estimators
+        """Whether an estimator needs the entities of `er_graph/`."""
+        return any(row.name == "mentions" for row in self.inputs)
+
+    @property
+    def state_scores(self) -> StateScores | None:
+        """The options of the estimator that scores states by the run's history, if one does."""
+        for name, options in self.estimators.items():
+            if "past" in estimator_named(name).inputs and isinstance(options, StateScores):
+                return options
+        return None
+
+    def _rows(self) -> list[Estimator]:
+        return [estimator_named(name) for name in self.estimators]
 
     def check(self) -> None:
         """Raise OptionError where a setting is out of its range."""

@@ -35,6 +35,7 @@ from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.inputs.analogies import untried_actions as analogies_module
 from graphcredit.credit.inputs.analogies.jaccard import Block, compare
 from graphcredit.credit.inputs.analogies.untried_actions import Analogies
+from graphcredit.credit.inputs.table import INPUT_NAMED
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.steps.arrays import Floats, Ints
 from graphcredit.store import open_store
@@ -128,7 +129,7 @@ class Sample:
     @classmethod
     def of(cls, steps: pa.Table) -> "Sample":
         """Return a sample of some steps of one iteration."""
-        assembly = assemble(steps, with_analogies=True)
+        assembly = assemble(steps, inputs=[INPUT_NAMED["analogies"]])
         names = assembly.steps.state_texts.to_pylist()
         texts = [names[code] if code >= 0 else "" for code in assembly.nodes.text_of_node.tolist()]
         return cls(steps=steps, row=assembly.steps.row, batch=assembly.batch, texts=texts)

@@ -14,6 +14,7 @@ from graphcredit.credit.estimators.analogy import Analogy
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.inputs.analogies import jaccard
 from graphcredit.credit.inputs.analogies.action_lists import MEANING, Worth
+from graphcredit.credit.inputs.table import INPUT_NAMED
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.table import MergeSettings
@@ -46,12 +47,12 @@ def example(*, success: bool = True, **columns: Any) -> list[dict[str, Any]]:
 
 
 def rewards(rows: list[dict[str, Any]], **options: Any) -> list[float]:
-    batch = assemble(step_table(rows), with_analogies=True).batch
+    batch = assemble(step_table(rows), inputs=[INPUT_NAMED["analogies"]]).batch
     return Analogy(**options).assign(batch)["step_reward"].tolist()
 
 
 def distances(rows: list[dict[str, Any]], **options: Any) -> list[float]:
-    batch = assemble(step_table(rows), with_analogies=True).batch
+    batch = assemble(step_table(rows), inputs=[INPUT_NAMED["analogies"]]).batch
     assert batch.analogies is not None
     return Analogy(**options).distance(batch, batch.analogies).tolist()
 
@@ -64,7 +65,7 @@ def test_an_untried_action_leads_where_it_led_in_an_alike_state():
 def test_the_credit_of_the_example():
     # Gains 1, 1, 2 - 4 (a step loses at most its cost), 0; mean 1/4.
     assert rewards(example()) == pytest.approx([1, 1, -1, 0])
-    batch = assemble(step_table(example()), with_analogies=True).batch
+    batch = assemble(step_table(example()), inputs=[INPUT_NAMED["analogies"]]).batch
     parts = Analogy().assign(batch)
     std = np.std([1, 1, -1, 0], ddof=1)
     expected = np.array([0.75, 0.75, -1.25, -0.25]) / std
@@ -217,7 +218,7 @@ def test_extreme_costs_give_finite_credit(cheap: float, dear: float):
         rows = example(success=success)
         for row, cost in zip(rows, (cheap, dear, dear, cheap), strict=False):
             row["cost"] = cost
-        batch = assemble(step_table(rows), with_analogies=True).batch
+        batch = assemble(step_table(rows), inputs=[INPUT_NAMED["analogies"]]).batch
         assert np.isfinite(Analogy().assign(batch)["advantage"]).all()
 
 

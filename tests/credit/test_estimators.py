@@ -1,7 +1,7 @@
 """Every estimator against the slow reference, and the contract that all of them keep."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcredit.credit.estimators.table import ESTIMATORS, Estimator
-from graphcredit.credit.inputs.entities.mentions import find_mentions
 from graphcredit.credit.inputs.run_history.counts import RunHistory
 from graphcredit.credit.inputs.run_history.timeline import past_of_table
+from graphcredit.credit.inputs.table import INPUTS, InputSources
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.store.options import options_from_text
 from tests.credit import reference, reference_analogy, reference_sapo
@@ -65,13 +65,10 @@ def compute(
         row.options, {name: str(value) for name, value in options.items()}, owner=row.name
     )
     table = step_table(rows)
-    assembly = assemble(table, with_analogies=True)
-    batch = replace(
-        assembly.batch,
-        past=past_of_table(table, assembly.steps, assembly.nodes, assembly.identify, RunHistory()),
-        mentions=find_mentions(WORLD, assembly.steps, table["thought"]),
-    )
-    parts = estimator.assign(batch)
+    read_past = partial(past_of_table, history=RunHistory())
+    sources = InputSources(read_past=read_past, er_graph=WORLD)
+    assembly = assemble(table, inputs=INPUTS, sources=sources)
+    parts = estimator.assign(assembly.batch)
     assert tuple(parts) == row.writes
     origin = assembly.steps.row.tolist()
     keys = [(r["task_id"], r["trajectory_id"], r["step_index"]) for r in rows]

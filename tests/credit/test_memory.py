@@ -137,31 +137,32 @@ def test_no_estimator_is_refused():
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Made:
-    """An estimator of a plugin: 1 where the batch has lists, else 0."""
+    """An estimator of a plugin: the letters of what it reads, and 100 where it has analogies."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
-        return {"advantage": np.full(batch.num_steps, float(batch.analogies is not None))}
+        letters = np.zeros(batch.num_steps)
+        for values in batch.columns.values():
+            letters += [len(value or "") for value in values.to_pylist()]
+        return {"advantage": letters + 100.0 * (batch.analogies is not None)}
 
 
-def _made(monkeypatch: pytest.MonkeyPatch, *reads: str) -> None:
-    row = Estimator(name="made", options=_Made, writes=("advantage",), reads=reads, paper="none")
+def _made(monkeypatch: pytest.MonkeyPatch, *reads: str, inputs: tuple[str, ...] = ()) -> None:
+    row = Estimator(
+        name="made",
+        options=_Made,
+        writes=("advantage",),
+        reads=reads,
+        inputs=inputs,
+        paper="none",
+    )
     monkeypatch.setitem(table_module._BY_NAME, "made", row)
 
 
-@pytest.mark.parametrize(
-    ("column", "why"),
-    [
-        ("observation", "declares 'observation', of which a batch has nothing"),
-        ("nonsense", "declares 'nonsense', of which a batch has nothing"),
-        ("thought", "declares 'thought', which is read for sapo only"),
-        ("logged_at", "declares 'logged_at', which is read for spo3 only"),
-    ],
-)
-def test_a_row_that_declares_what_it_cannot_be_given_is_refused_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str, why: str
+def test_a_row_that_reads_no_column_of_steps_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    _made(monkeypatch, column)
-    message = f"made {why}. It may declare admissible_actions"
+    _made(monkeypatch, "nonsense")
+    message = "an estimator may read columns of steps: made reads 'nonsense'"
     with pytest.raises(OptionError, match=message):
         configure(["made"])
     with pytest.raises(OptionError, match=message):
@@ -172,16 +173,37 @@ def test_a_row_that_declares_what_it_cannot_be_given_is_refused_by_name(
     assert not list(store.root.glob("credit/**/*.parquet"))
 
 
-@pytest.mark.parametrize("reads", [("admissible_actions",), ("reward",), ()])
-def test_a_row_gets_what_it_may_declare_with_and_without_a_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("reads", "inputs"),
+    [
+        (("observation",), ()),
+        (("observation", "thought"), ()),
+        (("state",), ("analogies",)),
+        ((), ("analogies",)),
+        ((), ()),
+    ],
+)
+@pytest.mark.parametrize("batch_rows", [1, 100_000])
+def test_a_row_gets_the_columns_and_inputs_it_names_with_and_without_a_store(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reads: tuple[str, ...],
+    inputs: tuple[str, ...],
+    batch_rows: int,
 ):
-    _made(monkeypatch, *reads)
-    rows = _listed(worked_example())
+    _made(monkeypatch, *reads, inputs=inputs)
+    listed = _listed([*worked_example("t0"), *worked_example("t1")])
+    rows = [
+        row | {"observation": "o" * number, "thought": None if number % 2 else "thinks"}
+        for number, row in enumerate(listed)
+    ]
+    expected = [sum(len(row[name] or "") for name in reads) + 100.0 * bool(inputs) for row in rows]
     credit = compute(step_table(rows), estimators=["made"])
-    assert credit["made_advantage"].to_pylist() == [float(reads == ("admissible_actions",))] * 8
+    assert credit["made_advantage"].to_pylist() == expected
+    shuffled = compute(step_table(rows[::-1]), estimators=["made"])
+    assert shuffled["made_advantage"].to_pylist() == expected[::-1]
     store = write_store(tmp_path / "s", rows)
-    assign(store, CreditSettings(estimators=configure(["made"])))
+    assign(store, CreditSettings(estimators=configure(["made"]), batch_rows=batch_rows))
     (shard,) = store.shards()
     written = pq.ParquetFile(shard.credit_path).read()
     assert written["made_advantage"].equals(credit["made_advantage"])

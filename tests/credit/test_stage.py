@@ -542,7 +542,7 @@ def test_a_run_that_dies_leaves_the_previous_credit_as_it_was(
     run(store, "grpo")
     before = files_of(store)
 
-    import graphcredit.credit.iteration.credit_batch as work
+    import graphcredit.credit.iteration.credit_steps as road
 
     calls = 0
 
@@ -553,8 +553,8 @@ def test_a_run_that_dies_leaves_the_previous_credit_as_it_was(
             raise KeyboardInterrupt
         return assemble_report(*arguments)
 
-    assemble_report = work.report_of
-    monkeypatch.setattr(work, "report_of", dying)
+    assemble_report = road.report_of
+    monkeypatch.setattr(road, "report_of", dying)
     with pytest.raises(KeyboardInterrupt):
         run(store, "gigpo", batch_rows=8)
     assert files_of(store) == before

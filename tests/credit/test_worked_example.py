@@ -1,6 +1,6 @@
 """A worked example of every estimator, to four digits."""
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.inputs.run_history.counts import RunHistory
 from graphcredit.credit.inputs.run_history.timeline import past_of_table
+from graphcredit.credit.inputs.table import INPUTS, InputSources
 from graphcredit.credit.iteration.assemble import assemble
 from tests.worlds import step_table, worked_example
 
@@ -26,14 +27,12 @@ EXPECTED = {
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_advantages_of_the_worked_example(name: str):
     table = step_table(worked_example())
-    assembly = assemble(table, with_analogies=True)
+    needed = [row for row in INPUTS if row.name != "mentions"]
+    sources = InputSources(read_past=partial(past_of_table, history=RunHistory()))
+    assembly = assemble(table, inputs=needed, sources=sources)
     assert assembly.steps.row.tolist() == list(range(8))
-    batch = replace(
-        assembly.batch,
-        past=past_of_table(table, assembly.steps, assembly.nodes, assembly.identify, RunHistory()),
-    )
     (options,) = configure([name]).values()
-    advantage = options.assign(batch)["advantage"]
+    advantage = options.assign(assembly.batch)["advantage"]
     np.testing.assert_allclose(advantage, EXPECTED[name], atol=5.1e-5)
 
 

@@ -8,7 +8,7 @@ that is nothing else.
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import duckdb
 import numpy as np
@@ -25,6 +25,7 @@ from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS, arr
 _SCHEMA = arrow_schema(STATE_SCORE_COLUMNS)
 
 
+@runtime_checkable
 class StateScores(Protocol):
     """What a state is worth by its counts: options of the estimator that reads the history."""
 

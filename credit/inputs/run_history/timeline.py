@@ -103,8 +103,11 @@ class IterationPast:
     scan: _Scan
     history: RunHistory
 
-    def of_batch(self, number: int, steps: Steps, nodes: Nodes, identify: Identify | None) -> Past:
-        """Return the past of a batch's trajectories and nodes."""
+    def of_batch(
+        self, number: int, table: pa.Table, steps: Steps, nodes: Nodes, identify: Identify | None
+    ) -> Past:
+        """Return the past of a batch's trajectories and nodes; its table is not needed."""
+        del table
         names = Names.after(self.history, steps, nodes, identify)
         return _past(self.history, names, self.scan.num_ended_before[number])
 

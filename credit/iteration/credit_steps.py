@@ -1,0 +1,62 @@
+"""The one road from steps to credit: `compute` and the stage call this."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from graphcredit.credit.inputs.table import InputSources
+from graphcredit.credit.iteration.assemble import Assembly, ReadWindow, assemble
+from graphcredit.credit.iteration.columns import common_columns, estimator_columns
+from graphcredit.credit.iteration.report import CreditReport, report_of
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.table import Merger
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CreditedSteps:
+    """The credit of some steps."""
+
+    assembly: Assembly
+    columns: dict[str, NDArray[np.generic]]
+    """Name to [num_steps] values."""
+    report: CreditReport
+
+
+def credit_steps(
+    table: pa.Table,
+    settings: CreditSettings,
+    *,
+    merger: Merger,
+    sources: InputSources,
+    read_window: ReadWindow | None = None,
+) -> CreditedSteps:
+    """Build the graphs of whole groups, and compute the credit of their steps.
+
+    Args:
+        table: Whole groups of one iteration with `settings.columns`, rows in any order.
+        settings: What to compute, and how.
+        merger: Makes nodes of the states.
+        sources: Where inputs come from that steps do not contain.
+        read_window: Returns the steps of some tasks in earlier iterations.
+
+    Raises:
+        SchemaError: A key column holds a null.
+        InputError: A source is missing, or a number is too large for its column.
+    """
+    assembly = assemble(
+        table,
+        merger=merger,
+        invalid_action_penalty=settings.invalid_action_penalty,
+        read_window=read_window,
+        inputs=settings.inputs,
+        sources=sources,
+        columns=settings.reads,
+    )
+    batch = assembly.batch
+    return CreditedSteps(
+        assembly=assembly,
+        columns=common_columns(batch) | estimator_columns(batch, settings.estimators),
+        report=report_of(assembly),
+    )

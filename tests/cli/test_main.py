@@ -1,6 +1,10 @@
 """What every command has in common: how it ends."""
 
+import subprocess
+import sys
+
 import pytest
+from typer.main import get_group
 
 from graphcredit.cli import main
 from graphcredit.store.errors import (
@@ -51,3 +55,12 @@ def test_wrong_use_ends_with_2_and_what_may_be_gone_on_with_ends_with_1(
         main.main()
     assert ended.value.code == exit_code
     assert capsys.readouterr().err == "graphcredit: this is why\n"
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", list(get_group(main.app).commands))
+def test_each_command_starts_in_a_process_of_its_own(name: str):
+    command = [sys.executable, "-m", "graphcredit.cli.main", name, "--help"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert f"graphcredit {name}" in ended.stdout

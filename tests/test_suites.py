@@ -1,0 +1,29 @@
+"""`make test` and `make test-slow` together run every test."""
+
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def _expression(target: str) -> str:
+    """Return which markers a target of the Makefile asks for."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    found = re.search(rf'^{target}: .*\n\t.* -m "(.*?)"', makefile, re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize(("slow", "hypothesis"), list(product([False, True], repeat=2)))
+def test_every_test_runs_in_one_of_the_two_and_a_property_thoroughly(slow: bool, hypothesis: bool):
+    markers = {"slow": slow, "hypothesis": hypothesis}
+    assert eval(_expression("test"), markers.copy()) is not slow
+    assert eval(_expression("test-slow"), markers.copy()) is (slow or hypothesis)
+
+
+def test_ci_checks_and_runs_both():
+    lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert lines[-3:] == ["make check", "make test", "make test-slow"]

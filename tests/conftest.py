@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("fast", max_examples=20)
+settings.register_profile("fast", max_examples=12)
 settings.register_profile("thorough", max_examples=100)
 
 

@@ -4,7 +4,7 @@ from hypothesis import settings
 
 
 def examples(number: int) -> int:
-    """Return the share of `number` that the profile of this run asks for: fast tries a fifth.
+    """Return the share of `number` that the profile of this run asks for: fast tries an eighth.
 
     Args:
         number: How many examples the profile `thorough` tries.

@@ -124,6 +124,7 @@ def test_when_the_parent_is_killed_its_workers_end_too(tmp_path: Path, games_dir
     assert set(ended.values()) == {1}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

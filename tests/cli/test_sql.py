@@ -100,6 +100,7 @@ _ODD = {
 """What Python or Parquet has no value for, and how it is written."""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("value", "text"), _ODD.items())
 def test_a_value_of_any_type_is_written_in_every_format(
     store: Store, tmp_path: Path, value: str, text: str

@@ -511,6 +511,7 @@ SOUND: dict[str, tuple[str, Callable[[Path], Store]]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("check", "make"), SOUND.values(), ids=SOUND.keys())
 def test_what_only_looks_like_a_fault_is_not_found(
     tmp_path: Path, check: str, make: Callable[[Path], Store]

@@ -181,6 +181,7 @@ def test_an_iteration_credited_again_changes_nothing(tmp_path: Path, kind: str):
     assert _advantages(store) == advantages
 
 
+@pytest.mark.one_in(3)
 @every_merge
 def test_a_table_in_memory_gives_what_the_store_does(tmp_path: Path, kind: str):
     merge, disturb = MERGES[kind]

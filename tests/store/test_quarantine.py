@@ -194,6 +194,7 @@ COPIES: dict[str, tuple[list[list[dict[str, Any]]], str, set[str]]] = {
 """Shards; how often check says that x is there; the shards that move."""
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("shards", "often", "moving"), COPIES.values(), ids=COPIES)
 def test_of_equal_copies_the_first_stays(
     tmp_path: Path, shards: list[list[dict[str, Any]]], often: str, moving: set[str]

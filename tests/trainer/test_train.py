@@ -488,6 +488,7 @@ def test_what_the_sampler_logged_corrects_only_a_loss_that_takes_a_ratio_to_it(t
         assert train(replace(sound, out=tmp_path / name))["num_kept"] == 2
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("objective", ["ppo", "gspo", "cispo", "reinforce"])
 def test_every_objective_and_aggregation_trains(tmp_path: Path, objective: str):
     store = token_store(tmp_path / "s", random_episodes(0, 8))

@@ -52,6 +52,7 @@ def test_a_query_that_is_typed_gets_into_the_address(store: Store, monkeypatch: 
     assert app.button[0].proto.shortcut.lower() == "ctrl+enter"
 
 
+@pytest.mark.slow
 def test_every_query_that_is_typed_is_run_and_an_empty_one_asks_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
@@ -66,6 +67,7 @@ def test_every_query_that_is_typed_is_run_and_an_empty_one_asks_nothing(
     assert len(app.dataframe) == 0
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("title", READY)
 def test_a_ready_query_runs(store: Store, title: str):
     assert run_query(store, READY[title]).table.num_columns > 1
@@ -78,6 +80,7 @@ def test_a_ready_query_is_chosen_and_shown(store: Store, monkeypatch: pytest.Mon
     assert sorted(app.dataframe[0].value["trajectory_id"]) == ["p", "q", "y", "z"]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("sql", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_query_is_refused_and_changes_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch, sql: str
@@ -115,6 +118,7 @@ def test_columns_of_one_name_are_told_apart(store: Store, monkeypatch: pytest.Mo
     assert app.dataframe[0].value.columns.tolist() == ["a", "a (2)", "a␛"]
 
 
+@pytest.mark.slow
 def test_values_of_any_type_are_shown_and_saved(store: Store, monkeypatch: pytest.MonkeyPatch):
     values = (
         "NULL, [1, NULL], {'a': [1.5]}, MAP {'k': 1}, 1::HUGEINT, INTERVAL 3 DAY, 'x'::BLOB, "

@@ -54,6 +54,7 @@ def assert_shown(store: Store, expected: dict[str, int]) -> None:
     assert sum(int(size) * count for size, count in sizes.items()) == facts["num_trajectories"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("rows", broken(), ids=lambda rows: rows[0]["trajectory_id"])
 def test_a_broken_trajectory_is_incomplete_with_credit_and_without(
     tmp_path: Path, rows: list[dict[str, Any]]

@@ -205,7 +205,6 @@ TRAINING_COLUMNS: tuple[Column, ...] = (
     metric_column("num_scored", "tokens that entered the loss"),
     metric_column("fill", "share of the token budget that was used"),
     metric_column("rank_imbalance", "cost of the busiest rank over the mean, less 1"),
-    metric_column("dedup_ratio", "tokens over distinct prefixes, in samples of the iteration"),
     metric_column("seconds", "time of the update"),
     metric_column("data_wait", "seconds of it spent waiting for steps"),
     metric_column("tokens_per_second", "num_tokens / seconds"),

@@ -236,7 +236,7 @@ class _Training:
 
         for number, newest in updater.run(num_done, tell):
             num_done = number + 1
-            log.write(number, {**newest, "dedup_ratio": self.report.dedup_ratio})
+            log.write(number, newest)
             tell(num_done)
             if num_done == total or num_done % self.config.checkpoint_every == 0:
                 self._save_checkpoint(num_done, log)
@@ -316,7 +316,6 @@ class _Training:
             "num_kept": report.num_kept,
             "dropped": {reason: count for reason, count in report.dropped.items() if count},
             "num_masked_tokens": report.num_masked_tokens,
-            "dedup_ratio": report.dedup_ratio,
             "advantage_mean": report.advantage_mean,
             "advantage_std": report.advantage_std,
             "advantage_zero_share": report.advantage_zero_share,

@@ -11,18 +11,12 @@ from graphcredit.store.sql.catalog import connect
 Health = dict[str, float | None]
 
 _QUERY = """
-    WITH credited AS (
-        SELECT iteration,
-               avg(state_group_size) AS state_group_size,
-               avg((state_group_size = 1)::DOUBLE) AS alone_share,
-               avg(is_degenerate_group::DOUBLE) AS degenerate_share,
-               avg(({advantage} = 0)::DOUBLE) AS zero_share
-        FROM credit GROUP BY iteration
-    ), trained AS (
-        SELECT iteration, avg(dedup_ratio) AS dedup_ratio
-        FROM training GROUP BY iteration
-    )
-    SELECT * FROM credited LEFT JOIN trained USING (iteration)
+    SELECT iteration,
+           avg(state_group_size) AS state_group_size,
+           avg((state_group_size = 1)::DOUBLE) AS alone_share,
+           avg(is_degenerate_group::DOUBLE) AS degenerate_share,
+           avg(({advantage} = 0)::DOUBLE) AS zero_share
+    FROM credit GROUP BY iteration
 """
 
 
@@ -33,7 +27,6 @@ def health(store: Path, estimator: str) -> dict[int, Health]:
     - alone_share: steps without another such step.
     - degenerate_share: steps of groups whose returns are all equal.
     - zero_share: steps whose advantage is 0, those that training leaves out among them.
-    - dedup_ratio: tokens over distinct prefixes, in samples of the iteration.
     """
     if not (store / "store.json").exists():
         return {}

@@ -663,7 +663,6 @@ def test_the_store_of_a_run_says_what_there_was_to_learn_from(tmp_path: Path):
             "alone_share": 1 / 8,
             "degenerate_share": 0.0,
             "zero_share": 0.0,
-            "dedup_ratio": None,
         }
     }
 

@@ -266,19 +266,3 @@ def test_credit_of_the_credit_stage_is_read(tmp_path: Path):
     # Each of two trajectories is compared with the other: 0 - 1 and 1 - 0.
     assert index.advantage.tolist() == [-1, 1]
     assert _dropped(report) == {"no_credit": 2}
-
-
-def test_the_dedup_ratio_counts_common_beginnings_once(tmp_path: Path):
-    beginning = list(range(32))
-    steps = [
-        turn(beginning, [50] * 16),
-        turn([*beginning, *[50] * 16], [60] * 16),
-        turn(beginning, [50] * 16),
-        turn([9] * 32, [50] * 16),
-    ]
-    store = token_store(tmp_path / "s", [episode("a", *steps)])
-    _, report = index_of(store)
-    # 48 + 64 + 48 + 48 tokens; a trie has 32 + 16 + 16 of the first three and 48 of the last.
-    assert report.dedup_ratio == pytest.approx(208 / 112)
-    alone, report = index_of(token_store(tmp_path / "t", [episode("a", steps[0])]))
-    assert (len(alone), report.dedup_ratio) == (1, 1.0)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphcredit.store.layout import Shard
 from graphcredit.trainer.data.credit_columns import CreditRows, read_credit
 from graphcredit.trainer.data.ragged import Bools, Floats, Ints
-from graphcredit.trainer.data.sequence_hash import sample_prefixes, sequence_hashes
+from graphcredit.trainer.data.sequence_hash import sequence_hashes
 from graphcredit.trainer.data.step_columns import UNKNOWN, StepColumns, read_columns
 from graphcredit.trainer.data.step_filters import KEPT, Filters
 from graphcredit.trainer.data.validation import is_truncated, refuse_faults, refuse_newer
@@ -39,8 +39,6 @@ class Part:
     """[k] number within the trajectory."""
     outcomes: Ints
     """[KEPT + 1] rows by outcome."""
-    sampled_prefixes: tuple[int, int]
-    """Tokens of some kept steps, and what is left of them if they share their beginnings."""
     largest_token_id: int
     """Of the kept steps; -1 if there are none."""
     largest_token_id_at: str
@@ -91,7 +89,6 @@ def _part(shard: int, columns: StepColumns, credit: CreditRows, filters: Filters
         task=_encoded(columns.keys["task_id"], kept),
         step_index=columns.keys["step_index"].to_numpy()[kept],
         outcomes=np.bincount(outcome, minlength=KEPT + 1),
-        sampled_prefixes=sample_prefixes(tokens.prompt, tokens.response, kept),
         largest_token_id=largest_token_id,
         largest_token_id_at=where,
         num_without_version=int((staleness[kept] == UNKNOWN).sum()),

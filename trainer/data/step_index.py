@@ -83,9 +83,6 @@ class IndexReport:
     """Response tokens of kept steps without a finite log-probability: they have no weight."""
     num_tokens: int
     """Tokens of the kept steps."""
-    dedup_ratio: float
-    """How many times fewer tokens there would be if the steps of a row group shared their
-    beginnings; from a sample of each row group."""
     largest_token_id: int
     """Of any kept step."""
     largest_token_id_at: str
@@ -222,7 +219,6 @@ def _report(
         dropped=dict(zip(REASONS, outcomes.tolist(), strict=False)),
         num_masked_tokens=int((index.response_length - index.num_scored).sum()),
         num_tokens=int(index.length.sum()),
-        dedup_ratio=float(np.divide(*np.sum([part.sampled_prefixes for part in parts], axis=0))),
         largest_token_id=largest.largest_token_id,
         largest_token_id_at=largest.largest_token_id_at,
         advantage_mean=float(advantage.mean()),

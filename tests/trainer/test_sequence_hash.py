@@ -1,11 +1,11 @@
-"""Hashes of sequences, and the trie that counts common beginnings, against plain Python."""
+"""Hashes of token sequences."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.trainer.data.ragged import Ragged
-from graphcredit.trainer.data.sequence_hash import sample_prefixes, sequence_hashes
+from graphcredit.trainer.data.sequence_hash import sequence_hashes
 
 Ids = list[int]
 
@@ -45,17 +45,3 @@ def test_a_hash_does_not_depend_on_the_other_steps_of_the_row_group(
 
 def test_the_place_where_the_response_begins_is_part_of_the_sequence():
     assert len(set(_hashes([([1], [2, 3]), ([1, 2], [3]), ([1, 2, 3], [])]))) == 3
-
-
-@given(steps=steps_of_few_ids, num_common=st.integers(0, 40))
-def test_the_sampled_trie_counts_each_beginning_of_whole_blocks_once(
-    steps: list[tuple[Ids, Ids]], num_common: int
-):
-    beginning = [7] * num_common
-    prompts = [beginning + prompt for prompt, _ in steps]
-    responses = [response for _, response in steps]
-    whole = [tuple(p + r) for p, r in zip(prompts, responses, strict=True)]
-    ends = {ids[:end] for ids in whole for end in (*range(16, len(ids) + 1, 16), len(ids))}
-    expected = sum(map(len, whole)), sum((len(ids) - 1) % 16 + 1 for ids in ends)
-    rows = np.arange(len(steps))
-    assert sample_prefixes(_ragged(prompts), _ragged(responses), rows) == expected

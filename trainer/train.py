@@ -9,13 +9,13 @@ from typing import Any
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.options import options_as_json
-from graphcredit.trainer.batching.plan import Plan, make_plan
+from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, read_index
 from graphcredit.trainer.engine.distributed import choose_device, is_first_rank, leave_world
-from graphcredit.trainer.engine.engine import Engine, compute_dtype, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine, compute_dtype, open_engine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs, frozen_logprobs
 from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Updater
 from graphcredit.trainer.engine.sampler_check import check_agreement
@@ -125,7 +125,7 @@ def _effective(config: TrainConfig) -> TrainConfig:
     return effective_config(config)
 
 
-def _identity(config: TrainConfig, plan: Plan) -> Identity:
+def _identity(config: TrainConfig, plan: TrainingPlan) -> Identity:
     options = config.decisive_text().encode()
     reference = config.reference if config.kl_coefficient else None
     return Identity(
@@ -166,8 +166,8 @@ class _Training:
     config: TrainConfig
     store: Store
     output: Output
-    engine: Engine
-    plan: Plan
+    engine: TrainingEngine
+    plan: TrainingPlan
     report: IndexReport
     identity: Identity
     may_restart: bool
@@ -270,7 +270,7 @@ class _Training:
     def _score(
         self,
         what: str,
-        scorer: Callable[[], Engine],
+        scorer: Callable[[], TrainingEngine],
         reader: BatchReader,
         on_progress: OnProgress,
     ) -> FrozenLogprobs:
@@ -327,7 +327,7 @@ class _Training:
         }
 
 
-def _start_notices(config: TrainConfig, engine: Engine) -> list[str]:
+def _start_notices(config: TrainConfig, engine: TrainingEngine) -> list[str]:
     """Return what is to be known of a training before it begins, beside its log."""
     meaning = formula(correction_of(config))
     return [

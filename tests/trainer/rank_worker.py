@@ -10,7 +10,7 @@ from torch import Tensor
 
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import leave_world
-from graphcredit.trainer.engine.engine import Engine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from graphcredit.trainer.fingerprint import Identity
 from graphcredit.trainer.output.checkpoint import (
     Checkpoint,
@@ -42,7 +42,7 @@ def samples_of(update: int) -> list[Sample]:
     return random_samples(7, seed=update)
 
 
-def train(engine: Engine, update: int) -> float:
+def train(engine: TrainingEngine, update: int) -> float:
     """Take one update on seven samples, three micro-batches a rank, uneven on purpose.
 
     One rank has all samples; of two, the first has six, and the second one and two dummies.
@@ -60,7 +60,7 @@ def train(engine: Engine, update: int) -> float:
     return engine.update(LEARNING_RATE)
 
 
-def _loss(engine: Engine, samples: list[Sample], weight: float) -> Tensor:
+def _loss(engine: TrainingEngine, samples: list[Sample], weight: float) -> Tensor:
     batch = pack_samples(samples, weight=weight)
     tokens = engine.score(batch, want_entropy=True)
     return -((tokens.logprob + 0.1 * tokens.entropy) * torch.tensor(batch.weight)).sum()
@@ -96,7 +96,7 @@ def main(directory: Path) -> None:
     leave_world()
 
 
-def _meet(engine: Engine) -> None:
+def _meet(engine: TrainingEngine) -> None:
     assert engine.world_size == 2
     values = np.array([1.0 + engine.rank, 1e-17])
     assert engine.all_reduce_sum(values).tolist() == [3.0, 2e-17]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from graphcredit.store import Store
 from graphcredit.store.errors import SchemaError
 from graphcredit.trainer.batching import reader as batches
-from graphcredit.trainer.batching.plan import MicroBatch, Plan, make_plan
+from graphcredit.trainer.batching.plan import MicroBatch, TrainingPlan, make_plan
 from graphcredit.trainer.batching.reader import BatchReader, PackedBatch
 from graphcredit.trainer.data.step_columns import TokenColumns
 from graphcredit.trainer.data.step_filters import Filters
@@ -30,7 +30,7 @@ def _index(store: Store) -> StepIndex:
     return read_index(store, "r0", 0, column="graphgpo_advantage", filters=filters)[0]
 
 
-def _plan(index: StepIndex) -> Plan:
+def _plan(index: StepIndex) -> TrainingPlan:
     return make_plan(
         index,
         seed=0,

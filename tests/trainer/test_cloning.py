@@ -12,7 +12,7 @@ from graphcredit.store.errors import InputError, OptionError
 from graphcredit.trainer.cloning.clone import CloneConfig, clone, mean_loss
 from graphcredit.trainer.cloning.examples import Pairs
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine.engine import Engine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from tests.trainer.logs import episode, token_store, turn
 from tests.trainer.models import save_tiny_model
 from tests.trainer.packs import pack_samples
@@ -20,7 +20,7 @@ from tests.trainer.packs import pack_samples
 END = 2
 
 
-def _engine(directory: Path) -> Engine:
+def _engine(directory: Path) -> TrainingEngine:
     config = TrainConfig(store=directory, out=directory, model=str(directory), device="cpu")
     return open_engine(str(directory), config, frozen=True)
 

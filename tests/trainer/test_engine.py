@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import leave_world
-from graphcredit.trainer.engine.engine import Engine, Sharded, open_engine
+from graphcredit.trainer.engine.engine import ShardedEngine, TrainingEngine, open_engine
 from graphcredit.trainer.output.checkpoint import save_checkpoint
 from tests.trainer import rank_worker
 from tests.trainer.models import save_tiny_model
@@ -37,16 +37,16 @@ def _world() -> Iterator[None]:
     leave_world()
 
 
-def _open(model: str, *, frozen: bool = False, **options: Any) -> Engine:
+def _open(model: str, *, frozen: bool = False, **options: Any) -> TrainingEngine:
     settings = {"store": Path(), "out": Path(), "device": "cpu", **options}
     return open_engine(model, TrainConfig(model=model, **settings), frozen=frozen)
 
 
-def _logprob(engine: Engine) -> Tensor:
+def _logprob(engine: TrainingEngine) -> Tensor:
     return engine.score(pack_samples(SAMPLES)).logprob
 
 
-def _step(engine: Engine, learning_rate: float = 1e-2) -> float:
+def _step(engine: TrainingEngine, learning_rate: float = 1e-2) -> float:
     engine.backward(-_logprob(engine).mean(), is_last=True)
     return engine.update(learning_rate)
 
@@ -150,7 +150,7 @@ def test_an_adapter_begins_as_the_model_below_it_and_is_all_that_is_trained(mode
 
 def test_bfloat16_computes_in_half_and_keeps_small_updates(model: str):
     whole, half = _open(model), _open(model, dtype="bfloat16")
-    assert isinstance(half, Sharded)
+    assert isinstance(half, ShardedEngine)
     gap = (_logprob(whole) - _logprob(half)).abs()
     assert 1e-4 < gap.max() < 0.5
     before = half.state().weights
@@ -189,7 +189,7 @@ def test_the_first_ratio_is_one_to_the_bit(model: str):
 def test_two_processes_get_what_one_gets(tmp_path: Path):
     """Uneven micro-batches, dummies, and checkpoints that go from one to two and back."""
     name = save_tiny_model(tmp_path / "model", tie_word_embeddings=True)
-    alone: dict[str, tuple[Engine, list[float]]] = {}
+    alone: dict[str, tuple[TrainingEngine, list[float]]] = {}
     for variant, lora_rank in rank_worker.VARIANTS.items():
         engine = open_engine(name, rank_worker.config(name, lora_rank))
         for update in (0, 1):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcredit.trainer.batching.bin_packing import ATTENTION_TOKENS, cost, pack, spread
-from graphcredit.trainer.batching.plan import Plan, make_plan
+from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.data import step_index as index_module
 from graphcredit.trainer.data.step_index import StepIndex
 from tests.examples import examples
@@ -19,7 +19,7 @@ CAP = 20
 lengths = st.lists(st.tuples(st.integers(1, 12), st.integers(1, 8)), min_size=1, max_size=40)
 
 
-def _plan(index: StepIndex, **changes: Any) -> Plan:
+def _plan(index: StepIndex, **changes: Any) -> TrainingPlan:
     options: dict[str, Any] = {
         "seed": 0,
         "epochs": 1,

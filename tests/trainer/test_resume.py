@@ -60,18 +60,18 @@ def test_a_killed_training_ends_with_the_weights_of_one_that_was_not(tmp_path: P
     assert num_kills >= 3
     found = _weights(tmp_path, "killed")
     assert all(torch.equal(found[name], expected[name]) for name in expected)
-    journals = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("whole", "killed")]
-    assert _losses(journals[0]) == _losses(journals[1])
+    logs = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("whole", "killed")]
+    assert _losses(logs[0]) == _losses(logs[1])
 
 
 def _wait_for_updates(process: subprocess.Popen[bytes], out: Path, count: int) -> None:
     """Wait until a start has made some updates of its own, or is done."""
-    journal = out / "metrics.jsonl"
+    log = out / "metrics.jsonl"
     started = time.time()
     before: int | None = None
     while process.poll() is None:
-        if journal.exists() and journal.stat().st_mtime > started:
-            lines = journal.read_text().count("\n")
+        if log.exists() and log.stat().st_mtime > started:
+            lines = log.read_text().count("\n")
             before = lines if before is None else min(before, lines)
             if lines - before >= count:
                 return
@@ -83,8 +83,8 @@ def _column(out: Path, name: str) -> list[float]:
     return [json.loads(line)[name] for line in lines]
 
 
-def _losses(journal: str) -> list[str]:
-    return [line.partition('"seconds"')[0] for line in journal.splitlines()]
+def _losses(log: str) -> list[str]:
+    return [line.partition('"seconds"')[0] for line in log.splitlines()]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Metrics: each update once in the journal, and as rows of the store."""
+"""Metrics: each update once in metrics.jsonl, and as rows of the store."""
 
 import json
 from pathlib import Path
@@ -13,22 +13,22 @@ from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.metrics_log import (
-    Journal,
+    MetricsLog,
     TrainingLog,
     training_path,
     write_training,
 )
 
 
-def test_a_journal_forgets_updates_that_the_weights_do_not_have(tmp_path: Path):
+def test_a_metrics_log_forgets_updates_that_the_weights_do_not_have(tmp_path: Path):
     path = tmp_path / "metrics.jsonl"
-    first = Journal(path, 0)
+    first = MetricsLog(path, 0)
     for update in range(4):
         first.log(update, {"loss": float(update)})
     first.close()
     with path.open("a", encoding="utf-8") as file:
         file.write('{"update": 4, "lo')
-    second = Journal(path, 2)
+    second = MetricsLog(path, 2)
     second.log(2, {"loss": 20.0})
     second.close()
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -49,7 +49,7 @@ def test_a_training_is_rows_of_the_view(tmp_path: Path):
     assert rows == [("r", 3, "policy-4", 0, 0.5, None)]
 
 
-def test_a_damaged_journal_is_mended_from_the_store(tmp_path: Path):
+def test_a_damaged_metrics_log_is_mended_from_the_store(tmp_path: Path):
     store, out = create_store(tmp_path / "s"), tmp_path / "out"
     rows = [{"update": update, "epoch": 0, "loss": float(update)} for update in range(3)]
     stored = training_path(store, "r", 0, out)

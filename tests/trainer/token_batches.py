@@ -9,7 +9,7 @@ import torch
 from hypothesis import strategies as st
 
 from graphcredit.trainer.loss.importance import Correction
-from graphcredit.trainer.loss.inputs import Tokens
+from graphcredit.trainer.loss.inputs import TokenInputs
 from graphcredit.trainer.loss.policy_loss import PolicyLoss, policy_loss
 from graphcredit.trainer.loss.registry import Objective
 from tests.trainer.oracle import Token
@@ -36,14 +36,14 @@ def token(**values: Any) -> Token:
     )
 
 
-def tensors(batch: Sequence[Token], dtype: torch.dtype = torch.float64) -> Tokens:
+def tensors(batch: Sequence[Token], dtype: torch.dtype = torch.float64) -> TokenInputs:
     """Return the arrays; where a token is not scored, everything that could be NaN is."""
 
     def column(name: str) -> torch.Tensor:
         values = [getattr(t, name) if t.is_scored else math.nan for t in batch]
         return torch.tensor(values, dtype=dtype)
 
-    return Tokens(
+    return TokenInputs(
         logprob=column("logprob").requires_grad_(),
         old=column("old"),
         behaviour=column("behaviour"),
@@ -58,7 +58,7 @@ def tensors(batch: Sequence[Token], dtype: torch.dtype = torch.float64) -> Token
     )
 
 
-def loss_of(tokens: Tokens, objective: Objective, **changes: Any) -> PolicyLoss:
+def loss_of(tokens: TokenInputs, objective: Objective, **changes: Any) -> PolicyLoss:
     """Return the loss with everything but the objective switched off, unless asked for."""
     return policy_loss(
         tokens,
@@ -73,7 +73,7 @@ def loss_of(tokens: Tokens, objective: Objective, **changes: Any) -> PolicyLoss:
     )
 
 
-def gradient_of(tokens: Tokens, loss: PolicyLoss) -> list[float]:
+def gradient_of(tokens: TokenInputs, loss: PolicyLoss) -> list[float]:
     """Return the gradient of the loss in each log-probability."""
     (slope,) = torch.autograd.grad(loss.loss, tokens.logprob)
     return slope.tolist()

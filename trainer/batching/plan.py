@@ -49,7 +49,7 @@ class PlanStatistics:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
+class TrainingPlan:
     """The optimizer steps of a training."""
 
     index: StepIndex
@@ -151,7 +151,7 @@ def make_plan(
     max_tokens: int,
     aggregation: Aggregation,
     response_length: int,
-) -> Plan:
+) -> TrainingPlan:
     """Cut each epoch into optimizer steps of nearly equal size, each step of the index in one.
 
     Args:
@@ -170,7 +170,7 @@ def make_plan(
         for part in np.array_split(_order(index, seed, epoch), num_updates)
     )
     options = [seed, epochs, batch_size, max_tokens, aggregation, response_length]
-    return Plan(
+    return TrainingPlan(
         index=index,
         updates=updates,
         bins=tuple(_pack(index, steps, max_tokens) for steps in updates),

@@ -16,7 +16,7 @@ from graphcredit.trainer.cloning.examples import Pairs, held_out, read_pairs, sh
 from graphcredit.trainer.config import AtLeastOne, Positive, TrainConfig
 from graphcredit.trainer.data.ragged import Ints
 from graphcredit.trainer.engine.distributed import leave_world
-from graphcredit.trainer.engine.engine import Engine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from graphcredit.trainer.engine.optimizer_step import learning_rate
 
 OnProgress = Callable[[int, int, float], None]
@@ -92,7 +92,7 @@ def clone(config: CloneConfig, *, on_progress: OnProgress | None = None) -> dict
     return figures
 
 
-def mean_loss(engine: Engine, pairs: Pairs) -> float:
+def mean_loss(engine: TrainingEngine, pairs: Pairs) -> float:
     """Return the mean of -log p over the response tokens of all steps that the pairs stand for."""
     weight = pairs.count / (pairs.count * pairs.response_length).sum()
     total = 0.0
@@ -104,7 +104,9 @@ def mean_loss(engine: Engine, pairs: Pairs) -> float:
     return total
 
 
-def _update(engine: Engine, pairs: Pairs, numbers: Ints, counts: Ints, rate: float) -> float:
+def _update(
+    engine: TrainingEngine, pairs: Pairs, numbers: Ints, counts: Ints, rate: float
+) -> float:
     """Take one optimizer step on some pairs, each counting as often as it was drawn."""
     lengths = pairs.length[numbers]
     weight = counts / (counts * pairs.response_length[numbers]).sum()

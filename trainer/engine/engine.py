@@ -51,7 +51,7 @@ class EngineState:
     """`<name>.<quantity>` to AdamW's value of it; empty before the first update."""
 
 
-class Engine(Process):
+class TrainingEngine(Process):
     """A model, its optimizer, and one process that holds all of both."""
 
     def __init__(self, name: str, scorer: Scorer, config: TrainConfig, device: torch.device):
@@ -254,7 +254,7 @@ class Engine(Process):
         )
 
 
-class Sharded(Engine):
+class ShardedEngine(TrainingEngine):
     """A model spread over processes, layer by layer (FSDP2), in bfloat16 over float32 weights.
 
     A process alone uses it too, for the bfloat16.
@@ -282,7 +282,7 @@ class Sharded(Engine):
         (loss * self.world_size).backward()
 
 
-def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Engine:
+def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> TrainingEngine:
     """Load a model onto this process' device, or its share of it.
 
     Args:
@@ -305,7 +305,7 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Engi
         for layer in decoder_layers(scorer):
             layer.compile(dynamic=True)
     is_sharded = is_half or Process(device).world_size > 1
-    return (Sharded if is_sharded else Engine)(name, scorer, config, device)
+    return (ShardedEngine if is_sharded else TrainingEngine)(name, scorer, config, device)
 
 
 def compute_dtype(config: TrainConfig, device: torch.device) -> str:

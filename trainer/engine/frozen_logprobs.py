@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graphcredit.store.files.atomic import atomic_path, write_table
-from graphcredit.trainer.batching.plan import Plan
+from graphcredit.trainer.batching.plan import TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader, PackedBatch
 from graphcredit.trainer.data.ragged import Singles
 from graphcredit.trainer.engine.distributed import Process
-from graphcredit.trainer.engine.engine import Engine
+from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.fingerprint import Identity, describe
 
 _COMPLETE = "complete.json"
@@ -45,8 +45,8 @@ def frozen_logprobs(
     directory: Path,
     process: Process,
     identity: Identity,
-    open_scorer: Callable[[], Engine],
-    plan: Plan,
+    open_scorer: Callable[[], TrainingEngine],
+    plan: TrainingPlan,
     reader: BatchReader,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> tuple[FrozenLogprobs, list[str]]:
@@ -111,8 +111,8 @@ def _fault(directory: Path, identity: Identity) -> str | None:
 
 
 def _score(
-    engine: Engine,
-    plan: Plan,
+    engine: TrainingEngine,
+    plan: TrainingPlan,
     reader: BatchReader,
     on_progress: Callable[[float], None],
 ) -> pa.Table:
@@ -137,7 +137,7 @@ def _score(
     return pa.table([pa.array(np.concatenate(steps)), chunks], schema=_SCHEMA)
 
 
-def _load(directory: Path, plan: Plan) -> FrozenLogprobs:
+def _load(directory: Path, plan: TrainingPlan) -> FrozenLogprobs:
     complete = json.loads((directory / _COMPLETE).read_text(encoding="utf-8"))
     parts = [pq.read_table(directory / name) for name in complete["parts"]]
     table = pa.concat_tables(parts).sort_by("step")

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphcredit.trainer.batching.plan import MicroBatch, Plan
+from graphcredit.trainer.batching.plan import MicroBatch, TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader, PackedBatch
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine.engine import Engine
+from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs
 from graphcredit.trainer.loss.importance import correction_of
-from graphcredit.trainer.loss.inputs import Tokens
+from graphcredit.trainer.loss.inputs import TokenInputs
 from graphcredit.trainer.loss.policy_loss import PolicyLoss, averages, policy_loss
 from graphcredit.trainer.loss.registry import Objective
 from graphcredit.trainer.model.flops import peak_flops, training_flops
@@ -40,8 +40,8 @@ class Updater:
     def __init__(
         self,
         config: TrainConfig,
-        engine: Engine,
-        plan: Plan,
+        engine: TrainingEngine,
+        plan: TrainingPlan,
         reader: BatchReader,
         objective: Objective,
         policies: FrozenPolicies,
@@ -143,7 +143,7 @@ class Updater:
         # Before the first update the weights are those of the start.
         start = scored.logprob.detach() if old is None and is_first else old
         return policy_loss(
-            Tokens(
+            TokenInputs(
                 logprob=scored.logprob,
                 old=behaviour if old is None else old,
                 behaviour=behaviour,
@@ -198,7 +198,7 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _of_plan(plan: Plan, number: int, world_size: int) -> Metrics:
+def _of_plan(plan: TrainingPlan, number: int, world_size: int) -> Metrics:
     """Return what is known of an update before it is made."""
     steps = plan.updates[number]
     advantage = plan.index.advantage[steps]

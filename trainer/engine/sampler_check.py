@@ -11,14 +11,14 @@ from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.ragged import Floats, Ints
 from graphcredit.trainer.data.step_index import StepIndex
-from graphcredit.trainer.engine.engine import Engine
+from graphcredit.trainer.engine.engine import TrainingEngine
 
 _LARGE = 0.1
 """A gap in nats by which a ratio is off by a tenth."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Agreement:
+class SamplerAgreement:
     """Recomputed minus logged log-probabilities over a sample of steps, in nats."""
 
     num_steps: int
@@ -46,7 +46,7 @@ class Agreement:
 
 
 def check_agreement(
-    engine: Engine, reader: BatchReader, index: StepIndex, config: TrainConfig
+    engine: TrainingEngine, reader: BatchReader, index: StepIndex, config: TrainConfig
 ) -> list[str]:
     """Recompute the log-probabilities of a sample of steps and compare them with the logged ones.
 
@@ -90,8 +90,8 @@ def check_agreement(
 
 
 def measure_agreement(
-    engine: Engine, reader: BatchReader, index: StepIndex, steps: Ints, max_tokens: int
-) -> Agreement:
+    engine: TrainingEngine, reader: BatchReader, index: StepIndex, steps: Ints, max_tokens: int
+) -> SamplerAgreement:
     """Compare the logged log-probabilities of some steps with those of an engine's weights.
 
     Args:
@@ -113,12 +113,12 @@ def measure_agreement(
     return _summary(np.concatenate(gaps), np.concatenate(owners), index)
 
 
-def _summary(gap: Floats, owner: Ints, index: StepIndex) -> Agreement:
+def _summary(gap: Floats, owner: Ints, index: StepIndex) -> SamplerAgreement:
     size = np.abs(gap)
     steps, number = np.unique(owner, return_inverse=True)
     worst = steps[np.argmax(np.bincount(number, size) / np.bincount(number))]
     median, p95 = np.quantile(size, (0.5, 0.95))
-    return Agreement(
+    return SamplerAgreement(
         num_steps=len(steps),
         num_tokens=len(size),
         shift=float(gap.mean()),

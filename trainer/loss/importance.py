@@ -15,7 +15,7 @@ from torch import Tensor
 
 from graphcredit.store.options import Between
 from graphcredit.trainer.config import CorrectionMode, TrainConfig
-from graphcredit.trainer.loss.inputs import Tokens, bounded
+from graphcredit.trainer.loss.inputs import TokenInputs, bounded
 from graphcredit.trainer.loss.segments import segment_mean, segment_sum
 
 _OVER_RESPONSE = {"sequence": segment_sum, "geometric": segment_mean}
@@ -52,7 +52,9 @@ def correction_of(config: TrainConfig) -> Correction:
     return Correction(mode=config.corrects, low=config.correction_low, high=config.correction_high)
 
 
-def importance_weights(tokens: Tokens, correction: Correction) -> tuple[Tensor, dict[str, Tensor]]:
+def importance_weights(
+    tokens: TokenInputs, correction: Correction
+) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the weight of each token, and what to average over tokens.
 
     Args:
@@ -99,7 +101,7 @@ def formula(correction: Correction) -> str | None:
     )
 
 
-def _ratio(tokens: Tokens, mode: CorrectionMode) -> Tensor:
+def _ratio(tokens: TokenInputs, mode: CorrectionMode) -> Tensor:
     """Return ρ. [R]."""
     if mode == "none":
         return torch.ones_like(tokens.old)

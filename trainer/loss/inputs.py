@@ -11,7 +11,7 @@ MAX_LOG_RATIO = 20.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Tokens:
+class TokenInputs:
     """The R response tokens of a micro-batch, in segments: a segment is the response of one step.
 
     Only `logprob` and `entropy` carry a gradient.
@@ -40,14 +40,14 @@ class Tokens:
     entropy: Tensor | None
     """[R] float32, entropy of the policy where it sampled the token, in nats; or None."""
 
-    def scored(self) -> "Tokens":
+    def scored(self) -> "TokenInputs":
         """Return the tokens that enter the loss; segments keep their numbers.
 
         The others are left out rather than multiplied by 0: a NaN among them reaches no sum, and
         their gradient is exactly 0. A micro-batch with none gives [0] arrays, still on the graph.
         """
         kept = torch.nonzero(self.is_scored & (self.weight > 0)).squeeze(1)
-        return Tokens(
+        return TokenInputs(
             logprob=self.logprob[kept],
             old=self.old[kept],
             behaviour=self.behaviour[kept],

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from graphcredit.trainer.loss.importance import Correction, importance_weights
-from graphcredit.trainer.loss.inputs import PolicyTerms, Tokens
+from graphcredit.trainer.loss.inputs import PolicyTerms, TokenInputs
 from graphcredit.trainer.loss.kl import KlEstimator, divergence
 from graphcredit.trainer.loss.registry import Objective
 
@@ -35,7 +35,7 @@ class PolicyLoss:
 
 
 def policy_loss(
-    tokens: Tokens,
+    tokens: TokenInputs,
     *,
     objective: Objective,
     correction: Correction,
@@ -102,7 +102,7 @@ def averages(sums: Mapping[str, float]) -> dict[str, float]:
     return means
 
 
-def _ratio_stats(tokens: Tokens, terms: PolicyTerms) -> dict[str, Tensor]:
+def _ratio_stats(tokens: TokenInputs, terms: PolicyTerms) -> dict[str, Tensor]:
     """Return what is worth knowing of every token's ratios, whatever the objective. Each [R]."""
     log_ratio = tokens.log_ratio().detach()
     return {

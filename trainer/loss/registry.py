@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import options_from_text
-from graphcredit.trainer.loss.inputs import PolicyTerms, Tokens
+from graphcredit.trainer.loss.inputs import PolicyTerms, TokenInputs
 from graphcredit.trainer.loss.objectives.cispo import Cispo
 from graphcredit.trainer.loss.objectives.gspo import Gspo
 from graphcredit.trainer.loss.objectives.ppo import Ppo
@@ -16,7 +16,7 @@ from graphcredit.trainer.loss.objectives.reinforce import Reinforce
 class Objective(Protocol):
     """Options of an objective, and its pure function from tokens to their losses."""
 
-    def terms(self, tokens: Tokens) -> PolicyTerms:
+    def terms(self, tokens: TokenInputs) -> PolicyTerms:
         """Return the loss of each of the [R] scored tokens."""
         ...
 

@@ -36,7 +36,7 @@ class Watcher(Protocol):
         ...
 
 
-class Journal:
+class MetricsLog:
     """`metrics.jsonl`: every update exactly once, whatever was killed in between."""
 
     def __init__(
@@ -138,7 +138,7 @@ class TrainingLog:
 
         Args:
             config: Says which watchers are wanted.
-            output: Where the journal is.
+            output: Where `metrics.jsonl` is.
             path: `training/…` in the store.
             num_done: Updates that the weights have behind them.
             is_writing: Whether this process writes.
@@ -150,31 +150,31 @@ class TrainingLog:
         """All updates so far, in order; on other processes, those of this start."""
         self._out, self._path = config.out, path
         self._watchers: list[Watcher] = []
-        self._journal: Journal | None = None
+        self._log: MetricsLog | None = None
         if is_writing:
             if config.tensorboard:
                 self._watchers.append(_TensorBoard(output.root / "tensorboard", num_done))
             if config.tracker:
                 self._watchers.append(_Tracker(config.tracker, config))
-            self._journal = Journal(output.metrics_path, num_done, otherwise=_read(path))
-            self.rows = list(self._journal.rows)
+            self._log = MetricsLog(output.metrics_path, num_done, otherwise=_read(path))
+            self.rows = list(self._log.rows)
 
     def write(self, update: int, metrics: Metrics) -> None:
         """Take the metrics of an update."""
         self.rows.append({"update": update, **metrics})
-        for watcher in (self._journal, *self._watchers):
+        for watcher in (self._log, *self._watchers):
             if watcher is not None:
                 watcher.log(update, metrics)
 
     def keep(self) -> None:
-        """See to it that what was written survives, in the journal and in the store."""
-        if self._journal is not None:
-            self._journal.sync()
+        """Flush what was written to disk, in `metrics.jsonl` and in the store."""
+        if self._log is not None:
+            self._log.sync()
             write_training(self._path, self._out, self.rows)
 
     def close(self) -> None:
         """Let go of everything."""
-        for watcher in (self._journal, *self._watchers):
+        for watcher in (self._log, *self._watchers):
             if watcher is not None:
                 watcher.close()
 
@@ -226,7 +226,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 def _sound_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a journal; a line that was cut short or damaged is not one."""
+    """Return the rows of `metrics.jsonl`, without lines that are cut short or damaged."""
     rows: list[dict[str, Any]] = []
     if path.exists():
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():

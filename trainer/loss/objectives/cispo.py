@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from graphcredit.store.options import Discount, Weight
-from graphcredit.trainer.loss.inputs import PolicyTerms, Tokens
+from graphcredit.trainer.loss.inputs import PolicyTerms, TokenInputs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,7 +24,7 @@ class Cispo:
     clip_high: Weight = 4.0
     """ε_high; a weight is at most 1 + ε_high. The paper tunes it and gives no number."""
 
-    def terms(self, tokens: Tokens) -> PolicyTerms:
+    def terms(self, tokens: TokenInputs) -> PolicyTerms:
         """Return the loss of each token, and where its weight was clipped."""
         ratio = tokens.log_ratio().exp().detach()
         weight = ratio.clamp(1 - self.clip_low, 1 + self.clip_high)

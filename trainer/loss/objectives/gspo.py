@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from graphcredit.store.options import Discount, Weight
-from graphcredit.trainer.loss.inputs import PolicyTerms, Tokens, bounded
+from graphcredit.trainer.loss.inputs import PolicyTerms, TokenInputs, bounded
 from graphcredit.trainer.loss.objectives.clipping import clipped
 from graphcredit.trainer.loss.segments import segment_mean
 
@@ -30,7 +30,7 @@ class Gspo:
     clip_high: Weight = 4e-4
     """ε_high."""
 
-    def terms(self, tokens: Tokens) -> PolicyTerms:
+    def terms(self, tokens: TokenInputs) -> PolicyTerms:
         """Return the loss of each token, and where its response was clipped."""
         fixed = tokens.logprob.detach()
         mean = segment_mean(fixed - tokens.old, tokens.segment, tokens.num_segments)

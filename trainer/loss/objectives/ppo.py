@@ -6,7 +6,7 @@ import torch
 
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import Discount, Weight
-from graphcredit.trainer.loss.inputs import PolicyTerms, Tokens
+from graphcredit.trainer.loss.inputs import PolicyTerms, TokenInputs
 from graphcredit.trainer.loss.objectives.clipping import clipped
 
 
@@ -41,7 +41,7 @@ class Ppo:
                 "stop every token with a negative advantage where it is"
             )
 
-    def terms(self, tokens: Tokens) -> PolicyTerms:
+    def terms(self, tokens: TokenInputs) -> PolicyTerms:
         """Return the loss of each token, and where it was clipped."""
         advantage = tokens.advantage
         terms = clipped(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from graphcredit.trainer.loss.inputs import PolicyTerms, Tokens
+from graphcredit.trainer.loss.inputs import PolicyTerms, TokenInputs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -17,7 +17,7 @@ class Reinforce:
     Source: Williams, Machine Learning 8, 1992.
     """
 
-    def terms(self, tokens: Tokens) -> PolicyTerms:
+    def terms(self, tokens: TokenInputs) -> PolicyTerms:
         """Return the loss of each token."""
         return PolicyTerms(
             loss=-tokens.advantage * tokens.logprob,

@@ -28,7 +28,7 @@ from benchmarks.machine import describe
 from graphcredit.trainer.batching.bin_packing import pack
 from graphcredit.trainer.batching.reader import PackedBatch
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine.distributed import leave_world
+from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import Engine, open_engine
 from graphcredit.trainer.model.flops import peak_flops, training_flops
 from graphcredit.trainer.model.packed_attention import packed_attention
@@ -123,7 +123,7 @@ def main() -> None:
         print(f"{how:<28}{seconds:>9.2f}{rate:>11,.0f}{mfu:>7}{gib:>7}{ratio:>10.2f}")
     if options.device == "cuda":
         _compare_attention()
-    leave_world()
+    destroy_process_group()
 
 
 def _samples(setting: Setting) -> list[Sample]:

@@ -7,8 +7,9 @@ from typing import get_args, get_type_hints
 from graphcredit.cli.main import app
 from graphcredit.credit.estimators.table import ESTIMATORS
 from graphcredit.store import schema
-from graphcredit.trainer.config import CorrectionMode, TrainConfig
+from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.loss.registry import OBJECTIVES
+from graphcredit.trainer.options import CorrectionMode
 
 ROOT = Path(__file__).parent.parent
 

@@ -56,7 +56,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("steps", "merging", "graph", "inputs", "audit", "estimators", "iteration", "stage"),
     ),
     "trainer": (
-        *("config_words", "config", "fingerprint", "data", "batching"),
+        *("options", "config_words", "config", "fingerprint", "data", "batching"),
         *("model", "loss", "engine", "cloning", "output", "train"),
     ),
     "viewer": (

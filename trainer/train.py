@@ -14,7 +14,11 @@ from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, read_index
-from graphcredit.trainer.engine.distributed import choose_device, is_first_rank, leave_world
+from graphcredit.trainer.engine.distributed import (
+    choose_device,
+    destroy_process_group,
+    is_first_rank,
+)
 from graphcredit.trainer.engine.engine import TrainingEngine, compute_dtype, open_engine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs, frozen_logprobs
 from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Updater
@@ -113,8 +117,8 @@ def train(
                 tell=on_notice,
             )
             result = training.run(on_progress)
-    # Not after an error: the other processes may not come to this meeting.
-    leave_world()
+    # Not after an error: the other processes may never get here.
+    destroy_process_group()
     return result if is_first else None
 
 
@@ -193,7 +197,7 @@ class _Training:
             if checkpoint is not None:
                 engine.load_state(checkpoint.read())
             objective = configure_objective(config.objective, config.objective_options)
-            updater = Updater(config, engine, self.plan, reader, objective, policies)
+            updater = Updater(config, config, engine, self.plan, reader, objective, policies)
             self._learn(updater, num_done, log, on_progress)
         nothing = why_nothing_was_learnt(log.rows)
         self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])

@@ -14,7 +14,8 @@ from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, 
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import help_of
-from graphcredit.trainer.config import TrainConfig, read_config
+from graphcredit.trainer.config import read_config
+from graphcredit.trainer.options import GROUPS
 
 _OWN_PARAMETERS = ("store", "objective_options")
 """Fields that are not flags of their name."""
@@ -111,21 +112,23 @@ def _show(result: Mapping[str, Any]) -> None:
 
 
 def _flags() -> list[inspect.Parameter]:
-    """Return one optional flag for each field of the configuration, named and explained as it."""
-    hints, help_texts = get_type_hints(TrainConfig), help_of(TrainConfig)
+    """Return one optional flag for each field of the configuration, in the panel of its group."""
     return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                _flag_type(hints[field.name]) | None,
-                typer.Option(help=_explained(help_texts[field.name], hints[field.name], field)),
-            ],
-        )
-        for field in fields(TrainConfig)
+        _flag(field, panel, help_of(group)[field.name], get_type_hints(group)[field.name])
+        for panel, group in GROUPS.items()
+        for field in fields(group)
         if field.name not in _OWN_PARAMETERS
     ]
+
+
+def _flag(field: Field[Any], panel: str, text: str, hint: Any) -> inspect.Parameter:
+    option = typer.Option(help=_explained(text, hint, field), rich_help_panel=panel)
+    return inspect.Parameter(
+        field.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[_flag_type(hint) | None, option],
+    )
 
 
 def _flag_type(hint: Any) -> type:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine.distributed import leave_world
+from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from graphcredit.trainer.fingerprint import Identity
 from graphcredit.trainer.output.checkpoint import (
@@ -93,7 +93,7 @@ def main(directory: Path) -> None:
     assert engine.broadcast(norms if engine.rank == 0 else None) == norms
     if engine.rank == 0:
         (directory / "norms.json").write_text(json.dumps(norms))
-    leave_world()
+    destroy_process_group()
 
 
 def _meet(engine: TrainingEngine) -> None:

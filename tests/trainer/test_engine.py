@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM
 
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine.distributed import leave_world
+from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import ShardedEngine, TrainingEngine, open_engine
 from graphcredit.trainer.output.checkpoint import save_checkpoint
 from tests.trainer import rank_worker
@@ -34,7 +34,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(autouse=True)
 def _world() -> Iterator[None]:
     yield
-    leave_world()
+    destroy_process_group()
 
 
 def _open(model: str, *, frozen: bool = False, **options: Any) -> TrainingEngine:

@@ -35,7 +35,8 @@ def config(model: str, **options: Any) -> TrainConfig:
 
 
 def _load(name: str, **options: Any) -> Any:
-    return load_model(name, config(name, **options))
+    chosen = config(name, **options)
+    return load_model(name, chosen, adapter_seed=chosen.adapter_seed)
 
 
 def _check(name: str) -> None:

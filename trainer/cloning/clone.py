@@ -13,11 +13,12 @@ from graphcredit.store.layout import open_store
 from graphcredit.store.options import Between, Count, check_options
 from graphcredit.trainer.batching.bin_packing import pack
 from graphcredit.trainer.cloning.examples import Pairs, held_out, read_pairs, shuffled
-from graphcredit.trainer.config import AtLeastOne, Positive, TrainConfig
+from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.ragged import Ints
-from graphcredit.trainer.engine.distributed import leave_world
+from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from graphcredit.trainer.engine.optimizer_step import learning_rate
+from graphcredit.trainer.options import AtLeastOne, Positive
 
 OnProgress = Callable[[int, int, float], None]
 """Told how many updates are made, of how many, and the last one's loss."""
@@ -88,7 +89,7 @@ def clone(config: CloneConfig, *, on_progress: OnProgress | None = None) -> dict
         "tokens_per_second": tokens_per_second,
     }
     engine.save_pretrained(config.out)
-    leave_world()
+    destroy_process_group()
     return figures
 
 

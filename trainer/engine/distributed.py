@@ -1,4 +1,4 @@
-"""This process among those that train together: one alone, or the ranks that torchrun starts."""
+"""The process group: a single process, or the ranks that torchrun starts."""
 
 import json
 import os
@@ -14,17 +14,17 @@ from torch.distributed import HashStore  # pyright: ignore[reportPrivateImportUs
 from graphcredit.store.errors import InputError
 
 _GLOO_SECONDS = 0.5
-"""How long a process waits before it leaves the others; see `leave_world`."""
+"""Wait before the process group is destroyed; see `destroy_process_group`."""
 
 
 class Process:
     """One of `world_size` processes that do the same things in the same order.
 
-    Reductions, barriers and broadcasts are meetings of all of them: each process has to call them.
+    Reductions, barriers and broadcasts are collective: every process has to call them.
     """
 
     def __init__(self, device: torch.device):
-        """Stand for this process; see `join_world`."""
+        """Read rank and world size; `init_process_group` has been called."""
         self.device = device
         self.rank = dist.get_rank() if dist.is_initialized() else 0
         self.world_size = dist.get_world_size() if dist.is_initialized() else 1
@@ -104,12 +104,12 @@ def choose_device(device: str) -> torch.device:
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
 
 
-def join_world(device: torch.device, *, alone_too: bool) -> None:
-    """Meet the other processes, if torchrun started any.
+def init_process_group(device: torch.device, *, alone_too: bool) -> None:
+    """Initialise the process group, if torchrun started several processes.
 
     Args:
         device: Of this process.
-        alone_too: Whether a process that is alone becomes a group of one, which sharding needs.
+        alone_too: Whether a process that is alone gets a group of one, which FSDP2 needs.
     """
     if device.type == "cuda":
         torch.cuda.set_device(device)
@@ -122,17 +122,17 @@ def join_world(device: torch.device, *, alone_too: bool) -> None:
         dist.init_process_group(backend, store=HashStore(), rank=0, world_size=1)
 
 
-def leave_world() -> None:
-    """End the meeting that `join_world` began; every process calls it once, last.
+def destroy_process_group() -> None:
+    """Destroy the process group; every process calls it once, last.
 
-    After an error of one process alone it must not be called: the others would not come. The
-    process just ends, and torchrun ends the others.
+    It waits for all processes, so it must not be called after an error of one process alone: that
+    process exits, and torchrun ends the others.
     """
     if not dist.is_initialized():
         return
     if dist.get_world_size() > 1:
         dist.barrier()
-        # A thread of gloo lets go of its last tensor a moment after the exchange; if the
-        # interpreter is ending by then, the process aborts.
+        # A thread of gloo frees its last tensor a moment after the exchange. If the
+        # interpreter exits before that, the process aborts.
         time.sleep(_GLOO_SECONDS)
     dist.destroy_process_group()

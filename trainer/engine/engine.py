@@ -1,4 +1,4 @@
-"""What moves the weights: score a micro-batch, go backward, update; on one device or sharded."""
+"""The model and its optimizer: forward, backward, update; on one device or sharded by FSDP2."""
 
 import math
 from collections.abc import Generator, Mapping
@@ -19,7 +19,7 @@ from graphcredit.trainer.batching.reader import PackedBatch
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_index import StepIndex
 from graphcredit.trainer.data.step_lengths import length_limit
-from graphcredit.trainer.engine.distributed import Process, choose_device, join_world
+from graphcredit.trainer.engine.distributed import Process, choose_device, init_process_group
 from graphcredit.trainer.model.export import save_model
 from graphcredit.trainer.model.loading import (
     decoder_layers,
@@ -29,6 +29,7 @@ from graphcredit.trainer.model.loading import (
     num_embeddings,
 )
 from graphcredit.trainer.model.logprobs import Scorer
+from graphcredit.trainer.options import ModelOptions, OptimizerOptions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,18 +55,26 @@ class EngineState:
 class TrainingEngine(Process):
     """A model, its optimizer, and one process that holds all of both."""
 
-    def __init__(self, name: str, scorer: Scorer, config: TrainConfig, device: torch.device):
+    def __init__(
+        self,
+        name: str,
+        scorer: Scorer,
+        options: OptimizerOptions,
+        device: torch.device,
+        dtype: str,
+    ):
         """Put a model on a device.
 
         Args:
             name: Where the model came from.
             scorer: The model.
-            config: The fields of the optimizer are used.
-            device: Of this process, which has joined the others.
+            options: Of the optimizer.
+            device: Of this process, whose process group is initialised.
+            dtype: Type of the arithmetic: float32 or bfloat16.
         """
         super().__init__(device)
         self._source = find_model(name)
-        self._config = config
+        self._options, self._dtype = options, dtype
         self.num_ids = num_embeddings(scorer)
         """Token ids that the model embeds: from 0 on."""
         self._limit = length_limit(scorer.causal_lm.config)
@@ -237,18 +246,18 @@ class TrainingEngine(Process):
 
     def _clip(self) -> float:
         parameters = [p for _, p in self._trained]
-        norm = nn.utils.clip_grad_norm_(parameters, self._config.grad_clip)
+        norm = nn.utils.clip_grad_norm_(parameters, self._options.grad_clip)
         return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
 
     @cached_property
     def _optimizer(self) -> torch.optim.AdamW:
-        config = self._config
+        options = self._options
         on_gpu = self.device.type == "cuda"
         return torch.optim.AdamW(
             [p for _, p in self._trained],
-            lr=config.learning_rate,
-            betas=(config.beta1, config.beta2),
-            weight_decay=config.weight_decay,
+            lr=options.learning_rate,
+            betas=(options.beta1, options.beta2),
+            weight_decay=options.weight_decay,
             fused=on_gpu,
             foreach=False,
         )
@@ -261,7 +270,7 @@ class ShardedEngine(TrainingEngine):
     """
 
     def _placed(self, scorer: Scorer) -> Scorer:
-        half = torch.bfloat16 if compute_dtype(self._config, self.device) == "bfloat16" else None
+        half = torch.bfloat16 if self._dtype == "bfloat16" else None
         options: dict[str, Any] = {
             "mesh": init_device_mesh(self.device.type, (self.world_size,)),
             "reshard_after_forward": self.world_size > 1,
@@ -287,7 +296,7 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
 
     Args:
         name: A directory, or a name in the local Hugging Face cache.
-        config: The fields of model, optimizer and device are used.
+        config: The options of model and optimizer are used; seed and iteration seed the adapters.
         frozen: Whether it only scores: without adapters, optimizer and gradients.
 
     Raises:
@@ -296,22 +305,23 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
     if frozen:
         config = replace(config, lora_rank=0, gradient_checkpointing=False)
     device = choose_device(config.device)
-    is_half = compute_dtype(config, device) == "bfloat16"
-    join_world(device, alone_too=is_half)
-    scorer = load_model(name, config)
+    dtype = compute_dtype(config, device)
+    is_half = dtype == "bfloat16"
+    init_process_group(device, alone_too=is_half)
+    scorer = load_model(name, config, adapter_seed=config.adapter_seed)
     if frozen:
         scorer.requires_grad_(False)
     if config.compile:
         for layer in decoder_layers(scorer):
             layer.compile(dynamic=True)
     is_sharded = is_half or Process(device).world_size > 1
-    return (ShardedEngine if is_sharded else TrainingEngine)(name, scorer, config, device)
+    return (ShardedEngine if is_sharded else TrainingEngine)(name, scorer, config, device, dtype)
 
 
-def compute_dtype(config: TrainConfig, device: torch.device) -> str:
+def compute_dtype(options: ModelOptions, device: torch.device) -> str:
     """Return the type of the arithmetic: float32 or bfloat16."""
-    if config.dtype != "auto":
-        return config.dtype
+    if options.dtype != "auto":
+        return options.dtype
     return "bfloat16" if device.type == "cuda" else "float32"
 
 

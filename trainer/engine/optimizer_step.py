@@ -1,4 +1,4 @@
-"""One optimizer step: its micro-batches forward and backward, the step, and what was seen."""
+"""One optimizer step: forward and backward through its micro-batches, the update, the metrics."""
 
 import math
 import time
@@ -12,7 +12,6 @@ from torch import Tensor
 
 from graphcredit.trainer.batching.plan import MicroBatch, TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader, PackedBatch
-from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs
 from graphcredit.trainer.loss.importance import correction_of
@@ -20,6 +19,7 @@ from graphcredit.trainer.loss.inputs import TokenInputs
 from graphcredit.trainer.loss.policy_loss import PolicyLoss, averages, policy_loss
 from graphcredit.trainer.loss.registry import Objective
 from graphcredit.trainer.model.flops import peak_flops, training_flops
+from graphcredit.trainer.options import LossOptions, OptimizerOptions
 
 Metrics = dict[str, float | int | None]
 
@@ -39,16 +39,18 @@ class Updater:
 
     def __init__(
         self,
-        config: TrainConfig,
+        loss_options: LossOptions,
+        optimizer_options: OptimizerOptions,
         engine: TrainingEngine,
         plan: TrainingPlan,
         reader: BatchReader,
         objective: Objective,
         policies: FrozenPolicies,
     ) -> None:
-        self._config, self._engine, self._plan, self._reader = config, engine, plan, reader
+        self._loss_options, self._optimizer_options = loss_options, optimizer_options
+        self._engine, self._plan, self._reader = engine, plan, reader
         self._objective, self._policies = objective, policies
-        self._correction = correction_of(config)
+        self._correction = correction_of(loss_options)
         self._peak = peak_flops(engine.device_name)
         self.excess: float | None = None
         """`approx_kl` of the update that was not made because it exceeded `target_kl`, if any."""
@@ -73,7 +75,7 @@ class Updater:
         batches = self._reader.ahead(micro for n in numbers for micro in self._mine(n))
         for number in numbers:
             started, waited = time.perf_counter(), self._reader.wait_seconds
-            rate = learning_rate(self._config, number, len(self._plan.updates))
+            rate = learning_rate(self._optimizer_options, number, len(self._plan.updates))
             count = len(self._mine(number))
             mine = _counted(islice(batches, count), number, count, on_part)
             seen, flops = self._gradient(mine, count, is_first=number == 0)
@@ -101,7 +103,7 @@ class Updater:
 
     def _is_far(self, approx_kl: float) -> bool:
         """Return whether the policy is too far from the old one to be changed; keep how far."""
-        limit = self._config.target_kl
+        limit = self._optimizer_options.target_kl
         if limit is None or not approx_kl > limit:
             return False
         self.excess = approx_kl
@@ -134,8 +136,8 @@ class Updater:
         }, float(all_flops)
 
     def _loss(self, batch: PackedBatch, *, is_first: bool) -> PolicyLoss:
-        config, policies = self._config, self._policies
-        scored = self._engine.score(batch, want_entropy=config.entropy_coefficient > 0)
+        options, policies = self._loss_options, self._policies
+        scored = self._engine.score(batch, want_entropy=options.entropy_coefficient > 0)
         put = self._engine.put
         behaviour = put(batch.behaviour_logprobs)
         old = policies.old and put(policies.old.of_batch(batch))
@@ -158,29 +160,29 @@ class Updater:
             ),
             objective=self._objective,
             correction=self._correction,
-            kl_coefficient=config.kl_coefficient,
-            kl_estimator=config.kl_estimator,
-            entropy_coefficient=config.entropy_coefficient,
+            kl_coefficient=options.kl_coefficient,
+            kl_estimator=options.kl_estimator,
+            entropy_coefficient=options.entropy_coefficient,
         )
 
 
-def learning_rate(config: TrainConfig, update: int, num_updates: int) -> float:
+def learning_rate(options: OptimizerOptions, update: int, num_updates: int) -> float:
     """Return the learning rate of an update: a linear warm-up, then the schedule down to 0.
 
     Args:
-        config: The schedule.
+        options: Peak, warm-up and schedule.
         update: 0-based number of the update.
         num_updates: Updates of the training.
     """
-    if update < config.warmup:
-        return config.learning_rate * (update + 1) / config.warmup
-    done = (update - config.warmup) / max(num_updates - config.warmup, 1)
+    if update < options.warmup:
+        return options.learning_rate * (update + 1) / options.warmup
+    done = (update - options.warmup) / max(num_updates - options.warmup, 1)
     factor = {
         "constant": 1.0,
         "linear": 1 - done,
         "cosine": (1 + math.cos(math.pi * done)) / 2,
-    }[config.schedule]
-    return config.learning_rate * factor
+    }[options.schedule]
+    return options.learning_rate * factor
 
 
 def _counted(

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from graphcredit.store.options import Between
-from graphcredit.trainer.config import CorrectionMode, TrainConfig
 from graphcredit.trainer.loss.inputs import TokenInputs, bounded
 from graphcredit.trainer.loss.segments import segment_mean, segment_sum
+from graphcredit.trainer.options import CorrectionMode, LossOptions
 
 _OVER_RESPONSE = {"sequence": segment_sum, "geometric": segment_mean}
 """How the levels beyond the token make one number of a response's differences."""
@@ -47,9 +47,11 @@ class Correction:
     """Greatest ρ; more is cut or masked."""
 
 
-def correction_of(config: TrainConfig) -> Correction:
+def correction_of(options: LossOptions) -> Correction:
     """Return the correction that a training applies."""
-    return Correction(mode=config.corrects, low=config.correction_low, high=config.correction_high)
+    return Correction(
+        mode=options.corrects, low=options.correction_low, high=options.correction_high
+    )
 
 
 def importance_weights(

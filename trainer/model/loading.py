@@ -20,11 +20,11 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils.logging import disable_progress_bar
 
 from graphcredit.store.errors import InputError, library_errors
-from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.model.flops import ModelShape
 from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION, register_attention
 from graphcredit.trainer.model.packing_check import check_scorer
+from graphcredit.trainer.options import ModelOptions
 
 _PACKABLE_LAYERS = frozenset({"full_attention", "sliding_attention"})
 """Kinds of layers that can be kept from looking across samples."""
@@ -41,7 +41,7 @@ _TOKENIZER_FILES = (
 )
 
 
-def load_model(name: str, config: TrainConfig) -> Scorer:
+def load_model(name: str, options: ModelOptions, *, adapter_seed: str) -> Scorer:
     """Load a causal LM in float32, on the CPU, nothing of it random and nothing of it dropped out.
 
     Its log-probabilities for packed samples are compared with its own forward pass before it is
@@ -49,7 +49,8 @@ def load_model(name: str, config: TrainConfig) -> Scorer:
 
     Args:
         name: A directory, or a name in the local Hugging Face cache; nothing is downloaded.
-        config: The fields of the model are used.
+        options: How it is computed, and whether LoRA adapters are added.
+        adapter_seed: Seed of the adapters' first weights.
 
     Raises:
         InputError: There is no such model, it has no safetensors, it lacks weights, packed samples
@@ -61,21 +62,21 @@ def load_model(name: str, config: TrainConfig) -> Scorer:
     model = load_weights(directory)
     _check_attention(directory, model)
     model.set_attn_implementation(PACKED_ATTENTION)
-    scorer = Scorer(model, head_chunk=config.head_chunk)
+    scorer = Scorer(model, head_chunk=options.head_chunk)
     check_scorer(str(directory), scorer)
-    if config.lora_rank:
-        scorer.model = _with_lora(model, config)
-    if config.gradient_checkpointing:
+    if options.lora_rank:
+        scorer.model = _with_lora(model, options, adapter_seed)
+    if options.gradient_checkpointing:
         _checkpoint_layers(scorer)
     return scorer
 
 
-def check_model(name: str, config: TrainConfig) -> None:
+def check_model(name: str, options: ModelOptions) -> None:
     """Refuse a model that `load_model` would refuse, as far as can be told without its weights.
 
     Args:
         name: As for `load_model`.
-        config: The fields of the model are used.
+        options: As for `load_model`.
 
     Raises:
         InputError: As `load_model` says; what weights are missing, and whether log-probabilities
@@ -91,8 +92,8 @@ def check_model(name: str, config: TrainConfig) -> None:
         known = _read_config(directory)
         model: Any = AutoModelForCausalLM.from_config(known)
     _check_attention(directory, model)
-    if config.lora_rank:
-        _with_lora(model, config)
+    if options.lora_rank:
+        _with_lora(model, options, adapter_seed="")
 
 
 def find_model(name: str) -> Path:
@@ -244,26 +245,24 @@ def _check_attention(directory: Path, model: Any) -> None:
         )
 
 
-def _with_lora(model: Any, config: TrainConfig) -> Any:
-    targets = [target.strip() for target in config.lora_targets.split(",")]
+def _with_lora(model: Any, options: ModelOptions, adapter_seed: str) -> Any:
+    targets = [target.strip() for target in options.lora_targets.split(",")]
     lora = LoraConfig(
         task_type="CAUSAL_LM",
-        r=config.lora_rank,
-        lora_alpha=config.lora_alpha,  # pyright: ignore[reportArgumentType]
+        r=options.lora_rank,
+        lora_alpha=options.lora_alpha,  # pyright: ignore[reportArgumentType]
         target_modules=targets[0] if targets == ["all-linear"] else targets,
         lora_dropout=0.0,
     )
     try:
         with torch.random.fork_rng(), quiet_peft():
-            # Of each iteration its own: a chain of trainings is not held to one row space.
-            key = f"{config.seed}/{config.iteration or 0}"
-            torch.manual_seed(random.Random(key).getrandbits(63))
+            torch.manual_seed(random.Random(adapter_seed).getrandbits(63))
             adapted = get_peft_model(model, lora).eval()
     except ValueError as error:
-        raise InputError(f"lora_targets {config.lora_targets!r}: {error}") from error
+        raise InputError(f"lora_targets {options.lora_targets!r}: {error}") from error
     if any(isinstance(m, BaseTunerLayer) for m in model.get_output_embeddings().modules()):
         raise InputError(
-            f"lora_targets must not name the head, but {config.lora_targets!r} does: samplers "
+            f"lora_targets must not name the head, but {options.lora_targets!r} does: samplers "
             "that load adapters leave it out. Name other modules, or take all-linear"
         )
     return adapted

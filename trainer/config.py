@@ -56,9 +56,9 @@ class TrainConfig(
             )
 
     def resolved(self) -> "TrainConfig":
-        """Return the same configuration with whole paths, and 2 as 2.0, however they were spelt.
+        """Return the configuration with absolute paths, and with floats where 2 stands for 2.0.
 
-        Links are left as they are: what is behind them is told by its hash.
+        Symbolic links are not resolved: the fingerprint has the hash of the model behind them.
         """
         name = self.reference
         hints = get_type_hints(TrainConfig)
@@ -90,20 +90,20 @@ class TrainConfig(
         if self.drop_zero_advantage is not None:
             return self.drop_zero_advantage
         if self.whiten_advantages:
-            # A zero counts in the mean and the deviation, and is none afterwards.
+            # A zero counts in the mean and the deviation, and is no longer zero after whitening.
             return False
         if self.aggregation in ("trajectory-mean", "group-mean"):
-            # A trajectory's share is over all its steps: what is left of it would have it all.
+            # All steps of a trajectory share its weight: the remaining ones would get too much.
             return False
         return self.kl_coefficient == 0 and self.entropy_coefficient == 0
 
     def as_json(self) -> dict[str, Any]:
-        """Return every option as JSON has it."""
+        """Return every option as a JSON value."""
         values = asdict(self)
         return {k: str(v) if isinstance(v, Path) else v for k, v in values.items()}
 
     def as_toml(self) -> str:
-        """Return the configuration as `read_config` reads it; what is None is left out.
+        """Return the configuration as TOML for `read_config`; options that are None are left out.
 
         Raises:
             OptionError: The name of a file is not text.
@@ -111,9 +111,9 @@ class TrainConfig(
         return f"{VERSION_KEY} = {VERSION}\n{_as_toml(self.as_json())}"
 
     def decisive_text(self) -> str:
-        """Return the options that change what is learnt, as text to recognise a training by.
+        """Return the options that change the resulting weights, as text for the fingerprint.
 
-        It is the same for the trainings of before, whatever a word meant then.
+        Renamed values keep their first names here, so that older trainings can be resumed.
         """
         values = without_effect(self).as_json()
         return _as_toml({**values, "correction": in_first_words(self.correction)})
@@ -122,13 +122,13 @@ class TrainConfig(
 def read_config(
     path: Path | None, given: Mapping[str, Any], *, version: int = VERSION
 ) -> TrainConfig:
-    """Return the configuration of a TOML file, with what was given beside it.
+    """Return the configuration of a TOML file, overridden by the given options.
 
     Args:
         path: The file, if there is one.
-        given: Field to its value, which wins over the file's. Options of the objective win one by
-            one; with another objective than the file's, none of the file's is used.
-        version: Of the file's words, where it does not say.
+        given: Option to its value, which overrides the file's. Options of the objective are
+            overridden one by one; the file's are ignored if another objective is given.
+        version: Version of the file's names, if the file does not say.
 
     Raises:
         OptionError: The file cannot be read, a name is unknown, or a needed one is missing.
@@ -169,7 +169,7 @@ def _merged(read: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def differences(config: TrainConfig, other: TrainConfig) -> list[str]:
-    """Return the options on which two configurations do not agree, as text."""
+    """Return a text for each option that differs between two configurations."""
     pairs = {f.name: (getattr(config, f.name), getattr(other, f.name)) for f in fields(TrainConfig)}
     return [
         f"{name} is {asked!r}, was {saved!r}"
@@ -180,9 +180,9 @@ def differences(config: TrainConfig, other: TrainConfig) -> list[str]:
 
 
 def without_effect(config: TrainConfig) -> TrainConfig:
-    """Return a configuration less the options that do not change what is learnt.
+    """Return a configuration with the options reset that do not change the resulting weights.
 
-    The device does where dtype is auto: `Identity.arithmetic` has what came of it.
+    The device changes them where dtype is auto: `Identity.arithmetic` holds the dtype.
     """
     return replace(
         config,
@@ -200,14 +200,15 @@ def without_effect(config: TrainConfig) -> TrainConfig:
 
 
 def _whole(name: str) -> str:
-    """Return the whole path of a directory; a name in the cache is left as it is."""
+    """Return the absolute path of a directory; a name in the cache is returned unchanged."""
     return os.path.abspath(name) if Path(name).is_dir() else name
 
 
 def _toml(value: Any) -> str:
-    """Return a value as TOML has it, which is as JSON has it but for two things.
+    """Return a value as TOML text.
 
-    A character beyond the first 65,536 is itself and no pair of surrogates; and DEL is escaped.
+    It differs from JSON in two things: characters beyond U+FFFF are not written as pairs of
+    surrogates, and DEL is escaped.
     """
     text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     try:

@@ -1,6 +1,6 @@
-"""What the words of a configuration meant when it was saved, in those of today.
+"""Renamed values of options, so that a saved configuration keeps its meaning.
 
-Version 1, of files that name none: `correction = "sequence-*"` was the geometric mean of a
+Version 1 (files without a version): `correction = "sequence-*"` was the geometric mean of a
 response's ratios. Version 2: that is `geometric-*`, and `sequence-*` is their product, as in TRL
 and verl.
 """
@@ -11,28 +11,28 @@ from typing import Any
 from graphcredit.store.errors import OptionError
 
 VERSION_KEY = "options_version"
-"""Key of a saved configuration, beside its options."""
+"""Key of the version in a saved configuration."""
 
 VERSION = 2
-"""Of the words of today, and of every configuration that a user writes."""
+"""The present version, and that of every configuration that a user writes."""
 
 FIRST_VERSION = 1
-"""Of a saved configuration that does not say."""
+"""Version of a saved configuration without `VERSION_KEY`."""
 
 _FIRST_CALLED = {"geometric": "sequence", "sequence": "product"}
-"""Levels of a correction, and what a hash takes them for: the names of version 1 where it had them,
-so that what was made then is recognised; no name of then for what it did not have."""
+"""Level of a correction to its name in fingerprints: that of version 1, so that older trainings are
+recognised. The product had no name then, so that it gets a new one."""
 
 
 def in_words_of_today(values: Mapping[str, Any], version: int = VERSION) -> dict[str, Any]:
-    """Return the options of a training as they are called today, without the version.
+    """Return the options of a training under their present names, without the version.
 
     Args:
-        values: Options by name; `VERSION_KEY` may say what words they are in.
-        version: Of their words, where they do not say.
+        values: Options by name; `VERSION_KEY` may give their version.
+        version: Version of the options without `VERSION_KEY`.
 
     Raises:
-        OptionError: They are in the words of a version that is not known here.
+        OptionError: The version is unknown.
     """
     options = dict(values)
     found = options.pop(VERSION_KEY, version)
@@ -48,7 +48,7 @@ def in_words_of_today(values: Mapping[str, Any], version: int = VERSION) -> dict
 
 
 def in_first_words(correction: Any) -> Any:
-    """Return what a correction is called where a configuration is hashed."""
+    """Return the name of a correction in fingerprints."""
     if correction is None:
         return None
     level, dash, limit = correction.partition("-")
@@ -56,7 +56,7 @@ def in_first_words(correction: Any) -> Any:
 
 
 def renaming(asked: str | None, saved: str | None) -> str:
-    """Return what to say of a correction that differs from a saved one, where it was renamed."""
+    """Return a hint if a correction differs from the saved one because of the renaming."""
     if (asked or "").startswith("sequence-") and (saved or "").startswith("geometric-"):
         return (
             " (what was sequence-* before is geometric-* now, the geometric mean of a response's "

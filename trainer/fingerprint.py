@@ -1,4 +1,4 @@
-"""What a training is of, so that nothing made for another one is taken for its own."""
+"""The fingerprint of a training: files of another training are never reused for this one."""
 
 import hashlib
 from collections.abc import Mapping
@@ -12,26 +12,26 @@ _MODEL_FILES = ("config.json", "*.safetensors")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Identity:
-    """Everything that decides what is learnt, as hashes."""
+    """The fingerprint of a training: a hash of each thing that decides its weights."""
 
     plan: str
     """Of the steps, their credit, and their order."""
     configuration: str
-    """Of the options that change what is learnt."""
+    """Of the options that change the resulting weights."""
     model: str
     """Of the weights it starts from."""
     reference: str
     """Of the reference's weights; empty where it is the model itself, or there is none."""
     arithmetic: str
-    """float32 or bfloat16, which dtype auto leaves to the device. No hash. What was recorded before
-    this field is taken to have the same."""
+    """float32 or bfloat16; not a hash. With dtype auto it depends on the device. Fingerprints saved
+    without this field match any value."""
 
     def as_json(self) -> dict[str, str]:
         """Return the fields by name."""
         return asdict(self)
 
     def refuse_other(self, found: Mapping[str, str], where: Path) -> None:
-        """Raise InputError if something on disk is of another training."""
+        """Raise InputError if a file on disk belongs to another training."""
         for name, (mine, other) in self._differences(found).items():
             raise InputError(
                 f"{where} must be of the {name} that is given now ({mine[:12]}), but is of another "
@@ -40,7 +40,7 @@ class Identity:
             )
 
     def is_of(self, found: Mapping[str, str]) -> bool:
-        """Return whether something on disk is of this training."""
+        """Return whether a file on disk belongs to this training."""
         return not self._differences(found)
 
     def _differences(self, found: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -59,7 +59,7 @@ def hash_model(directory: Path) -> str:
 
 
 def describe(path: Path) -> dict[str, str | int]:
-    """Return what a file is recognised by: its hash and its size."""
+    """Return the hash and the size of a file."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"sha256": digest, "bytes": path.stat().st_size}

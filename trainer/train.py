@@ -1,4 +1,4 @@
-"""A training: from the steps of an iteration and their credit to a better policy."""
+"""Train a policy on the steps of an iteration, weighted by their credit."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -38,16 +38,16 @@ from graphcredit.trainer.output.learning_signal import why_nothing_was_learnt
 from graphcredit.trainer.output.metrics_log import TrainingLog, training_path
 
 OnProgress = Callable[[str, float, int, Mapping[str, Any]], None]
-"""Told what is being done, how much of it is done, of how many (0 where that is not known), and the
-newest metrics."""
+"""Called with the name of the pass, the amount done, the total (0 if unknown) and the newest
+metrics."""
 
 
 def _silent(what: str, done: float, total: int, metrics: Mapping[str, Any]) -> None:
-    """Tell nobody."""
+    """Ignore progress."""
 
 
 def _unheard(notice: str) -> None:
-    """Tell nobody; the notice is in the result."""
+    """Ignore a notice; it is in the result too."""
 
 
 _SHOWN = ("loss", "kl", "entropy", "approx_kl", "grad_norm", "tokens_per_second", "mfu")
@@ -60,20 +60,20 @@ def train(
     on_progress: OnProgress = _silent,
     on_notice: Callable[[str], None] = _unheard,
 ) -> dict[str, Any] | None:
-    """Train a policy, or go on with a training that was killed.
+    """Train a policy, or resume a training that was killed.
 
     Args:
-        config: What to do.
-        restart: Begin anew where no checkpoint of an interrupted training is whole.
-        on_progress: Told of every pass and update.
-        on_notice: Told at once of what is odd but no reason to stop.
+        config: The options.
+        restart: Start over if all checkpoints of an interrupted training are damaged.
+        on_progress: Called for every pass and update.
+        on_notice: Called with each warning as it is found.
 
     Returns:
-        What the training came to; None on every rank but the first.
+        The summary that `result.json` holds; None on every rank but the first.
 
     Raises:
-        InputError: The data, the model or the output directory is not fit for it; no weight has
-            changed then.
+        InputError: The data, the model or the output directory cannot be used; nothing was
+            trained.
         TrainingError: A gradient was not finite; the last checkpoint is kept. Or all checkpoints
             are damaged.
         MissingDependencyError: A tracker is not installed.
@@ -123,7 +123,7 @@ def train(
 
 
 def _effective(config: TrainConfig) -> TrainConfig:
-    """Return the configuration as it is saved: whole paths, options read, the run of its output."""
+    """Return the configuration to save: absolute paths, all options of the objective, the run."""
     objective = configure_objective(config.objective, config.objective_options)
     config = replace(config.resolved(), objective_options=options_as_json(objective))
     return effective_config(config)
@@ -142,10 +142,10 @@ def _identity(config: TrainConfig, plan: TrainingPlan) -> Identity:
 
 
 def which_iteration(store: Store, config: TrainConfig) -> tuple[str, int]:
-    """Return the run and the iteration to train on: those asked for, the only one, the newest.
+    """Return the run and the iteration to train on; by default the only run, the newest iteration.
 
     Raises:
-        InputError: There is nothing to choose, or too much.
+        InputError: There is no run, no iteration, or more than one run to choose from.
     """
     runs = store.runs()
     if config.run is None and len(runs) != 1:
@@ -165,7 +165,7 @@ def which_iteration(store: Store, config: TrainConfig) -> tuple[str, int]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Training:
-    """One training, its data read and its model loaded."""
+    """A training whose data is read and whose model is loaded."""
 
     config: TrainConfig
     store: Store
@@ -178,7 +178,7 @@ class _Training:
     tell: Callable[[str], None]
 
     def run(self, on_progress: OnProgress) -> dict[str, Any]:
-        """Train to the end, from the last checkpoint if there is one, and save the policy."""
+        """Train from the last checkpoint, if any, to the end, and save the policy."""
         config, engine = self.config, self.engine
         checkpoint, damaged = latest_checkpoint(
             self.output.checkpoint_dir, self.identity, may_restart=self.may_restart
@@ -209,7 +209,7 @@ class _Training:
         return result
 
     def _take_over_optimizer(self, earlier: Output) -> None:
-        """Go on with the moments of an earlier training, where they are of the same parameters."""
+        """Load the optimizer state of an earlier training, unless adapters are trained."""
         if self.engine.has_adapter:
             self._notice(
                 [
@@ -222,7 +222,7 @@ class _Training:
             self.engine.load_optimizer(read_optimizer(earlier.checkpoint_dir))
 
     def _notice(self, notices: Sequence[str]) -> None:
-        """Tell what is odd, at once, and keep it for the result."""
+        """Report notices, and record them for the result."""
         if self.engine.rank == 0:
             for notice in notices:
                 self.tell(notice)
@@ -231,7 +231,7 @@ class _Training:
     def _learn(
         self, updater: Updater, num_done: int, log: TrainingLog, on_progress: OnProgress
     ) -> None:
-        """Make the updates that are left, or as many as the policy's divergence lets be made."""
+        """Make the remaining updates, and stop early where approx_kl exceeds target_kl."""
         total = len(self.plan.updates)
         newest: Mapping[str, Any] = {}
 
@@ -254,7 +254,7 @@ class _Training:
             self._save_checkpoint(num_done, log)
 
     def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
-        """Return the policies to compare with; the engine still has the weights of the start."""
+        """Return the frozen policies; the engine must still have its initial weights."""
         config = self.config
         wants_old = config.old_logprobs == "recomputed"
         wants_reference = config.kl_coefficient > 0
@@ -332,7 +332,7 @@ class _Training:
 
 
 def _start_notices(config: TrainConfig, engine: TrainingEngine) -> list[str]:
-    """Return what is to be known of a training before it begins, beside its log."""
+    """Return the notices of a training that follow from its options and its model."""
     meaning = formula(correction_of(config))
     return [
         *_chain_notices(config),
@@ -342,7 +342,7 @@ def _start_notices(config: TrainConfig, engine: TrainingEngine) -> list[str]:
 
 
 def _chain_notices(config: TrainConfig) -> list[str]:
-    """Return what a chain of trainings loses by the type of the weights that are saved."""
+    """Return a notice if saved weights are rounded within a chain of trainings."""
     if config.continue_from is None or config.save_dtype == "float32":
         return []
     return [

@@ -21,10 +21,10 @@ from graphcredit.trainer.engine.optimizer_step import learning_rate
 from graphcredit.trainer.options import AtLeastOne, Positive
 
 OnProgress = Callable[[int, int, float], None]
-"""Told how many updates are made, of how many, and the last one's loss."""
+"""Called with the number of updates done, their total, and the last loss."""
 
 _MICRO_TOKENS = 2048
-"""Tokens that go through the model at a time; what a small model makes of them fits the caches."""
+"""Tokens of a micro-batch; the activations of a small model then fit the CPU's caches."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

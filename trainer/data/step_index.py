@@ -71,7 +71,7 @@ class StepIndex:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexReport:
-    """What the pass saw."""
+    """Counts and statistics of the pass."""
 
     num_steps: int
     """Rows of the iteration."""

@@ -1,1 +1,1 @@
-"""What updates the weights, on one device or several."""
+"""The training engine: forward, backward and optimizer step, on one device or several."""

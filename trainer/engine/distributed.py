@@ -31,7 +31,7 @@ class Process:
 
     @property
     def device_name(self) -> str:
-        """What the device calls itself."""
+        """Name of the device."""
         is_gpu = self.device.type == "cuda"
         return torch.cuda.get_device_name(self.device) if is_gpu else "cpu"
 
@@ -64,7 +64,7 @@ class Process:
             dist.barrier()
 
     def broadcast(self, value: Any) -> Any:
-        """Return what the first process has; it travels as JSON."""
+        """Return the value of the first process, sent as JSON."""
         if self.world_size == 1:
             return value
         data = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)

@@ -44,7 +44,7 @@ class ScoredTokens:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineState:
-    """What training has changed: whole tensors on the CPU, whatever they are sharded over."""
+    """Trained weights and optimizer state, as full tensors on the CPU even if they are sharded."""
 
     weights: Mapping[str, Tensor]
     """Name of a trained parameter to its value, float32."""
@@ -53,7 +53,7 @@ class EngineState:
 
 
 class TrainingEngine(Process):
-    """A model, its optimizer, and one process that holds all of both."""
+    """A model and its optimizer on one device, without sharding."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class TrainingEngine(Process):
         """Put a model on a device.
 
         Args:
-            name: Where the model came from.
+            name: Path or name of the model.
             scorer: The model.
             options: Of the optimizer.
             device: Of this process, whose process group is initialised.
@@ -79,9 +79,9 @@ class TrainingEngine(Process):
         """Token ids that the model embeds: from 0 on."""
         self._limit = length_limit(scorer.causal_lm.config)
         self.shape = model_shape(scorer)
-        """What the arithmetic of a pass depends on."""
+        """Sizes that determine the floating-point operations of a pass."""
         self._scorer = self._placed(scorer)
-        # Taken now: between a forward pass and the next, modules show other tensors when sharded.
+        # Collected now: during training, sharded modules may show unsharded tensors.
         self._tensors = scorer.model.state_dict(keep_vars=True)
         self._trained = [(n, p) for n, p in scorer.model.named_parameters() if p.requires_grad]
         assert all(p.dtype == torch.float32 for _, p in self._trained)
@@ -132,7 +132,7 @@ class TrainingEngine(Process):
         loss.backward()
 
     def update(self, learning_rate: float) -> float:
-        """Take one step of AdamW along the gradient, and forget the gradient.
+        """Take one step of AdamW and clear the gradient.
 
         Returns:
             The norm of the gradient before it was clipped.
@@ -177,10 +177,10 @@ class TrainingEngine(Process):
         )
 
     def load_state(self, state: EngineState) -> None:
-        """Take over a state; every process gives the same.
+        """Load a state; every process passes the same one.
 
         Raises:
-            InputError: It is of another model.
+            InputError: It belongs to another model.
         """
         for name, p in self._trained:
             found = state.weights.get(name)
@@ -195,10 +195,10 @@ class TrainingEngine(Process):
         self.load_optimizer(state.optimizer)
 
     def load_optimizer(self, state: Mapping[str, Tensor]) -> None:
-        """Take over AdamW's state alone, as in `EngineState.optimizer`; every process the same.
+        """Load the state of AdamW alone, as in `EngineState.optimizer`; the same on every process.
 
         Raises:
-            InputError: It is of other parameters than the ones that are trained.
+            InputError: Its parameters are not those that are trained.
         """
         self._refuse_other_optimizer(state)
         values: dict[int, dict[str, Tensor]] = {}
@@ -222,7 +222,7 @@ class TrainingEngine(Process):
             )
 
     def save_pretrained(self, directory: Path, *, dtype: str = "float32") -> None:
-        """Write the model as transformers and vLLM load it; see `save_model`."""
+        """Write the model in the format of transformers and vLLM; see `save_model`."""
         weights = self.state().weights if self.has_adapter else self._model_weights()
         if self.rank == 0:
             save_model(directory, self._scorer.model, weights, self._source, dtype=dtype)
@@ -264,9 +264,9 @@ class TrainingEngine(Process):
 
 
 class ShardedEngine(TrainingEngine):
-    """A model spread over processes, layer by layer (FSDP2), in bfloat16 over float32 weights.
+    """A model sharded over processes by FSDP2, layer by layer.
 
-    A process alone uses it too, for the bfloat16.
+    Weights are float32; the arithmetic may be bfloat16. A single process uses it for bfloat16.
     """
 
     def _placed(self, scorer: Scorer) -> Scorer:
@@ -292,12 +292,12 @@ class ShardedEngine(TrainingEngine):
 
 
 def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> TrainingEngine:
-    """Load a model onto this process' device, or its share of it.
+    """Load a model, or this process' shard of it, onto the device.
 
     Args:
         name: A directory, or a name in the local Hugging Face cache.
         config: The options of model and optimizer are used; seed and iteration seed the adapters.
-        frozen: Whether it only scores: without adapters, optimizer and gradients.
+        frozen: Whether it only computes log-probabilities: no adapters, optimizer or gradients.
 
     Raises:
         InputError: The model cannot be trained, or there is no such device; see `load_model`.
@@ -326,9 +326,9 @@ def compute_dtype(options: ModelOptions, device: torch.device) -> str:
 
 
 def _like(parameter: Tensor, whole: Tensor) -> Tensor:
-    """Return a whole tensor placed and sharded as a parameter is."""
+    """Return a full tensor with the device and sharding of a parameter."""
     if not isinstance(parameter, DTensor):
         return whole.to(parameter.device)
     mesh, placements = parameter.device_mesh, parameter.placements
-    # Every process has the whole, so nothing needs to be sent.
+    # Every process has the full tensor, so nothing needs to be sent.
     return distribute_tensor(whole.to(parameter.device), mesh, placements, src_data_rank=None)

@@ -1,8 +1,8 @@
-"""Log-probabilities under frozen policies: computed once, before the first update, and kept.
+"""Log-probabilities under frozen policies: computed once before the first update, and cached.
 
-They are the ratio's denominator (the policy as it was at the start) and the reference of the
-divergence. Each rank scores the micro-batches it will train on, packed as it will pack them, so
-that in exact arithmetic the first ratio is 1; then every rank reads what all of them found.
+The policy at the start is the denominator of the ratios; the reference policy is that of the KL
+divergence. Each rank scores the micro-batches that it will train on, packed in the same way, so
+that in exact arithmetic the first ratio is 1. Then every rank reads the results of all ranks.
 """
 
 import json
@@ -50,15 +50,15 @@ def frozen_logprobs(
     reader: BatchReader,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> tuple[FrozenLogprobs, list[str]]:
-    """Return the log-probabilities under a policy, from disk where they are.
+    """Return the log-probabilities under a policy, from disk if they are there.
 
     Args:
-        directory: Where they are kept.
+        directory: The cache.
         process: This one among the ranks.
-        identity: Of the training; log-probabilities of another one are not used.
-        open_scorer: Returns an engine with the weights of the policy; called where they are not on
-            disk. All ranks take part.
-        plan: Whose steps are scored.
+        identity: The training's fingerprint; log-probabilities of another one are not used.
+        open_scorer: Returns an engine with the weights of the policy; called by all ranks if the
+            cache cannot be used.
+        plan: Its steps are scored.
         reader: Reads the micro-batches.
         on_progress: Called with the share that is done.
 
@@ -82,7 +82,7 @@ def _part(rank: int, world_size: int) -> str:
 
 
 def _complete(directory: Path, num_parts: int, identity: Mapping[str, str]) -> None:
-    """Say that all parts are there, and what they are recognised by."""
+    """Write that all parts are complete, with their hashes and the fingerprint."""
     parts = {name: describe(directory / name) for name in _parts(num_parts)}
     with atomic_path(directory / _COMPLETE) as temporary:
         text = json.dumps({"identity": identity, "parts": parts}, indent=2)
@@ -94,7 +94,7 @@ def _parts(count: int) -> list[str]:
 
 
 def _fault(directory: Path, identity: Identity) -> str | None:
-    """Return why what is on disk cannot be used: nothing to say ("") where there is nothing."""
+    """Return why the cache cannot be used ("" if there is none), or None if it can."""
     if not (directory / _COMPLETE).exists():
         return ""
     try:

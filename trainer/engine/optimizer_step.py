@@ -26,12 +26,12 @@ Metrics = dict[str, float | int | None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FrozenPolicies:
-    """The policies that the loss compares the present one with."""
+    """Log-probabilities of the policies that do not change during training."""
 
     old: FrozenLogprobs | None
-    """What ratios are taken against; None for the sampler's own log-probabilities."""
+    """Denominator of the ratios; None to use the sampler's own log-probabilities."""
     reference: FrozenLogprobs | None
-    """What the divergence is from; None without one."""
+    """Reference of the KL divergence; None without one."""
 
 
 class Updater:
@@ -60,12 +60,12 @@ class Updater:
     ) -> Iterator[tuple[int, Metrics]]:
         """Make all optimizer steps from `first` on, and yield each with its metrics.
 
-        If the policy is too far from the old one before a step, that and all later ones are not
-        made. The micro-batches of later steps are read while earlier ones are computed.
+        It stops before a step where approx_kl exceeds target_kl. The micro-batches of later steps
+        are read while earlier ones are computed.
 
         Args:
             first: 0-based number of the first step to make.
-            on_part: Told of the steps that are done, as a fraction, after each micro-batch but the
+            on_part: Called with the fractional number of steps done, after each micro-batch but the
                 last of a step.
 
         Raises:
@@ -102,7 +102,7 @@ class Updater:
         return self._plan.micro_batches(number, self._engine.world_size)[self._engine.rank]
 
     def _is_far(self, approx_kl: float) -> bool:
-        """Return whether the policy is too far from the old one to be changed; keep how far."""
+        """Return whether approx_kl exceeds target_kl; if so, record it in `excess`."""
         limit = self._optimizer_options.target_kl
         if limit is None or not approx_kl > limit:
             return False
@@ -115,7 +115,7 @@ class Updater:
         """Go forward and backward through this rank's micro-batches.
 
         Returns:
-            What was seen, and the operations it took, over all ranks.
+            The metrics and the floating-point operations, over all ranks.
         """
         losses: list[PolicyLoss] = []
         flops = 0.0
@@ -188,7 +188,7 @@ def learning_rate(options: OptimizerOptions, update: int, num_updates: int) -> f
 def _counted(
     batches: Iterable[PackedBatch], number: int, count: int, on_part: Callable[[float], None]
 ) -> Iterator[PackedBatch]:
-    """Yield the micro-batches of a step; each is told of as done when the next is asked for."""
+    """Yield the micro-batches of a step; report each as done when the next one is requested."""
     for position, batch in enumerate(batches):
         if position:
             on_part(number + position / count)
@@ -196,12 +196,12 @@ def _counted(
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number, or None for what is not one: JSON has no NaN."""
+    """Return a finite number, or None: JSON has no NaN."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def _of_plan(plan: TrainingPlan, number: int, world_size: int) -> Metrics:
-    """Return what is known of an update before it is made."""
+    """Return the metrics of an update that follow from the plan."""
     steps = plan.updates[number]
     advantage = plan.index.advantage[steps]
     age = plan.index.staleness[steps]

@@ -1,4 +1,4 @@
-"""Before the first update: does this model say of the logged tokens what the log says of them?"""
+"""Compare logged log-probabilities with the model's own, before the first update."""
 
 from dataclasses import dataclass
 
@@ -50,8 +50,8 @@ def check_agreement(
 ) -> list[str]:
     """Recompute the log-probabilities of a sample of steps and compare them with the logged ones.
 
-    Every process recomputes all of the sample. Steps of older weights are not in it: theirs differ
-    rightly.
+    Every process recomputes the whole sample. It has no stale steps: theirs are expected to
+    differ.
 
     Args:
         engine: The model as it is at the start.
@@ -61,7 +61,7 @@ def check_agreement(
             gap.
 
     Returns:
-        What to tell: nothing, or why a gap was not found or not heeded.
+        Notices: empty, or why the comparison was skipped or its result ignored.
 
     Raises:
         InputError: The mean gap is beyond the tolerance, and `allow_mismatch` is not set.

@@ -85,7 +85,7 @@ def importance_weights(
 
 
 def formula(correction: Correction) -> str | None:
-    """Return what a correction of whole responses is, or None for the others.
+    """Return an explanation of a correction of whole responses, or None for the others.
 
     These names have been used for two things; see `words`.
     """

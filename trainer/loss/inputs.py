@@ -1,4 +1,4 @@
-"""What an objective reads of a micro-batch, and what it returns."""
+"""Inputs and outputs of an objective, for one micro-batch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -68,7 +68,7 @@ class TokenInputs:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PolicyTerms:
-    """What an objective makes of tokens."""
+    """An objective's loss and ratio of each token."""
 
     loss: Tensor
     """[R] loss of each token, to be minimised; not weighted, not corrected; with gradient."""

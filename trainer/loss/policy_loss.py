@@ -20,7 +20,7 @@ NOTABLE_MISMATCH = 0.1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PolicyLoss:
-    """The loss of a micro-batch and what was seen on the way.
+    """The loss of a micro-batch and its statistics.
 
     Micro-batches and ranks are put together by adding `sums` and by taking the largest of `maxima`;
     both have the same keys in every micro-batch of an update, dummies included.
@@ -103,7 +103,7 @@ def averages(sums: Mapping[str, float]) -> dict[str, float]:
 
 
 def _ratio_stats(tokens: TokenInputs, terms: PolicyTerms) -> dict[str, Tensor]:
-    """Return what is worth knowing of every token's ratios, whatever the objective. Each [R]."""
+    """Return statistics of the ratios that every objective has. Each [R]."""
     log_ratio = tokens.log_ratio().detach()
     return {
         "num_scored": torch.ones_like(log_ratio),

@@ -26,7 +26,7 @@ class ObjectiveRow:
     """One row of the table."""
 
     name: str
-    """What `--objective` takes."""
+    """Name for `--objective`."""
     options: type[Objective]
     """Dataclass of its options; its docstring is the specification."""
     uses_old: bool

@@ -16,7 +16,7 @@ PEAK_FLOPS: Mapping[str, float] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelShape:
-    """What the arithmetic of a causal language model depends on."""
+    """Sizes of a causal language model that determine its floating-point operations."""
 
     num_body: int
     """Parameters that every token goes through: all but the embeddings and the head."""

@@ -1,4 +1,4 @@
-"""Any Hugging Face causal LM, made ready for training, or refused with a reason."""
+"""Load a Hugging Face causal LM for training, or refuse it with a reason."""
 
 import random
 import warnings
@@ -42,10 +42,10 @@ _TOKENIZER_FILES = (
 
 
 def load_model(name: str, options: ModelOptions, *, adapter_seed: str) -> Scorer:
-    """Load a causal LM in float32, on the CPU, nothing of it random and nothing of it dropped out.
+    """Load a causal LM in float32 on the CPU, with all weights from disk and without dropout.
 
-    Its log-probabilities for packed samples are compared with its own forward pass before it is
-    handed out: what this trainer does not know about an architecture shows there.
+    Its log-probabilities for packed samples are compared with its own forward pass first, which
+    reveals features of an architecture that the trainer does not support.
 
     Args:
         name: A directory, or a name in the local Hugging Face cache; nothing is downloaded.
@@ -197,7 +197,7 @@ def num_embeddings(scorer: Scorer) -> int:
 
 
 def model_shape(scorer: Scorer) -> ModelShape:
-    """Return what the arithmetic of a pass depends on."""
+    """Return the sizes that determine the floating-point operations of a pass."""
     config = scorer.causal_lm.config
     head = scorer.causal_lm.get_output_embeddings().weight
     ends = {id(p): p.numel() for p in (head, scorer.causal_lm.get_input_embeddings().weight)}

@@ -1,4 +1,4 @@
-"""Does a model packed and scored by us say what the model says by itself?"""
+"""Check that packed log-probabilities equal those of the model's own forward pass."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Checkpoints: what training has changed, whole or not there, and recognised when damaged."""
+"""Checkpoints: written atomically, with hashes that reveal damage."""
 
 import json
 import re
@@ -28,12 +28,12 @@ class Progress:
     update: int
     """Optimizer steps that are done."""
     identity: Mapping[str, str]
-    """`Identity.as_json` of the training that it is of."""
+    """`Identity.as_json` of its training."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Checkpoint:
-    """A checkpoint on disk whose files are what was written."""
+    """A checkpoint on disk whose hashes match."""
 
     path: Path
     progress: Progress
@@ -163,7 +163,7 @@ def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
 
 
 def _verify(path: Path) -> tuple[Progress | None, str]:
-    """Return the progress, or None and what is wrong with the checkpoint."""
+    """Return the progress, or None and the fault of the checkpoint."""
     try:
         description = json.loads((path / _DESCRIPTION).read_text(encoding="utf-8"))
         files = description.pop("files")

@@ -1,13 +1,13 @@
-"""The directory a training writes to: what is in it, and whether it may be gone on with.
+"""The output directory of a training: its files, and whether the training can resume in it.
 
 OUT/
   config.toml      the effective configuration
   logprobs/        log-probabilities under the frozen policies, computed once
-  checkpoints/     the last few states to go on from
-  notices.txt      what the user was told on the way
+  checkpoints/     the last few states to resume from
+  notices.txt      notices shown to the user
   metrics.jsonl    one line per optimizer step
   tensorboard/
-  result.json      what was trained on, what was left out; written last: the training is done
+  result.json      summary of the training; written when it is complete
   model/           the new policy, as `from_pretrained` loads it (adapter/ beside it for LoRA)
 """
 
@@ -61,21 +61,21 @@ class Output:
 
     @property
     def result_path(self) -> Path:
-        """What the training came to; there once it is done."""
+        """The summary; it exists once the training is complete."""
         return self.root / "result.json"
 
     def has_begun(self) -> bool:
-        """Return whether there is anything of a training that only its configuration explains."""
+        """Return whether the configuration and results of a training are there."""
         began = (self.logprob_dir, self.checkpoint_dir, self.result_path)
         return self.config_path.exists() and any(path.exists() for path in began)
 
     def notices(self) -> list[str]:
-        """Return what the user was told on the way, at every start since the training has begun."""
+        """Return the notices of all starts of this training."""
         path = self.root / _NOTICES
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def keep_notice(self, text: str) -> None:
-        """Write down what the user is told, once."""
+        """Record a notice, unless it is recorded already."""
         line = " ".join(text.split())
         if line in self.notices():
             return
@@ -83,21 +83,21 @@ class Output:
             file.write(line + "\n")
 
     def result(self) -> dict[str, Any] | None:
-        """Return what the training came to, or None while it is not done."""
+        """Return the summary, or None before the training is complete."""
         if not self.result_path.exists():
             return None
         return json.loads(self.result_path.read_text(encoding="utf-8"))
 
     def write_result(self, result: Mapping[str, Any]) -> None:
-        """Say that the training is done."""
+        """Write the summary, which marks the training as complete."""
         with atomic_path(self.result_path) as temporary:
             temporary.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 
 def effective_config(config: TrainConfig) -> TrainConfig:
-    """Return the configuration with the run and the iteration that its output was begun with.
+    """Return the configuration with the run and the iteration that the output was started with.
 
-    So the same command goes on with the same iteration, whatever was recorded meanwhile.
+    So the same command resumes the same iteration, even if newer ones were recorded since.
     """
     output = Output(config.out)
     if not output.has_begun() or None not in (config.run, config.iteration):
@@ -112,19 +112,19 @@ def effective_config(config: TrainConfig) -> TrainConfig:
 
 @contextmanager
 def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Generator[Output]:
-    """Open the output of a training, or begin one in a new or empty directory.
+    """Open the output of a training; create it in a new or empty directory.
 
-    The first rank is the only process that trains into it until the context ends, and writes
-    nothing before it knows that it is; what a killed training left half written is swept. Whether
-    the directory is fit to begin in is its judgement alone: others may look while it begins.
+    The first rank locks the directory until the context ends, then removes temporary files of a
+    killed training. Only the first rank checks for foreign files, since other ranks may look
+    while it writes the first ones.
 
     Args:
-        config: What is to be trained.
+        config: The training.
         is_first_rank: Whether this process may write.
 
     Raises:
-        InputError: The directory holds other files, a training that was configured otherwise, or
-            another process trains into it.
+        InputError: The directory holds other files or a training with other options, or another
+            process trains into it.
     """
     output = Output(config.out)
     if is_first_rank and not output.config_path.exists() and any(_foreign(config.out)):
@@ -136,7 +136,7 @@ def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Generator
         if output.has_begun():
             _refuse_another(config, output.config_path)
         elif is_first_rank:
-            # What was told of starts that came to nothing is not of this training.
+            # Notices of failed starts do not belong to this training.
             (output.root / _NOTICES).unlink(missing_ok=True)
         if is_first_rank:
             with atomic_path(output.config_path) as temporary:
@@ -146,7 +146,7 @@ def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Generator
 
 @contextmanager
 def _alone(output: Output) -> Generator[None]:
-    """Be the only process that trains into an output; sweep what a killed one left there."""
+    """Lock an output, and remove the temporary files of a killed training."""
     refusal = (
         f"{output.root} must have one training at a time, but another process trains into it: "
         "wait for it, or name another --out"
@@ -161,7 +161,7 @@ def _alone(output: Output) -> Generator[None]:
 
 
 def _foreign(out: Path) -> list[Path]:
-    """Return what stands in the way of a new training."""
+    """Return the files that do not belong to a training."""
     if not out.is_dir():
         return [out] if out.exists() else []
     return [path for path in out.iterdir() if not path.name.startswith(("config.toml.", LOCK_NAME))]

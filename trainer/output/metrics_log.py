@@ -25,29 +25,29 @@ Metrics = Mapping[str, float | int | None]
 
 
 class Watcher(Protocol):
-    """Somebody who is told of every update."""
+    """A destination of metrics."""
 
     def log(self, update: int, metrics: Metrics) -> None:
-        """Take the metrics of an update."""
+        """Log the metrics of an update."""
         ...
 
     def close(self) -> None:
-        """Let go."""
+        """Close it."""
         ...
 
 
 class MetricsLog:
-    """`metrics.jsonl`: every update exactly once, whatever was killed in between."""
+    """`metrics.jsonl`: one line for each update, also after a kill and a resume."""
 
     def __init__(
         self, path: Path, num_done: int, *, otherwise: Sequence[dict[str, Any]] = ()
     ) -> None:
-        """Open the file for the updates after the first `num_done`, and forget later ones.
+        """Open the file after the first `num_done` updates; lines of later ones are removed.
 
         Args:
             path: The file.
-            num_done: Updates that the weights have behind them.
-            otherwise: The updates as they were written elsewhere, for what is missing here.
+            num_done: Updates in the checkpoint that training resumes from.
+            otherwise: The rows from the store, used where the file lacks them.
         """
         found = {row["update"]: row for row in (*otherwise, *_sound_lines(path))}
         kept = [found[update] for update in sorted(found) if update < num_done]
@@ -58,7 +58,7 @@ class MetricsLog:
         self._file = path.open("a", encoding="utf-8")
 
     def log(self, update: int, metrics: Metrics) -> None:
-        """Append a line; it is on its way to disk when this returns."""
+        """Append a line and flush it to the operating system."""
         row = {"update": update, **metrics}
         self.rows.append(row)
         self._file.write(_line(row))
@@ -123,7 +123,7 @@ def find_tracker(name: str) -> Any:
 
 
 class TrainingLog:
-    """Everything that is written of the updates, by one process; the others only remember."""
+    """All destinations of metrics; only the first process writes."""
 
     def __init__(
         self,
@@ -134,20 +134,20 @@ class TrainingLog:
         *,
         is_writing: bool,
     ) -> None:
-        """Open it for the updates after the first `num_done`.
+        """Open the destinations after the first `num_done` updates.
 
         Args:
-            config: Says which watchers are wanted.
+            config: Chooses the destinations.
             output: Where `metrics.jsonl` is.
             path: `training/…` in the store.
-            num_done: Updates that the weights have behind them.
+            num_done: Updates in the checkpoint that training resumes from.
             is_writing: Whether this process writes.
 
         Raises:
-            MissingDependencyError: A watcher is not installed.
+            MissingDependencyError: TensorBoard or the tracker is not installed.
         """
         self.rows: list[dict[str, Any]] = []
-        """All updates so far, in order; on other processes, those of this start."""
+        """All updates so far, in order; on other processes, those since this start."""
         self._out, self._path = config.out, path
         self._watchers: list[Watcher] = []
         self._log: MetricsLog | None = None
@@ -160,7 +160,7 @@ class TrainingLog:
             self.rows = list(self._log.rows)
 
     def write(self, update: int, metrics: Metrics) -> None:
-        """Take the metrics of an update."""
+        """Log the metrics of an update."""
         self.rows.append({"update": update, **metrics})
         for watcher in (self._log, *self._watchers):
             if watcher is not None:
@@ -173,16 +173,16 @@ class TrainingLog:
             write_training(self._path, self._out, self.rows)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close all destinations."""
         for watcher in (self._log, *self._watchers):
             if watcher is not None:
                 watcher.close()
 
 
 def training_path(store: Store, run_id: str, iteration: int, out: Path) -> Path:
-    """Return where the metrics of a training go in the store: under the name of its output.
+    """Return the path of a training's metrics in the store, named after its output directory.
 
-    If that of another training is there, a hash of this one's whole path is added.
+    If another training has that name, a hash of the full output path is appended.
     """
     name = out.name if is_name(out.name) else "training"
     path = store.training_path(run_id, iteration, name)
@@ -198,8 +198,8 @@ def write_training(path: Path, out: Path, rows: Sequence[Mapping[str, Any]]) -> 
     Args:
         path: From `training_path`.
         out: Where the training writes to.
-        rows: One for each update; what a row lacks is null, and what the schema lacks, such as the
-            statistics of an objective, has a column of its own.
+        rows: One for each update. A missing metric is null; a metric that the schema lacks, such
+            as a statistic of an objective, gets its own column.
     """
     columns = {column.name: column for column in TRAINING_COLUMNS}
     for name in (name for row in rows for name in row if name not in columns):
@@ -217,7 +217,7 @@ def _owner(path: Path) -> str:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    """Return the rows that were written to the store, less what they lack."""
+    """Return the rows in the store, without nulls."""
     if not path.exists():
         return []
     with open_parquet(path) as file:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from graphcredit.credit.inputs.run_history.timeline import Timeline
 from graphcredit.credit.iteration.credit_batch import BatchWork
 from graphcredit.credit.iteration.earlier_steps import Window
-from graphcredit.credit.iteration.engines.local import LOCAL, Engine
+from graphcredit.credit.iteration.engines.local import LOCAL, BatchEngine
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport, merge_reports, notices_of
 from graphcredit.credit.iteration.settings import CreditSettings
@@ -31,7 +31,7 @@ def assign_credit(
     *,
     run_id: str | None = None,
     iteration: int | None = None,
-    engine: Engine = LOCAL,
+    engine: BatchEngine = LOCAL,
     on_progress: Callable[[float, int], None] = lambda done, total: None,
 ) -> dict[tuple[str, int], CreditReport]:
     """Assign credit to every complete trajectory of a store, or of one run or iteration.
@@ -128,7 +128,7 @@ def _credit_iteration(
     sources: Sources,
     timeline: Timeline | None,
     er_graph: ErGraph | None,
-    engine: Engine,
+    engine: BatchEngine,
     on_progress: Callable[[float], None],
     written: ExitStack,
 ) -> CreditReport:

@@ -55,7 +55,7 @@ def audit(
 
     Example: graphcredit audit STORE --max-singleton-share 0.1
     """
-    from graphcredit.credit.audit.check import Severity
+    from graphcredit.credit.audit.check import AuditSeverity
     from graphcredit.credit.audit.run import AuditThresholds
     from graphcredit.credit.audit.run import audit as audit_store
     from graphcredit.store.layout import open_store
@@ -84,7 +84,7 @@ def audit(
         sys.stdout.write(content + "\n")
     else:
         _show(report)
-    if report.count(Severity.ERROR):
+    if report.count(AuditSeverity.ERROR):
         raise typer.Exit(1)
 
 
@@ -96,9 +96,9 @@ def show_findings(report: "AuditReport") -> None:
 
 
 def _show(report: "AuditReport") -> None:
-    from graphcredit.credit.audit.check import Severity
+    from graphcredit.credit.audit.check import AuditSeverity
 
-    counts = [(report.count(severity), severity.value) for severity in Severity]
+    counts = [(report.count(severity), severity.value) for severity in AuditSeverity]
     counted = ", ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in counts[:2])
     _print(f"{counted}, {counts[2][0]} to know")
     for finding in report.findings:

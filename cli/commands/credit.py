@@ -181,7 +181,7 @@ def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
 
 def _show_audit(store: "Store", run: str | None, iteration: int | None) -> None:
     from graphcredit.cli.commands.audit import show_findings
-    from graphcredit.credit.audit.check import Severity
+    from graphcredit.credit.audit.check import AuditSeverity
     from graphcredit.credit.audit.run import audit
 
     with interruptible("the credit is written"), progress("audit") as show:
@@ -189,7 +189,7 @@ def _show_audit(store: "Store", run: str | None, iteration: int | None) -> None:
             store,
             run_id=run,
             iteration=iteration,
-            least=Severity.WARNING,
+            least=AuditSeverity.WARNING,
             on_progress=lambda done, total: show("audit", done, total),
         )
     if report.findings:

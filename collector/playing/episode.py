@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 from graphcredit.collector.environments.base import Environment, Observation, Transition
 from graphcredit.collector.playing.job import Job, Outcome, trajectory_rng
 from graphcredit.collector.playing.schedule import Rollout
-from graphcredit.collector.policies.base import Decision, Question, View
+from graphcredit.collector.policies.base import Decision, DecisionRequest, PolicyView
 from graphcredit.collector.policies.registry import Policy
 from graphcredit.collector.recording.recorder import StepRecorder
 
-Play = Generator[Question, list[Decision], Outcome]
+Play = Generator[DecisionRequest, list[Decision], Outcome]
 """Asks, is answered, and returns how it ended."""
 
 Ending = TypeVar("Ending")
@@ -25,11 +25,11 @@ def episode(job: Job, environment: Environment, rollout: Rollout, recorder: Step
     """Play one trajectory from its first observation to its end, recording it as it happens."""
     rng = trajectory_rng(job.settings.seed, job.iteration, rollout)
     task_id, trajectory_id = rollout.task.task_id, rollout.trajectory_id
-    view = View(observation=environment.reset())
+    view = PolicyView(observation=environment.reset())
     with recorder.trajectory(task_id=task_id, trajectory_id=trajectory_id) as trajectory:
         while True:
             num_steps = len(view.history) + 1
-            (decision,) = yield Question(view=view, rng=rng)
+            (decision,) = yield DecisionRequest(view=view, rng=rng)
             done = take(environment, view.observation, decision)
             truncated = num_steps == job.settings.max_steps and not done.terminated
             trajectory.log(
@@ -63,10 +63,10 @@ def take(environment: Environment, before: Observation, decision: Decision) -> T
     )
 
 
-def after(view: View, decision: Decision, done: Transition) -> View:
+def after(view: PolicyView, decision: Decision, done: Transition) -> PolicyView:
     """Return what there is to know after a step."""
     seen = (view.observation, decision.action)
-    return View(observation=done.observation, history=(*view.history, seen))
+    return PolicyView(observation=done.observation, history=(*view.history, seen))
 
 
 def step_columns(
@@ -98,7 +98,9 @@ def step_columns(
 
 
 def drive(
-    plays: Iterator[Generator[Question, list[Decision], Ending]], policy: Policy, concurrency: int
+    plays: Iterator[Generator[DecisionRequest, list[Decision], Ending]],
+    policy: Policy,
+    concurrency: int,
 ) -> Generator[Ending]:
     """Play many at a time: gather their questions, ask the policy once, send the answers.
 
@@ -110,7 +112,7 @@ def drive(
     Yields:
         What each play returns, in the order in which they end.
     """
-    asking: dict[Generator[Question, list[Decision], Ending], Question] = {}
+    asking: dict[Generator[DecisionRequest, list[Decision], Ending], DecisionRequest] = {}
     try:
         while True:
             while len(asking) < concurrency and (play := next(plays, None)) is not None:

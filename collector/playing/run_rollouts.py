@@ -9,7 +9,7 @@ from graphcredit.collector.playing.branching.record import tree
 from graphcredit.collector.playing.episode import drive, episode
 from graphcredit.collector.playing.job import Job, Outcome
 from graphcredit.collector.playing.schedule import Rollout, Schedule
-from graphcredit.collector.policies.base import Decision, Question
+from graphcredit.collector.policies.base import Decision, DecisionRequest
 from graphcredit.collector.policies.language.policy import forget
 from graphcredit.collector.recording.recorder import StepRecorder
 
@@ -54,7 +54,7 @@ def _drawn(schedule: Schedule) -> Iterator[Rollout]:
 
 def _play(
     job: Job, rollout: Rollout, recorder: StepRecorder, environments: Environments
-) -> Generator[Question, list[Decision], list[Outcome]]:
+) -> Generator[DecisionRequest, list[Decision], list[Outcome]]:
     key = (rollout.task, job.cache_dir, job.with_oracle)
     with closing(environments.enter(key, partial(job.open, rollout.task))) as environment:
         if job.allocation is None:

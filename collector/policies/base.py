@@ -8,7 +8,7 @@ from graphcredit.collector.environments.base import Observation
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class View:
+class PolicyView:
     """What a policy may know before an action."""
 
     observation: Observation
@@ -18,10 +18,10 @@ class View:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
+class DecisionRequest:
     """What to do in a situation."""
 
-    view: View
+    view: PolicyView
     """The situation."""
     rng: random.Random
     """The trajectory's own; all chance comes from it."""
@@ -30,7 +30,7 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Tokens:
+class SampledTokens:
     """What a language model was given and what it sampled."""
 
     prompt_ids: Sequence[int]
@@ -51,7 +51,7 @@ class Decision:
     """What the environment is given; a malformed answer as a whole."""
     thought: str | None = None
     """Reasoning before the action, recorded as `thought`; None where the policy has no words."""
-    tokens: Tokens | None = None
+    tokens: SampledTokens | None = None
     """What a language model made the decision of; None for other policies."""
     is_malformed: bool = False
     """The answer has no action in it: an invalid action, of which the environment is not told."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, get_args
 
-from graphcredit.collector.policies.base import Decision, Question
+from graphcredit.collector.policies.base import Decision, DecisionRequest
 from graphcredit.collector.policies.engines.base import Dtype, Sampling
 from graphcredit.collector.policies.engines.registry import require_engine, require_temperature
 from graphcredit.collector.policies.language.policy import LanguagePolicy
@@ -39,7 +39,7 @@ class Policy(Protocol):
         """How many trajectories it likes to play at a time."""
         ...
 
-    def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
+    def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Return, for each question, as many decisions as it wants."""
         ...
 

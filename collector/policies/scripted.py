@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphcredit.collector.environments.base import Observation
-from graphcredit.collector.policies.base import Decision, Question
+from graphcredit.collector.policies.base import Decision, DecisionRequest
 
 
 class ScriptedPolicy(ABC):
@@ -29,7 +29,7 @@ class ScriptedPolicy(ABC):
         """Whether it follows a plan."""
         return False
 
-    def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
+    def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Answer one question after the other."""
         return [
             [self.act(question.view.observation, question.rng) for _ in range(question.count)]

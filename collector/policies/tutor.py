@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphcredit.collector.policies.base import Decision, Question, Tokens
+from graphcredit.collector.policies.base import Decision, DecisionRequest, SampledTokens
 from graphcredit.collector.policies.language.answers import parse_answer, spoken
 from graphcredit.collector.policies.language.prompts import Template, render
 from graphcredit.collector.policies.model_files import ModelFiles, digest_words
@@ -51,20 +51,20 @@ class TutorPolicy:
         """It follows no plan."""
         return False
 
-    def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
+    def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Answer one question after the other."""
         return [
             [self._worded(question, action) for action in played]
             for question, played in zip(questions, RandomPolicy().decide(questions), strict=True)
         ]
 
-    def _worded(self, question: Question, played: Decision) -> Decision:
+    def _worded(self, question: DecisionRequest, played: Decision) -> Decision:
         tokenizer = cached_tokenizer(self.model.path, self.model.stamp)
         text = spoken(played.thought, played.action, self.template.answer)
         ids = encode_answer(tokenizer, text)
         self._check_said(tokenizer, ids, played)
         prompt = encode_prompt(tokenizer, render(self.template, question.view))
-        tokens = Tokens(
+        tokens = SampledTokens(
             prompt_ids=prompt, response_ids=ids, response_logprobs=None, temperature=None
         )
         return Decision(action=played.action, thought=played.thought, tokens=tokens)

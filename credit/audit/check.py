@@ -14,7 +14,7 @@ Sql: TypeAlias = str | Callable[[Scope], str]
 """SQL over the tables of `scope.py`, or how to make it."""
 
 
-class Severity(StrEnum):
+class AuditSeverity(StrEnum):
     """What a finding means."""
 
     ERROR = "error"
@@ -30,7 +30,7 @@ class Check:
     """One row of the audit's table."""
 
     name: str
-    severity: Severity
+    severity: AuditSeverity
     """Of what it finds; above `limit`, where it has one."""
     means: str
     """What is wrong, after "3 of 16 <of>"."""
@@ -64,7 +64,7 @@ class Finding:
     """A check that found something."""
 
     check: Check
-    severity: Severity
+    severity: AuditSeverity
     number: int
     """How much of what the check counts is affected."""
     total: int

@@ -11,7 +11,7 @@ from tempfile import gettempdir
 from typing import Any
 
 from graphcredit.credit.audit import truth
-from graphcredit.credit.audit.check import Check, Finding, Need, Place, Severity, Sql
+from graphcredit.credit.audit.check import AuditSeverity, Check, Finding, Need, Place, Sql
 from graphcredit.credit.audit.checks import (
     actions,
     advantages,
@@ -45,7 +45,7 @@ SHOWN_PLACES = 5
 MEMORY_LIMIT = "2GiB"
 """Of DuckDB; what does not fit goes to temporary files."""
 
-_SEVERITIES = list(Severity)
+_SEVERITIES = list(AuditSeverity)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +59,7 @@ class AuditReport:
     skipped: dict[str, Need]
     """Checks that could not be made, and what they need."""
 
-    def count(self, severity: Severity) -> int:
+    def count(self, severity: AuditSeverity) -> int:
         """Return how many findings have a severity."""
         return sum(finding.severity is severity for finding in self.findings)
 
@@ -79,7 +79,7 @@ def audit(
     run_id: str | None = None,
     iteration: int | None = None,
     thresholds: AuditThresholds | None = None,
-    least: Severity = Severity.INFO,
+    least: AuditSeverity = AuditSeverity.INFO,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> AuditReport:
     """Check the grouping, the trajectories and the credit of a store.
@@ -121,7 +121,7 @@ def _audit(
     run_id: str | None,
     iteration: int | None,
     limits: AuditThresholds,
-    least: Severity,
+    least: AuditSeverity,
     on_progress: Callable[[int, int], None],
 ) -> AuditReport:
     views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
@@ -137,7 +137,7 @@ def _audit(
 def _report(
     scope: Scope,
     thresholds: AuditThresholds,
-    least: Severity,
+    least: AuditSeverity,
     on_progress: Callable[[int, int], None],
 ) -> AuditReport:
     worth = _SEVERITIES[: _SEVERITIES.index(least) + 1]
@@ -150,7 +150,7 @@ def _report(
             findings.append(finding)
     return AuditReport(
         findings=tuple(sorted(findings, key=lambda f: _SEVERITIES.index(f.severity))),
-        numbers=_numbers(scope) if least is Severity.INFO else {},
+        numbers=_numbers(scope) if least is AuditSeverity.INFO else {},
         skipped={check.name: check.needs for check in asked if not scope.has(check.needs)},
     )
 
@@ -173,7 +173,7 @@ def _find(scope: Scope, check: Check, thresholds: AuditThresholds) -> Finding | 
     is_rare = check.limit is not None and number <= getattr(thresholds, check.limit) * total
     return Finding(
         check=check,
-        severity=Severity.INFO if is_rare else check.severity,
+        severity=AuditSeverity.INFO if is_rare else check.severity,
         number=number,
         total=total,
         places=tuple(

@@ -14,7 +14,7 @@ from graphcredit.collector.environments.base import Observation, Task
 from graphcredit.collector.playing.episode import drive, episode
 from graphcredit.collector.playing.job import Job
 from graphcredit.collector.playing.schedule import Rollout, Settings
-from graphcredit.collector.policies.base import Decision, Question, View
+from graphcredit.collector.policies.base import Decision, DecisionRequest, PolicyView
 from graphcredit.collector.policies.engines import registry
 from graphcredit.collector.policies.engines.base import Request, Response, Sampling
 from graphcredit.collector.policies.engines.transformers import draw
@@ -83,9 +83,9 @@ def _observation(state: str = "room 0") -> Observation:
     )
 
 
-def _question(seed: int, count: int = 1, state: str = "room 0") -> Question:
-    return Question(
-        view=View(observation=_observation(state)), rng=random.Random(seed), count=count
+def _question(seed: int, count: int = 1, state: str = "room 0") -> DecisionRequest:
+    return DecisionRequest(
+        view=PolicyView(observation=_observation(state)), rng=random.Random(seed), count=count
     )
 
 
@@ -193,7 +193,7 @@ def test_what_is_sampled_depends_on_the_trajectorys_chance_and_not_on_the_batch(
     policy = parse_policy(f"hf:{model}", PLAIN)
     states = ["room 0", "a room with a longer name", "room 0", "x"]
 
-    def questions() -> list[Question]:
+    def questions() -> list[DecisionRequest]:
         return [_question(i, count=2, state=state) for i, state in enumerate(states)]
 
     together = _sampled(policy.decide(questions()))
@@ -268,11 +268,11 @@ def test_history_that_would_cut_an_answer_off_is_not_shown_the_oldest_first(
     _with_engine(monkeypatch, engine)
     policy = parse_policy(f"hf:{model}", LanguageOptions(template="textworld", max_new_tokens=8))
     history = ((_observation("room 8"), "z" * 300), (_observation("room 9"), "west"))
-    view = View(observation=_observation(), history=history)
+    view = PolicyView(observation=_observation(), history=history)
 
     def asked(room: int | None) -> tuple[str, int]:
         engine.room = room
-        ((decision,),) = policy.decide([Question(view=view, rng=random.Random(0))])
+        ((decision,),) = policy.decide([DecisionRequest(view=view, rng=random.Random(0))])
         assert decision.tokens is not None
         ids = decision.tokens.prompt_ids
         return engine.tokenizer.decode(ids), len(ids)

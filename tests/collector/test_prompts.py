@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphcredit.collector.environments.base import Observation
-from graphcredit.collector.policies.base import View
+from graphcredit.collector.policies.base import PolicyView
 from graphcredit.collector.policies.language.prompts import load_template, render, template_names
 from graphcredit.store.errors import OptionError
 
@@ -21,9 +21,9 @@ def _observation(state: str, *actions: str, task: str | None = "Find it.") -> Ob
     )
 
 
-def _view(*states: str) -> View:
+def _view(*states: str) -> PolicyView:
     *earlier, now = states
-    return View(
+    return PolicyView(
         observation=_observation(now, "north", "take {key}"),
         history=tuple((_observation(state), f"leave {state}") for state in earlier),
     )
@@ -73,7 +73,7 @@ def test_system_and_no_history_are_shown_as_they_are(tmp_path: Path):
 
 def test_what_is_unknown_is_empty(tmp_path: Path):
     template = load_template(_template(tmp_path, 'answer = "plain"\nuser = "{task}[{actions}]"'))
-    view = View(observation=_observation("den", task=None))
+    view = PolicyView(observation=_observation("den", task=None))
     assert render(template, view) == [{"role": "user", "content": "[]"}]
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from graphcredit.credit.audit.check import Finding, Severity
+from graphcredit.credit.audit.check import AuditSeverity, Finding
 from graphcredit.credit.audit.run import CHECKS, AuditReport, AuditThresholds, audit
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
@@ -41,7 +41,7 @@ from tests.credit.strategies import logs
 from tests.examples import examples
 from tests.worlds import write_store
 
-ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
+ERROR, WARNING, INFO = AuditSeverity.ERROR, AuditSeverity.WARNING, AuditSeverity.INFO
 LONG = "S up M up N up O up P win G"
 
 
@@ -57,7 +57,7 @@ class Fault:
 
     check: str
     make: Callable[[Path], Store]
-    severity: Severity
+    severity: AuditSeverity
     counted: tuple[int, int]
     """Affected, and total."""
     detail: str

@@ -19,7 +19,7 @@ import pytest
 from graphcredit.credit.estimators.table import ESTIMATORS, configure
 from graphcredit.credit.inputs.run_history.counts import RunHistory
 from graphcredit.credit.iteration.credit_batch import BatchWork, CreditedBatch
-from graphcredit.credit.iteration.engines.local import LOCAL, Engine, open_engine
+from graphcredit.credit.iteration.engines.local import LOCAL, BatchEngine, open_engine
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.embedding.cache import CachedEmbedder
 from graphcredit.credit.merging.table import Merger, MergeSettings
@@ -39,7 +39,7 @@ GRPO = CreditSettings(estimators=configure(["grpo"]), batch_rows=8)
 
 
 @pytest.fixture(scope="module")
-def ray_engine() -> Iterator[Engine]:
+def ray_engine() -> Iterator[BatchEngine]:
     """Return the engine of a cluster of two machines, as far as Ray can tell, with a CPU each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -88,7 +88,7 @@ def _written(store: Store) -> dict[str, bytes]:
     ids=lambda merge: merge.merge,
 )
 def test_a_cluster_writes_the_bytes_that_one_process_writes(
-    tmp_path: Path, ray_engine: Engine, merge: MergeSettings
+    tmp_path: Path, ray_engine: BatchEngine, merge: MergeSettings
 ):
     others = [row.name for row in ESTIMATORS if row.name != "rloo"]
     wanted = replace(GRPO, estimators=configure(others), merge=merge, graph_window=1)
@@ -110,14 +110,14 @@ def test_a_cluster_writes_the_bytes_that_one_process_writes(
 class _With:
     """An engine that changes the work before it begins."""
 
-    engine: Engine
+    engine: BatchEngine
     change: Callable[[BatchWork], BatchWork]
 
     def map(self, work: BatchWork) -> Iterator[CreditedBatch]:
         return self.engine.map(self.change(work))
 
 
-def _merging(engine: Engine, merger: Merger) -> _With:
+def _merging(engine: BatchEngine, merger: Merger) -> _With:
     return _With(engine, lambda work: replace(work, merger=merger))
 
 
@@ -184,7 +184,7 @@ def _by_one_process(root: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_both_machines_take_part(tmp_path: Path, ray_engine: Engine):
+def test_both_machines_take_part(tmp_path: Path, ray_engine: BatchEngine):
     store = _tasks_apart(tmp_path / "ray")
     assign_credit(store, GRPO, engine=_merging(ray_engine, _Meeting(tmp_path / "met")))
     assert len(list((tmp_path / "met").iterdir())) == 2
@@ -192,7 +192,7 @@ def test_both_machines_take_part(tmp_path: Path, ray_engine: Engine):
 
 
 @pytest.mark.slow
-def test_the_batch_of_a_killed_worker_is_done_again(tmp_path: Path, ray_engine: Engine):
+def test_the_batch_of_a_killed_worker_is_done_again(tmp_path: Path, ray_engine: BatchEngine):
     store = _tasks_apart(tmp_path / "ray")
     deadly = _Deadly(tmp_path / "deaths", deaths=2)
     assign_credit(store, GRPO, engine=_merging(ray_engine, deadly))
@@ -202,7 +202,7 @@ def test_the_batch_of_a_killed_worker_is_done_again(tmp_path: Path, ray_engine: 
 
 @pytest.mark.slow
 def test_a_batch_that_kills_every_worker_ends_the_run_and_changes_nothing(
-    tmp_path: Path, ray_engine: Engine
+    tmp_path: Path, ray_engine: BatchEngine
 ):
     store = write_store(tmp_path / "ray", worked_example())
     assign_credit(store, GRPO)
@@ -219,7 +219,7 @@ def test_a_batch_that_kills_every_worker_ends_the_run_and_changes_nothing(
 
 
 @pytest.mark.slow
-def test_a_machine_without_the_store_is_named(tmp_path: Path, ray_engine: Engine):
+def test_a_machine_without_the_store_is_named(tmp_path: Path, ray_engine: BatchEngine):
     def elsewhere(work: BatchWork) -> BatchWork:
         moved = [replace(s, path=tmp_path / "elsewhere" / s.path.name) for s in work.shards]
         return replace(work, shards=moved)
@@ -231,7 +231,9 @@ def test_a_machine_without_the_store_is_named(tmp_path: Path, ray_engine: Engine
 
 
 @pytest.mark.slow
-def test_a_fault_in_the_store_reads_the_same_from_any_engine(tmp_path: Path, ray_engine: Engine):
+def test_a_fault_in_the_store_reads_the_same_from_any_engine(
+    tmp_path: Path, ray_engine: BatchEngine
+):
     store = _tasks_apart(tmp_path / "s")
     path = store.shards()[3].path
     pq.write_table(pq.read_table(path, partitioning=None).drop_columns("cost"), path)
@@ -246,7 +248,9 @@ def test_a_fault_in_the_store_reads_the_same_from_any_engine(tmp_path: Path, ray
 
 
 @pytest.mark.slow
-def test_no_more_batches_are_under_way_than_two_for_each_cpu(tmp_path: Path, ray_engine: Engine):
+def test_no_more_batches_are_under_way_than_two_for_each_cpu(
+    tmp_path: Path, ray_engine: BatchEngine
+):
     folder = tmp_path / "begun"
     begun: list[int] = []
 

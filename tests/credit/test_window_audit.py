@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit.audit.check import Severity
+from graphcredit.credit.audit.check import AuditSeverity
 from graphcredit.credit.audit.checks import copies, grouping, outcomes
 from graphcredit.credit.audit.run import AuditReport, audit
 from graphcredit.credit.estimators.table import ESTIMATORS, configure
@@ -50,7 +50,7 @@ def test_a_window_changes_nothing_that_the_audit_says_of_groups(tmp_path: Path, 
     wide = audit(_two_iterations(tmp_path / "wide", second, 1))
     assert _about_groups(wide) == _about_groups(alone)
     assert wide.skipped == alone.skipped
-    assert wide.count(Severity.ERROR) == alone.count(Severity.ERROR) == 0
+    assert wide.count(AuditSeverity.ERROR) == alone.count(AuditSeverity.ERROR) == 0
 
 
 def test_the_faulty_iteration_has_findings_to_compare(tmp_path: Path):

@@ -20,7 +20,7 @@ from graphcredit.collector.playing.branching.tree import Path, Walk, grow
 from graphcredit.collector.playing.episode import step_columns
 from graphcredit.collector.playing.job import Job, Outcome, trajectory_rng
 from graphcredit.collector.playing.schedule import Rollout
-from graphcredit.collector.policies.base import Decision, Question
+from graphcredit.collector.policies.base import Decision, DecisionRequest
 from graphcredit.collector.recording.recorder import StepRecorder
 from graphcredit.collector.recording.transaction import Together
 
@@ -31,7 +31,7 @@ def tree(
     rollout: Rollout,
     recorder: StepRecorder,
     allocation: Allocation,
-) -> Generator[Question, list[Decision], list[Outcome]]:
+) -> Generator[DecisionRequest, list[Decision], list[Outcome]]:
     """Play the trajectories of one tree, and record them.
 
     Args:

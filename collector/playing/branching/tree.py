@@ -19,7 +19,7 @@ from random import Random
 from graphcredit.collector.environments.base import Environment, Observation, Transition, replay
 from graphcredit.collector.playing.branching.allocation import Allocation
 from graphcredit.collector.playing.episode import after, take
-from graphcredit.collector.policies.base import Decision, Question, View
+from graphcredit.collector.policies.base import Decision, DecisionRequest, PolicyView
 from graphcredit.store.errors import InputError
 
 
@@ -39,7 +39,7 @@ class PathStep:
 class Path:
     """The way from the root of a tree to one of its nodes."""
 
-    view: View
+    view: PolicyView
     """What there is to know at its end."""
     steps: tuple[PathStep, ...] = ()
     """Its steps, from the root."""
@@ -65,7 +65,7 @@ class Walk:
     def __init__(self, environment: Environment, task_id: str) -> None:
         """Start at the root of the task's tree."""
         self.task_id = task_id
-        self.root = Path(view=View(observation=environment.reset()))
+        self.root = Path(view=PolicyView(observation=environment.reset()))
         self._environment = environment
         self._stands_at = self.root
 
@@ -97,7 +97,7 @@ class Walk:
 
 def grow(
     walk: Walk, allocation: Allocation, rng: Random, *, max_steps: int
-) -> Generator[Question, list[Decision], list[Path]]:
+) -> Generator[DecisionRequest, list[Decision], list[Path]]:
     """Ask, try, rank and backtrack until nothing waits; return paths in the order they ended.
 
     At the root there is at least one decision: a task that is played has a trajectory.
@@ -117,7 +117,7 @@ def grow(
         path = frontier.pop()
         while wanted := _num_wanted(path, walk, allocation, max_steps):
             count = min(wanted, allocation.tree_size - len(ended) - len(frontier))
-            decisions = yield Question(view=path.view, rng=rng, count=count)
+            decisions = yield DecisionRequest(view=path.view, rng=rng, count=count)
             tried = [walk.extend(path, decision) for decision in decisions]
             num_shared = len(path.steps)
             path, *others = sorted(tried, key=partial(_rank, walk, allocation))

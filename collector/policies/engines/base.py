@@ -39,7 +39,7 @@ class Response:
     come."""
 
 
-class Engine(Protocol):
+class SamplingEngine(Protocol):
     """A model in memory."""
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from graphcredit.collector.policies.engines.base import Engine
+from graphcredit.collector.policies.engines.base import SamplingEngine
 from graphcredit.store.errors import MissingDependencyError, OptionError
 
 
@@ -12,7 +12,7 @@ from graphcredit.store.errors import MissingDependencyError, OptionError
 class EngineKind:
     """One row of the table."""
 
-    open: Callable[[], Engine]
+    open: Callable[[], SamplingEngine]
     """Returns an engine without a model."""
     library: str
     """The package that must be importable."""
@@ -22,13 +22,13 @@ class EngineKind:
     """It samples at this one where a lower one is asked for, but for 0."""
 
 
-def _open_transformers() -> Engine:
+def _open_transformers() -> SamplingEngine:
     from graphcredit.collector.policies.engines.transformers import TransformersEngine
 
     return TransformersEngine()
 
 
-def _open_vllm() -> Engine:
+def _open_vllm() -> SamplingEngine:
     from graphcredit.collector.policies.engines.vllm import VllmEngine
 
     return VllmEngine()

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphcredit.collector.policies.base import Decision, Question, Tokens, View
+from graphcredit.collector.policies.base import Decision, DecisionRequest, PolicyView, SampledTokens
 from graphcredit.collector.policies.engines.base import (
     Dtype,
-    Engine,
     Request,
     Response,
     Sampling,
+    SamplingEngine,
     arithmetic,
 )
 from graphcredit.collector.policies.engines.registry import ENGINES
@@ -71,7 +71,7 @@ class LanguagePolicy:
         """It knows no plan."""
         return False
 
-    def decide(self, questions: Sequence[Question]) -> list[list[Decision]]:
+    def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Sample all answers as one batch.
 
         Raises:
@@ -91,7 +91,7 @@ class LanguagePolicy:
         )
         return [[next(decisions) for _ in range(question.count)] for question in questions]
 
-    def _prompt(self, engine: Engine, view: View) -> tuple[int, ...]:
+    def _prompt(self, engine: SamplingEngine, view: PolicyView) -> tuple[int, ...]:
         """Return what is asked, without the oldest history where it would cut the answer off."""
         num_shown = min(self.template.history_length, len(view.history))
         while True:
@@ -109,14 +109,14 @@ class LanguagePolicy:
                 )
             num_shown -= 1
 
-    def _decision(self, engine: Engine, request: Request, response: Response) -> Decision:
+    def _decision(self, engine: SamplingEngine, request: Request, response: Response) -> Decision:
         text = decode_answer(engine.tokenizer, response.token_ids, engine.end_ids)
         answer = parse_answer(text, self.template.answer)
         return Decision(
             action=answer.action,
             thought=answer.thought,
             is_malformed=answer.is_malformed,
-            tokens=Tokens(
+            tokens=SampledTokens(
                 prompt_ids=request.prompt_ids,
                 response_ids=response.token_ids,
                 response_logprobs=response.logprobs,
@@ -125,7 +125,7 @@ class LanguagePolicy:
         )
 
 
-_engines: dict[str, tuple[tuple[ModelFiles, Dtype], Engine]] = {}
+_engines: dict[str, tuple[tuple[ModelFiles, Dtype], SamplingEngine]] = {}
 """What this process has in memory, by kind of engine."""
 
 
@@ -138,7 +138,7 @@ def forget() -> None:
         engine.forget()
 
 
-def _loaded(kind: str, model: ModelFiles, dtype: Dtype) -> Engine:
+def _loaded(kind: str, model: ModelFiles, dtype: Dtype) -> SamplingEngine:
     """Return an engine with a model in it: the one that has it, or one that takes it now."""
     found, engine = _engines.pop(kind, (None, None))
     engine = engine or ENGINES[kind].open()

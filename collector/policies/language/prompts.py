@@ -14,7 +14,7 @@ from string import Formatter
 from typing import Any
 
 from graphcredit.collector.environments.base import Observation
-from graphcredit.collector.policies.base import View
+from graphcredit.collector.policies.base import PolicyView
 from graphcredit.store.errors import OptionError
 
 _PACKAGED = Path(__file__).parent / "templates"
@@ -78,7 +78,7 @@ def load_template(name: str | Path) -> Template:
     return _checked(path, found)
 
 
-def render(template: Template, view: View) -> list[dict[str, str]]:
+def render(template: Template, view: PolicyView) -> list[dict[str, str]]:
     """Return the messages that tell a model its situation, each with a role and a content."""
     now = view.observation
     last = view.history[-template.history_length :] if template.history_length else ()

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from graphcredit.credit.audit.check import Check, Severity
+from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, NOTHING, Scope
 from graphcredit.credit.inputs.analogies.action_lists import Worth, judge_lists
 from graphcredit.credit.merging.admissible import UNKNOWN
@@ -126,7 +126,7 @@ _REMEDY = (
 CHECKS: tuple[Check, ...] = (
     Check(
         name="weak_action_lists",
-        severity=Severity.INFO,
+        severity=AuditSeverity.INFO,
         means="have lists of admissible actions on some steps only, or lists that say nothing of "
         "their states: most states show the same one, or a state shows others at other visits",
         remedy=_REMEDY,
@@ -135,7 +135,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="analogy_without_lists",
-        severity=Severity.WARNING,
+        severity=AuditSeverity.WARNING,
         means="have no lists of admissible actions that say anything of their states: analogy "
         "imagines nothing there, its step reward is the gain on the walked graph, and 0 where no "
         "trajectory succeeds",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from graphcredit.credit.audit.check import Check, Severity
+from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, NOTHING, TRAJECTORY, Scope
 
 EPISODE_COLUMNS: tuple[str, ...] = (
@@ -187,7 +187,7 @@ _OLD_FORMULA = """
 CHECKS: tuple[Check, ...] = (
     Check(
         name="stale_credit",
-        severity=Severity.ERROR,
+        severity=AuditSeverity.ERROR,
         means="have credit that was computed from other trajectories than they have now",
         remedy="run `graphcredit credit` again for the iteration",
         of="groups",
@@ -196,7 +196,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="mixed_options",
-        severity=Severity.ERROR,
+        severity=AuditSeverity.ERROR,
         means="were not made by one run in all shards: it was killed, or a shard was lost",
         remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
         of="estimators of iterations",
@@ -205,7 +205,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="outdated_credit",
-        severity=Severity.ERROR,
+        severity=AuditSeverity.ERROR,
         means="are stale: made of other step shards or entities than there are now, or by another "
         "version of the formula",
         remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
@@ -215,7 +215,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="infinite_credit",
-        severity=Severity.ERROR,
+        severity=AuditSeverity.ERROR,
         means="have a number of credit that is NaN or infinite; the other checks leave it out",
         remedy="run `graphcredit credit` again: it refuses what would make such a number",
         of="credited steps",
@@ -224,7 +224,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="old_formula",
-        severity=Severity.ERROR,
+        severity=AuditSeverity.ERROR,
         means="were made by another version of their formula than this program has",
         remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
         of="estimators of iterations",
@@ -233,7 +233,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="unbalanced_advantages",
-        severity=Severity.ERROR,
+        severity=AuditSeverity.ERROR,
         means="have a mean that should be 0 and is not: some group is encouraged or discouraged "
         "as a whole",
         remedy="run the estimator again over whole groups; if another program wrote the column, "
@@ -244,7 +244,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="uneven_episode_advantages",
-        severity=Severity.ERROR,
+        severity=AuditSeverity.ERROR,
         means="have an episode advantage that differs from step to step",
         remedy="run the estimator again; if another program wrote the column, give all steps of a "
         "trajectory its one value",

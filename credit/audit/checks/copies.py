@@ -11,7 +11,7 @@ nothing. Among trajectories with equal states, actions and rewards,
   log-probabilities explain it, and something to know below.
 """
 
-from graphcredit.credit.audit.check import Check, Severity
+from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, TRAJECTORY
 
 _EQUAL = f"""
@@ -70,7 +70,7 @@ _MERELY_EQUAL = f"""
 CHECKS: tuple[Check, ...] = (
     Check(
         name="copied_trajectories",
-        severity=Severity.ERROR,
+        severity=AuditSeverity.ERROR,
         means="are the same rollout under several names: equal steps at equal times, or equal "
         "tokens that are too improbable to be sampled twice. They count double in every mean",
         remedy="keep one of each; look for padding that repeats samples, or for a log that was "
@@ -80,7 +80,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="equal_trajectories",
-        severity=Severity.WARNING,
+        severity=AuditSeverity.WARNING,
         means="take the same actions through the same states as another of their group",
         remedy="look whether they are copies; if not, the policy hardly explores: sample at a "
         "higher temperature",
@@ -89,7 +89,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="equal_short_trajectories",
-        severity=Severity.INFO,
+        severity=AuditSeverity.INFO,
         means="equal another of their group, but are so short, or so probable, that this may be "
         "chance",
         remedy="nothing, unless they are many",

@@ -1,6 +1,6 @@
 """Are the groups groups: rollouts of one task, from one state, several, with different returns?"""
 
-from graphcredit.credit.audit.check import Check, Severity
+from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, Scope
 from graphcredit.store.sql.views import identifier
 
@@ -101,7 +101,7 @@ _WEIGHTS = f"""
 CHECKS: tuple[Check, ...] = (
     Check(
         name="incomplete_trajectories",
-        severity=Severity.WARNING,
+        severity=AuditSeverity.WARNING,
         means="never ended, have gaps, or have a value that is null, or a reward or cost that is "
         "out of its range, so they get no credit",
         remedy="find out why workers die; `graphcredit check STORE` names what is wrong, and with "
@@ -112,7 +112,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="singleton_groups",
-        severity=Severity.ERROR,
+        severity=AuditSeverity.ERROR,
         means="have a single trajectory: there is nothing to compare it with, every relative "
         "advantage is 0",
         remedy="give all rollouts of one task the same task_id (not one of their own, nor one with "
@@ -123,7 +123,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="unequal_group_sizes",
-        severity=Severity.WARNING,
+        severity=AuditSeverity.WARNING,
         means="have more or fewer trajectories than is usual in their iteration",
         remedy="play the missing rollouts, or look for rollouts that went under another task_id; "
         "where the allocation is meant to differ, nothing",
@@ -132,7 +132,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="degenerate_groups",
-        severity=Severity.WARNING,
+        severity=AuditSeverity.WARNING,
         means="are dead: all trajectories have the same return and no estimator has an advantage "
         "there, while the steps still count in every denominator",
         remedy="play tasks that are neither always won nor always lost, and leave steps without "
@@ -144,7 +144,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="different_first_states",
-        severity=Severity.ERROR,
+        severity=AuditSeverity.ERROR,
         means="do not begin where the others of their group do: different tasks are compared",
         remedy="give each initial state a task_id of its own; where the texts differ by noise "
         "only, merge the states (`graphcredit credit --merge`)",
@@ -153,7 +153,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="unequal_step_weights",
-        severity=Severity.WARNING,
+        severity=AuditSeverity.WARNING,
         means="are ruled by their long trajectories wherever each step counts once",
         remedy="weigh steps by 1 / trajectory length in the loss, and keep stat_over=trajectories",
         of="groups",

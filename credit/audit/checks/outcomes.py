@@ -1,6 +1,6 @@
 """Do reward and success say the same?"""
 
-from graphcredit.credit.audit.check import Check, Severity
+from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP
 
 _BELOW_FAILURE = f"""
@@ -27,7 +27,7 @@ _UNREWARDED = f"""
 CHECKS: tuple[Check, ...] = (
     Check(
         name="success_below_failure",
-        severity=Severity.ERROR,
+        severity=AuditSeverity.ERROR,
         means="have a lower return than a failed one of their group: estimators that compare "
         "returns punish the success",
         remedy="correct reward or success where they are logged, and log the reward of success on "
@@ -37,7 +37,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="success_without_reward",
-        severity=Severity.WARNING,
+        severity=AuditSeverity.WARNING,
         means="have a return of 0 or less: estimators that compare returns do not see the success",
         remedy="log the reward of success on the last step, or use estimators that read success "
         "(rewardflow, graphgpo)",

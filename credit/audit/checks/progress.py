@@ -1,6 +1,6 @@
 """How much of what steps did is hidden by how their trajectory ended?"""
 
-from graphcredit.credit.audit.check import Check, Severity
+from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, Scope
 
 
@@ -43,7 +43,7 @@ def _idle(scope: Scope) -> str:
 CHECKS: tuple[Check, ...] = (
     Check(
         name="progress_in_failures",
-        severity=Severity.INFO,
+        severity=AuditSeverity.INFO,
         means="led nearer to the goal: credit for whole trajectories punishes them",
         remedy="use an estimator with a step part (graphgpo, rewardflow)",
         of="judged steps of failures",
@@ -52,7 +52,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="idle_steps_in_successes",
-        severity=Severity.INFO,
+        severity=AuditSeverity.INFO,
         means="did not lead nearer to the goal: credit for whole trajectories rewards them",
         remedy="use an estimator with a step part (graphgpo, rewardflow)",
         of="judged steps of successes",

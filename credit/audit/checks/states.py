@@ -1,6 +1,6 @@
 """Is the state graph sound: company for each step, one outcome per action, merges that hold?"""
 
-from graphcredit.credit.audit.check import Check, Severity
+from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, NOTHING, TRAJECTORY, Scope
 
 _ALONE = f"""
@@ -63,7 +63,7 @@ def _mixed_merges(scope: Scope) -> str:
 CHECKS: tuple[Check, ...] = (
     Check(
         name="steps_alone",
-        severity=Severity.WARNING,
+        severity=AuditSeverity.WARNING,
         means="start from a state that no other step of their group starts from: their step "
         "advantage is 0 for want of company",
         remedy="play larger groups; if states differ by noise only, merge them (`graphcredit "
@@ -75,7 +75,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="aliased_actions",
-        severity=Severity.WARNING,
+        severity=AuditSeverity.WARNING,
         means="led to several states: the state leaves out something that matters, merges too "
         "much, or the environment is random",
         remedy="put what the agent knows (inventory, memory) into the state; raise the merge's "
@@ -87,7 +87,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="mixed_merges",
-        severity=Severity.ERROR,
+        severity=AuditSeverity.ERROR,
         means="join states with different admissible actions: different situations are compared",
         remedy="credit again with the guard on, a higher merge threshold, or `--merge exact`",
         of="merged nodes",

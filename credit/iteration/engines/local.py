@@ -16,7 +16,7 @@ from graphcredit.store.errors import OptionError
 ENGINES: tuple[str, ...] = ("local", "ray")
 
 
-class Engine(Protocol):
+class BatchEngine(Protocol):
     """Computes the batches of an iteration."""
 
     def map(self, work: BatchWork) -> Iterator[CreditedBatch]:
@@ -38,7 +38,7 @@ LOCAL = LocalEngine()
 """The engine of those who name none."""
 
 
-def open_engine(name: str, ray_address: str | None = None) -> AbstractContextManager[Engine]:
+def open_engine(name: str, ray_address: str | None = None) -> AbstractContextManager[BatchEngine]:
     """Return an engine that can be used in a `with` block.
 
     Args:

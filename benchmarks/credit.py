@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.machine import describe
@@ -26,8 +27,10 @@ from graphcredit.credit.estimators.table import ESTIMATORS, estimator_named
 from graphcredit.credit.steps.complete import COLUMNS
 
 FIVE = ["grpo", "rloo", "gigpo", "rewardflow", "graphgpo"]
-HEADER = f"{'layout':>7} {'steps':>10} {'iterations':>10} {'floor s':>8} {'credit s':>9} "
-HEADER += f"{'ratio':>6} {'peak MiB':>9}"
+HEADER = (
+    f"{'layout':>7} {'steps':>10} {'iterations':>10} {'floor s':>8} {'credit s':>9} "
+    f"{'ratio':>6} {'peak MiB':>9}"
+)
 
 
 def main() -> None:
@@ -78,7 +81,7 @@ def _measure(store: Path, scratch: Path, arguments: argparse.Namespace) -> str:
     return f"{floor_s:>8.2f} {credit_s:>9.2f} {credit_s / floor_s:>6.2f} {peak:>9.0f}"
 
 
-def _run(arguments: list[object]) -> tuple[str, float, float]:
+def _run(arguments: Sequence[object]) -> tuple[str, float, float]:
     """Run Python with arguments; return what it printed, its seconds and its peak MiB."""
     start = time.perf_counter()
     command = [sys.executable, *map(str, arguments)]

@@ -30,8 +30,10 @@ from graphcredit.credit.merging.admissible import signatures
 from graphcredit.credit.merging.table import Merger, MergeSettings, open_merger
 from graphcredit.store import Store, create_store, open_store, read_steps
 
-HEADER = f"{'noise':>10} {'merge':<26} {'precision':>9} {'recall':>7} {'F1':>7} "
-HEADER += f"{'false':>7} {'nodes':>6} {'shift':>6} {'seconds':>7}"
+HEADER = (
+    f"{'noise':>10} {'merge':<26} {'precision':>9} {'recall':>7} {'F1':>7} "
+    f"{'false':>7} {'nodes':>6} {'shift':>6} {'seconds':>7}"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -47,7 +47,7 @@ class _Recording(TransformersEngine):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", type=int, default=16, help="of the hard ones")
     parser.add_argument("--repeats", type=int, default=2, help="the best of so many is shown")
     options = parser.parse_args()

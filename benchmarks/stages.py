@@ -16,6 +16,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.machine import describe
@@ -118,7 +119,7 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _toml(table: dict[str, object]) -> str:
+def _toml(table: Mapping[str, object]) -> str:
     return "".join(f"{name} = {json.dumps(value)}\n" for name, value in table.items())
 
 

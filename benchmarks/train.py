@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from graphcredit.trainer.batching.bin_packing import pack
 from graphcredit.trainer.batching.reader import PackedBatch
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import destroy_process_group
-from graphcredit.trainer.engine.engine import Engine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from graphcredit.trainer.model.flops import peak_flops, training_flops
 from graphcredit.trainer.model.packed_attention import packed_attention
 
@@ -45,7 +45,7 @@ class Setting:
     responses: tuple[int, int]
     num_samples: int
     max_tokens: int
-    dtype: str
+    dtype: Literal["float32", "bfloat16"]
 
 
 TINY = Setting(
@@ -82,7 +82,7 @@ QWEN = Setting(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--repeats", type=int, default=3, help="the best of so many is shown")
     options = parser.parse_args()
@@ -169,7 +169,7 @@ def _pack(samples: list[Sample]) -> PackedBatch:
     )
 
 
-def _step_packed(engine: Engine, batches: list[PackedBatch]) -> None:
+def _step_packed(engine: TrainingEngine, batches: list[PackedBatch]) -> None:
     for number, batch in enumerate(batches):
         logprob = engine.score(batch).logprob
         engine.backward(-logprob.sum(), is_last=number == len(batches) - 1)

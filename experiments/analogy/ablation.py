@@ -52,7 +52,7 @@ _STEPS = """
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stores", type=Path, nargs="+")
     parser.add_argument("--group-size", type=int, default=8, help="the first rollouts of a task")
     parser.add_argument("--run", help="of each store")
@@ -251,7 +251,8 @@ def _bags(texts: list[str]) -> Floats:
 
 def _more_to_do(sample: Sample) -> Floats:
     """Return by how much a step raises the number of admissible actions; 0 to an unlogged state."""
-    length = pc.list_value_length(sample.steps["admissible_actions"]).to_numpy()[sample.row]
+    lists = sample.steps["admissible_actions"]
+    length = pc.call_function("list_value_length", [lists]).to_numpy()[sample.row]
     number = np.full(sample.batch.num_nodes, np.nan)
     number[sample.batch.state_of_step] = length
     return np.nan_to_num(number[sample.batch.target_of_step] - length)

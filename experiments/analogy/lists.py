@@ -183,7 +183,7 @@ def cut_short(steps: pa.Table) -> pa.Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stores", type=Path, nargs="+")
     parser.add_argument("--group-size", type=int, default=8, help="the first rollouts of a task")
     parser.add_argument("--nobody-wins", action="store_true")

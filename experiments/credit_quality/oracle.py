@@ -43,7 +43,7 @@ class Verdict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", choices=list(GAMES), default="development")
     options = parser.parse_args()
     print("| kind | states | no shorter plan | a shorter plan | by, mean | not decided |")
@@ -88,6 +88,7 @@ def _walked(game: Game, length: int, rng: random.Random) -> GameProgression | No
 
 def _verdict(game: Game, progress: GameProgression) -> Verdict:
     actions = progress.winning_policy
+    assert actions is not None  # A finished game was left out before.
     commands = Inform7Game(game).gen_commands_from_actions(actions)
     distance = len(without_detours(commands, actions, progress.state.facts))
     shortest, is_decided = _shortest(game, progress, below=distance)

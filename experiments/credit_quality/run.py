@@ -30,7 +30,7 @@ _MADE_BY = b"credit_quality.made_by"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--games", choices=list(GAMES), default="development")
     parser.add_argument("--quick", action="store_true", help="two games of each kind, minutes")

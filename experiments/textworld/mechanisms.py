@@ -36,7 +36,7 @@ ESTIMATORS = ("gigpo", "hgpo", "spo3", "g2po", "rewardflow", "graphgpo", "analog
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--setting", choices=list(SETTINGS), default="easy")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()

@@ -38,7 +38,7 @@ from graphcredit.store.files.atomic import atomic_path
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--setting", choices=list(SETTINGS), default="easy")
     parser.add_argument("--out", type=Path, required=True, help="where runs were made")
     parser.add_argument("--kept", type=Path, default=KEPT, help="tables of runs made before")

@@ -53,7 +53,7 @@ RISE = 0.25
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--setting", choices=["easy", "hard", "general"], default="easy")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--kept", type=Path, help="directory of tables that report.py kept")

@@ -24,7 +24,7 @@ KEPT_WARM = Path(__file__).parent / "kept" / "warm"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--setting", choices=list(SETTINGS), required=True)
     parser.add_argument("--out", type=Path, required=True, help="where they are made")
     parser.add_argument("--keep", type=Path, default=KEPT_WARM, help="where they are kept")

@@ -17,7 +17,7 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import read_index
 from graphcredit.trainer.engine.engine import open_engine
-from graphcredit.trainer.engine.sampler_check import Agreement, measure_agreement
+from graphcredit.trainer.engine.sampler_check import SamplerAgreement, measure_agreement
 
 TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=2, seed=0)
 
@@ -29,7 +29,7 @@ def play(store: Path, policy: str, **options: Any) -> CollectReport:
     return collect(store, tasks=TASKS, policy=policy, **{**settings, **options})
 
 
-def agreement(root: Path, model: str) -> Agreement:
+def agreement(root: Path, model: str) -> SamplerAgreement:
     """Return how far the trainer's log-probabilities are from those in a sound store."""
     store = open_store(root)
     assign_credit(store, CreditSettings(estimators=configure(["grpo"])))

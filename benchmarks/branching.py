@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Literal, TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -25,10 +26,13 @@ from benchmarks.machine import describe
 from graphcredit.collector.collect import collect
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.registry import environment_kind
+from graphcredit.collector.options import CollectOptions
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store, read_steps
+
+Allocation: TypeAlias = Literal["spo3"] | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +67,7 @@ def main() -> None:
         f"{'states':>7} {'/rollout':>9} {'/100 decisions':>15} {'more states':>22}"
     )
     budgets = [f"{arguments.decisions:,} decisions", f"{arguments.rollouts:,} rollouts"]
-    plays = {"uniform": None, "adaptive": "spo3"}
+    plays: dict[str, Allocation] = {"uniform": None, "adaptive": "spo3"}
     found = {
         play: [_at_budgets(tasks, allocation, seed, arguments) for seed in range(arguments.seeds)]
         for play, allocation in plays.items()
@@ -76,7 +80,10 @@ def main() -> None:
 
 
 def _at_budgets(
-    tasks: Sequence[Task], allocation: str | None, seed: int, arguments: argparse.Namespace
+    tasks: Sequence[Task],
+    allocation: Literal["spo3"] | None,
+    seed: int,
+    arguments: argparse.Namespace,
 ) -> tuple[Progress, Progress]:
     """Return what a run had done when its decisions were made, and when its rollouts were."""
     by_decisions, by_rollouts = None, None
@@ -103,7 +110,10 @@ def _show(budget: str, play: str, found: Sequence[Progress], gain: str) -> None:
 
 
 def explore(
-    tasks: Sequence[Task], allocation: str | None, seed: int, arguments: argparse.Namespace
+    tasks: Sequence[Task],
+    allocation: Literal["spo3"] | None,
+    seed: int,
+    arguments: argparse.Namespace,
 ) -> Iterator[Progress]:
     """Play iteration after iteration; yield after each trajectory."""
     rollouts = successes = steps = decisions = iteration = 0
@@ -113,14 +123,16 @@ def explore(
         while True:
             collect(
                 store,
-                tasks=tasks,
-                policy=arguments.policy,
-                group_size=arguments.group_size,
-                max_steps=arguments.max_steps,
-                seed=seed,
-                iteration=iteration,
-                num_workers=0,
-                allocation=allocation,
+                tasks,
+                CollectOptions(
+                    policy=arguments.policy,
+                    group_size=arguments.group_size,
+                    max_steps=arguments.max_steps,
+                    seed=seed,
+                    iteration=iteration,
+                    workers=0,
+                    allocation=allocation,
+                ),
             )
             assign_credit(store, CreditSettings(estimators=configure(["spo3"])))
             for path in _trajectories(store, iteration):

@@ -23,8 +23,8 @@ from pathlib import Path
 
 from benchmarks.machine import describe
 from benchmarks.synthetic import write_log
-from graphcredit.credit.estimators.table import ESTIMATORS, estimator_named
-from graphcredit.credit.steps.complete import COLUMNS
+from graphcredit.credit.estimators.table import ESTIMATORS, configure, estimator_named
+from graphcredit.credit.iteration.settings import CreditSettings
 
 FIVE = ["grpo", "rloo", "gigpo", "rewardflow", "graphgpo"]
 HEADER = (
@@ -68,7 +68,7 @@ def main() -> None:
 def _measure(store: Path, scratch: Path, arguments: argparse.Namespace) -> str:
     rows = [estimator_named(name) for name in arguments.estimators]
     floats = sum(len(row.columns) for row in rows)
-    columns = [*COLUMNS, *(column for row in rows for column in row.reads)]
+    columns = CreditSettings(estimators=configure(arguments.estimators)).columns
     floor = ["-m", "benchmarks.floor", store, scratch, ",".join(columns), floats]
     command = ["-m", "graphcredit.cli.main", "credit", store]
     command += [word for row in rows for word in ("--estimator", row.name)]

@@ -134,16 +134,13 @@ def _read(store: Store) -> pa.Table:
 def _play(folder: Path) -> Store:
     from graphcredit.collector.collect import collect
     from graphcredit.collector.environments.registry import environment_kind
+    from graphcredit.collector.options import CollectOptions
 
     tasks = environment_kind("textworld").list_tasks(None, num_tasks=16, seed=1)
     collect(
         folder / "games",
-        tasks=tasks,
-        policy="oracle:0.7",
-        group_size=8,
-        max_steps=30,
-        seed=1,
-        num_workers=2,
+        tasks,
+        CollectOptions(policy="oracle:0.7", group_size=8, max_steps=30, seed=1, workers=2),
     )
     return open_store(folder / "games")
 

@@ -21,6 +21,7 @@ from experiments.textworld.settings import SETTINGS
 from experiments.textworld.warm import KEPT_WARM
 from graphcredit.collector.collect import collect
 from graphcredit.collector.environments.base import Task
+from graphcredit.collector.options import CollectOptions
 from graphcredit.collector.policies.engines import registry
 from graphcredit.collector.policies.engines.base import Request, Response, Sampling
 from graphcredit.collector.policies.engines.kv_cache import KEPT_BYTES
@@ -71,15 +72,17 @@ def _play(num_games: int) -> list[Batch]:
     with tempfile.TemporaryDirectory() as folder:
         collect(
             create_store(Path(folder) / "store"),
-            tasks=[
+            [
                 Task(environment="textworld", spec=spec)
                 for spec in SETTING.specs(SETTING.games[:num_games]).split(",")
             ],
-            policy=f"hf:{MODEL}",
-            template="tiny",
-            max_new_tokens=14,
-            max_steps=SETTING.max_steps,
-            num_workers=0,
+            CollectOptions(
+                policy=f"hf:{MODEL}",
+                template="tiny",
+                max_new_tokens=14,
+                max_steps=SETTING.max_steps,
+                workers=0,
+            ),
         )
     return batches
 

@@ -20,6 +20,7 @@ from graphcredit.cli.commands.view import view
 from graphcredit.cli.commands.warmup import warmup
 from graphcredit.cli.demo.command import demo
 from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.output.help import PlainCommand, PlainGroup
 from graphcredit.store.errors import (
     DamagedFileError,
     GraphcreditError,
@@ -37,7 +38,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
+    cls=PlainGroup,
 )
 
 
@@ -46,17 +48,20 @@ def _graphcredit() -> None:
     """Which steps of an agent's trajectories deserve the credit?"""
 
 
-app.command("audit")(audit)
-app.command("check")(check)
-app.command("collect")(collect)
-app.command("credit")(credit)
-app.command("demo")(demo)
-app.command("export")(export)
-app.command("loop")(loop)
-app.command("sql")(sql)
-app.command("train")(train)
-app.command("view")(view)
-app.command("warmup")(warmup)
+for command in (
+    audit,
+    check,
+    collect,
+    credit,
+    demo,
+    export,
+    loop,
+    sql,
+    train,
+    view,
+    warmup,
+):
+    app.command(cls=PlainCommand)(command)
 
 
 def main() -> None:

@@ -6,21 +6,22 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import environment_kind
+from graphcredit.collector.options import CollectOptions
 from graphcredit.collector.playing.branching.allocation import Allocation
 from graphcredit.collector.playing.job import Job, Outcome
 from graphcredit.collector.playing.processes import play_all
 from graphcredit.collector.playing.resume import Missing, missing_rollouts
 from graphcredit.collector.playing.run_rollouts import play_here
 from graphcredit.collector.playing.schedule import Schedule, Settings
-from graphcredit.collector.policies.registry import LanguageOptions, parse_policy
-from graphcredit.collector.recording.recovery import recover_spools
+from graphcredit.collector.policies.registry import Policy, parse_policy
+from graphcredit.collector.recording.recovery import Recovered, recover_spools
 from graphcredit.collector.task_locks import claimed
 from graphcredit.store import Store, create_store
 from graphcredit.store.errors import OptionError
@@ -74,25 +75,10 @@ def default_cache_dir() -> Path:
 
 def collect(
     store: Store | str | Path,
-    *,
     tasks: Sequence[Task],
-    policy: str,
-    group_size: int = 8,
-    max_steps: int = 30,
-    seed: int = 0,
-    num_workers: int = 2,
-    run_id: str = "r0",
-    iteration: int = 0,
-    allocation: str | None = None,
-    num_resamples: int = 0,
-    template: str | None = None,
-    temperature: float = 1.0,
-    max_new_tokens: int = 512,
-    dtype: str = "auto",
-    concurrency: int | None = None,
+    options: CollectOptions,
+    *,
     environments: Environments | None = None,
-    record_oracle: bool = False,
-    cache_dir: Path | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> CollectReport:
     """Play what is not complete in the store yet, and record it.
@@ -102,128 +88,135 @@ def collect(
     The actions of a trajectory depend on the policy, the seed, the iteration, the task and its
     number in the group, and on nothing else. Workers are spawned, so a script that calls this must
     do so under `if __name__ == "__main__":`. Ctrl-C raises KeyboardInterrupt after every worker has
-    finished its trajectory; calling this again goes on.
+    finished its trajectory; the same call again goes on.
 
-    Others may collect into the store at the same time. One that has some of these tasks in the same
-    iteration is waited for, which is said on stderr; workers that outlive their parent are, too.
+    Others may collect into the store at the same time. A process that plays some of these tasks in
+    the same iteration is waited for, which is said on stderr; so are workers that outlive their
+    parent.
 
     Args:
         store: A store, or its path; made where there is none.
         tasks: What to play; `list_tasks` of an environment names some.
-        policy: `random`, `oracle:EPSILON`, or a language model: `hf:PATH` and `vllm:PATH` play,
-            `tutor:PATH` plays at random in the model's tokens.
-        group_size: Trajectories per task.
-        max_steps: Steps after which a trajectory is truncated.
-        seed: Decides all chance, with the iteration, the task and the number in the group.
-        num_workers: Processes; fewer are started when there is less to play. 0 plays in this one,
-            which keeps a model in memory from one call to the next.
-        run_id: The run to record.
-        iteration: The iteration to record.
-        allocation: `spo3` plays a tree for each group, which branches where `history/` says that a
-            state is unresolved; by default every trajectory is played for itself.
-        num_resamples: Groups that a task may have after its first, one at a time, while all its
-            trajectories have the same return.
-        template: How a language model is told its situation: a name or a path; by default the one
-            that is called like the environment of the tasks, if they have but one.
-        temperature: Of a language model; 0 takes the most probable token.
-        max_new_tokens: Where an answer of a language model is cut off.
-        dtype: What a language model computes in: float32, bfloat16, or auto, which is bfloat16 on a
-            GPU and float32 elsewhere.
-        concurrency: Trajectories that a process plays at a time; by default as many as suit the
-            policy. It decides nothing but the speed.
-        environments: Where this process plays, with `num_workers` 0: what was seen in them is known
+        options: How to play it, and what to record it as.
+        environments: Environments of this process, with `workers` 0: what was seen in them is known
             to the next call too. By default new ones.
-        record_oracle: Whether to record the true remaining plan length, at half the speed.
-        cache_dir: Where generated games are kept; `default_cache_dir()` by default.
         on_progress: Called with the numbers of trajectories complete and asked for.
 
     Raises:
-        OptionError: An option is out of range, or the store has trajectories of these tasks that
-            were played otherwise.
+        OptionError: The policy or a task is not right, or the store has trajectories of these tasks
+            that were played otherwise.
         MissingDependencyError: The library of an environment is not installed.
     """
     started = time.perf_counter()
-    _check_at_least(1, group_size=group_size, max_steps=max_steps)
-    _check_at_least(0, num_resamples=num_resamples, num_workers=num_workers)
-    _check_at_least(1, concurrency=1 if concurrency is None else concurrency)
-    if environments is not None and num_workers:
-        raise OptionError(f"num_workers must be 0 to play in given environments: got {num_workers}")
-    if allocation not in (None, "spo3"):
-        raise OptionError(f"allocation must be spo3, or not given: got {allocation!r}")
+    if environments is not None and options.workers:
+        raise OptionError(f"workers must be 0 to play in given environments: got {options.workers}")
     _check_tasks(tasks)
-    options = LanguageOptions(
-        template=template or next((task.environment for task in tasks), ""),
-        temperature=temperature,
-        max_new_tokens=max_new_tokens,
-        dtype=dtype,
-    )
-    chosen = parse_policy(policy, options)
-    played_with = chosen.settings
-    if not template and "template" in played_with:
-        _check_one_environment(tasks)
+    policy = _policy(tasks, options)
     opened = store if isinstance(store, Store) else create_store(store)
-    task_ids = [task.task_id for task in tasks]
-    job = Job(
-        store=opened,
-        run_id=run_id,
-        iteration=iteration,
-        policy=chosen,
-        settings=Settings(
-            policy=chosen.name,
-            seed=seed,
-            max_steps=max_steps,
-            oracle=record_oracle,
-            tree_size=None if allocation is None else group_size,
-            **played_with,
-        ),
-        cache_dir=cache_dir or default_cache_dir(),
-        concurrency=concurrency or chosen.concurrency,
-        allocation=None
-        if allocation is None
-        else Allocation.read(
-            opened,
-            run_id=run_id,
-            task_ids=task_ids,
-            tree_size=group_size,
-        ),
-    )
-    outcomes: list[Outcome] = []
-    casualties: list[str] = []
-    passes: list[Missing] = []
-    with claimed(opened, run_id=run_id, iteration=iteration, task_ids=task_ids) as claim:
+    job = _job(opened, tasks, policy, options)
+    played = _Played()
+    with claimed(
+        opened,
+        run_id=options.run,
+        iteration=options.iteration,
+        task_ids=[task.task_id for task in tasks],
+    ) as claim:
         job = replace(job, claim=claim)
-        recovered = recover_spools(opened)
+        played.recovered += recover_spools(opened)
         _record_entities(opened, tasks)
-        for _ in range(1 + num_resamples):
-            missing = missing_rollouts(
-                opened,
-                run_id=run_id,
-                iteration=iteration,
-                tasks=tasks,
-                group_size=group_size,
-                settings=job.settings,
-                num_resamples=num_resamples,
-            )
-            passes.append(missing)
+        for _ in range(1 + options.resample_degenerate):
+            missing = _missing(job, tasks, options)
+            played.passes.append(missing)
             if not missing.rollouts:
                 break
-            outcomes += _play(job, missing, num_workers, casualties, environments, on_progress)
-            if casualties:
-                recovered += recover_spools(opened)
+            played.outcomes += _play(
+                job, missing, options.workers, played.casualties, environments, on_progress
+            )
+            if played.casualties:
+                played.recovered += recover_spools(opened)
                 break
-    return CollectReport(
-        num_tasks=len(tasks),
-        num_already_complete=passes[0].num_complete,
-        num_resampled=sum(missing.num_resampled for missing in passes),
-        num_recovered_steps=sum(spool.num_steps for spool in recovered),
-        num_trajectories=len(outcomes),
-        num_steps=sum(outcome.num_steps for outcome in outcomes),
-        num_success=sum(outcome.success for outcome in outcomes),
-        num_lost=sum(not (outcome.success or outcome.truncated) for outcome in outcomes),
-        num_truncated=sum(outcome.truncated for outcome in outcomes),
-        seconds=time.perf_counter() - started,
-        notes=tuple(sorted({outcome.note for outcome in outcomes if outcome.note is not None})),
-        casualties=tuple(casualties),
+    return played.report(len(tasks), time.perf_counter() - started)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Played:
+    """What a collection has done so far."""
+
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    casualties: list[str] = field(default_factory=list[str])
+    passes: list[Missing] = field(default_factory=list[Missing])
+    """What was missing at first, and again after each pass."""
+    recovered: list[Recovered] = field(default_factory=list[Recovered])
+
+    def report(self, num_tasks: int, seconds: float) -> CollectReport:
+        outcomes = self.outcomes
+        notes = {outcome.note for outcome in outcomes if outcome.note is not None}
+        return CollectReport(
+            num_tasks=num_tasks,
+            num_already_complete=self.passes[0].num_complete,
+            num_resampled=sum(missing.num_resampled for missing in self.passes),
+            num_recovered_steps=sum(spool.num_steps for spool in self.recovered),
+            num_trajectories=len(outcomes),
+            num_steps=sum(outcome.num_steps for outcome in outcomes),
+            num_success=sum(outcome.success for outcome in outcomes),
+            num_lost=sum(not (outcome.success or outcome.truncated) for outcome in outcomes),
+            num_truncated=sum(outcome.truncated for outcome in outcomes),
+            seconds=seconds,
+            notes=tuple(sorted(notes)),
+            casualties=tuple(self.casualties),
+        )
+
+
+def _policy(tasks: Sequence[Task], options: CollectOptions) -> Policy:
+    """Return the policy; a template that is not given is that of the environment."""
+    environment = next((task.environment for task in tasks), "")
+    template = options.template or environment
+    policy = parse_policy(options.policy, options.changed(template=template))
+    if not options.template and "template" in policy.settings:
+        _check_one_environment(tasks)
+    return policy
+
+
+def _job(store: Store, tasks: Sequence[Task], policy: Policy, options: CollectOptions) -> Job:
+    is_tree = options.allocation is not None
+    return Job(
+        store=store,
+        run_id=options.run,
+        iteration=options.iteration,
+        policy=policy,
+        settings=Settings(
+            policy=policy.name,
+            seed=options.seed,
+            max_steps=options.max_steps,
+            oracle=options.oracle,
+            tree_size=options.group_size if is_tree else None,
+            **policy.settings,
+        ),
+        cache_dir=options.games_dir or default_cache_dir(),
+        concurrency=options.concurrency or policy.concurrency,
+        allocation=_allocation(store, tasks, options) if is_tree else None,
+    )
+
+
+def _allocation(store: Store, tasks: Sequence[Task], options: CollectOptions) -> Allocation:
+    return Allocation.read(
+        store,
+        run_id=options.run,
+        task_ids=[task.task_id for task in tasks],
+        tree_size=options.group_size,
+    )
+
+
+def _missing(job: Job, tasks: Sequence[Task], options: CollectOptions) -> Missing:
+    """Return what is to be played still."""
+    return missing_rollouts(
+        job.store,
+        run_id=job.run_id,
+        iteration=job.iteration,
+        tasks=tasks,
+        group_size=options.group_size,
+        settings=job.settings,
+        num_resamples=options.resample_degenerate,
     )
 
 
@@ -294,9 +287,3 @@ def _check_one_environment(tasks: Sequence[Task]) -> None:
             f"because the default is the one called like the environment: got {', '.join(names)}. "
             "To go on with a collection, give the one that it began with"
         )
-
-
-def _check_at_least(least: int, **options: int) -> None:
-    for name, value in options.items():
-        if value < least:
-            raise OptionError(f"{name} must be {least} or more: got {value}")

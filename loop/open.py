@@ -45,7 +45,6 @@ def open_loop(config: LoopConfig) -> Generator[Loop]:
             the directory is not of this loop, or another process runs it.
         MissingDependencyError: The library of the environment or of the engine is not installed.
     """
-    config.check()
     # Whatever begins this name is a run's name too.
     check_name("loop.run, with -sampled after it,", f"{config.run}-sampled")
     tasks, held_out = _tasks(config)
@@ -141,7 +140,7 @@ def _check_training(loop: Loop) -> None:
 
 def _check_models(loop: Loop) -> None:
     """Raise an error where a model cannot play or be trained, as far as its files tell."""
-    from graphcredit.collector.policies.registry import LanguageOptions, parse_policy
+    from graphcredit.collector.policies.registry import parse_policy
     from graphcredit.trainer.model.loading import check_model
 
     config, training = loop.config, loop.train_config(0)
@@ -154,15 +153,10 @@ def _check_models(loop: Loop) -> None:
                 )
         # An adapter is trained on the model; a reference is scored as it is.
         rank = training.lora_rank if name == "model" else 0
-        check_model(str(directory), replace(training, lora_rank=rank))
+        check_model(str(directory), training.changed(lora_rank=rank))
     collect = config.collect
-    options = LanguageOptions(
-        template=collect.template or collect.env,
-        temperature=collect.temperature,
-        max_new_tokens=collect.max_new_tokens,
-        dtype=collect.dtype,
-    )
-    parse_policy(f"{collect.engine}:{config.model}", options)
+    template = collect.template or collect.env
+    parse_policy(f"{collect.engine}:{config.model}", collect.changed(template=template))
 
 
 def _how_to_make_one(config: LoopConfig) -> str:

@@ -9,7 +9,7 @@ passed over.
 import json
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from graphcredit.store.errors import InputError, NothingToTrainError, RecorderEr
 from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path, remove_directory
 
 if TYPE_CHECKING:
+    from graphcredit.collector.environments.base import Task
     from graphcredit.collector.environments.prefix_cache import Environments
     from graphcredit.credit.iteration.report import CreditReport
 
@@ -43,6 +44,9 @@ dropped: lines are read as tables, whose columns must have fields."""
 
 _SHOWN = ("entropy", "kl", "grad_norm")
 """Metrics of a training's last optimizer step that a line has."""
+
+_PLAIN: Mapping[str, Any] = {"allocation": None, "resample_degenerate": 0, "oracle": False}
+"""Options of a collection that only evaluates."""
 
 _NOT_MODEL = ("checkpoints", "logprobs")
 """What is let go once the next policy is there; it is several times the size of a model."""
@@ -167,20 +171,9 @@ class _Stages:
 
     def collect(self, iteration: int) -> Summary:
         """Play what is learnt from."""
-        config, collect = self.loop.config, self.loop.config.collect
-        self._play(
-            "collect",
-            iteration,
-            run_id=config.run,
-            tasks=self.loop.tasks_of(iteration),
-            group_size=collect.group_size,
-            temperature=collect.temperature,
-            seed=collect.seed,
-            allocation=collect.allocation,
-            num_resamples=collect.resample_degenerate,
-            record_oracle=collect.oracle,
-        )
-        return summarise(self.loop.store, config.run, iteration)
+        run_id = self.loop.config.run
+        self._play("collect", iteration, self.loop.tasks_of(iteration), run=run_id)
+        return summarise(self.loop.store, run_id, iteration)
 
     def evaluate(self, number: int) -> Line:
         """Play without learning; return success rates by how and what was played."""
@@ -201,11 +194,12 @@ class _Stages:
             self._play(
                 f"evaluate, {kind}",
                 number,
-                run_id=run_id,
-                tasks=tasks,
+                tasks,
+                run=run_id,
                 group_size=count,
                 temperature=temperature,
                 seed=evaluate.seed,
+                **_PLAIN,
             )
             for part, members in parts.items():
                 if members:
@@ -213,25 +207,19 @@ class _Stages:
                     line[f"{kind}_{part}_success_rate"] = found.success_rate
         return line
 
-    def _play(self, what: str, iteration: int, **options: Any) -> None:
+    def _play(self, what: str, iteration: int, tasks: "Sequence[Task]", **changes: Any) -> None:
         from graphcredit.collector.collect import collect
 
         self.on_progress(what, 0, 0)
-        chosen = self.loop.config.collect
+        options = self.loop.config.collect.options(
+            policy=self.loop.policy(iteration), iteration=iteration, **changes
+        )
         report = collect(
             self.loop.store,
-            iteration=iteration,
-            policy=self.loop.policy(iteration),
-            max_steps=chosen.max_steps,
-            template=chosen.template,
-            max_new_tokens=chosen.max_new_tokens,
-            dtype=chosen.dtype,
-            concurrency=chosen.concurrency,
-            num_workers=chosen.workers,
-            environments=None if chosen.workers else self.environments,
-            cache_dir=Path(chosen.games_dir) if chosen.games_dir else None,
+            tasks,
+            options,
+            environments=None if options.workers else self.environments,
             on_progress=lambda done, total: self.on_progress(what, done, total),
-            **options,
         )
         self._tell(what, iteration, report.notes)
         if report.casualties:

@@ -12,16 +12,19 @@ OUT/
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from pydantic import Field
+
+from graphcredit.collector.options import CollectOptions, GameOptions
 from graphcredit.loop.summary import summarise
 from graphcredit.store import Store, create_store
 from graphcredit.store.errors import EngineError, OptionError
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.lock import alone_in
+from graphcredit.store.options import AtLeastOne, Count, PathOption
 
 if TYPE_CHECKING:
     from graphcredit.collector.environments.base import Task
@@ -37,41 +40,38 @@ _OWN_EPISODES = 8
 """Plays of each task by the model itself."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Warmup:
+class WarmupOptions(GameOptions):
     """What to make."""
 
-    directory: Path
-    """OUT."""
-    environment: str
-    """Name of the environment."""
-    games: str | None
-    """What of it, as `list_tasks` reads it."""
-    num_tasks: int
-    """Tasks, at most."""
-    num_episodes: int
-    """Random plays of each task."""
-    max_steps: int
-    """Steps after which a play is truncated."""
-    num_tokens: int
-    """Tokens of the tokenizer, at most."""
-    num_updates: int
-    """Optimizer steps of the cloning."""
-    template: str
-    """Name or path of the template of the model's prompts."""
-    seed: int
-    """Decides the games, all plays, the weights, and the order of learning."""
-    num_workers: int
-    """Processes that play, or 0 for this one; decides nothing else."""
-    games_dir: Path | None
-    """Where games are kept; decides nothing else."""
+    owner: ClassVar[str] = "warmup"
 
-    def tasks(self) -> "list[Task]":
+    directory: PathOption
+    """OUT: where the model and all else goes."""
+    tasks: AtLeastOne = 12
+    """Number of tasks."""
+    episodes: AtLeastOne = 100
+    """Random plays of each task."""
+    max_steps: AtLeastOne = 20
+    """Steps after which a play is truncated."""
+    vocabulary: Annotated[int, Field(ge=257)] = 1024
+    """Tokens of the tokenizer, at most; with 257 it knows no words."""
+    steps: AtLeastOne = 400
+    """Optimizer steps of the cloning."""
+    template: str = "tiny"
+    """Prompts of the model: tiny, or a TOML file."""
+    seed: Count = 0
+    """Decides the games, all plays, the weights, and the order of learning."""
+    workers: Count = 2
+    """Processes that play; 0 plays in this one. Decides the speed alone."""
+    games_dir: PathOption | None = None
+    """Directory of generated games; the user's cache by default."""
+
+    def list_tasks(self) -> "list[Task]":
         """Return what is played."""
         from graphcredit.collector.environments.registry import environment_kind
 
-        kind = environment_kind(self.environment)
-        return kind.list_tasks(self.games, num_tasks=self.num_tasks, seed=self.seed)
+        kind = environment_kind(self.env)
+        return kind.list_tasks(self.games, num_tasks=self.tasks, seed=self.seed)
 
     def check(self) -> None:
         """Raise OptionError or MissingDependencyError where something cannot be done."""
@@ -79,27 +79,27 @@ class Warmup:
 
         if self.directory.exists() and not self.directory.is_dir():
             raise OptionError(f"OUT must be a directory: {self.directory} is a file")
-        self.tasks()
+        self.list_tasks()
         require_engine("hf")
 
-    def options(self) -> dict[str, Any]:
+    def decisive(self) -> dict[str, Any]:
         """Return what decides the result, as JSON has it."""
         from graphcredit.collector.policies.language.prompts import load_template
 
         return {
-            "environment": self.environment,
+            "environment": self.env,
             "games": self.games,
-            "num_tasks": self.num_tasks,
-            "num_episodes": self.num_episodes,
+            "num_tasks": self.tasks,
+            "num_episodes": self.episodes,
             "max_steps": self.max_steps,
-            "num_tokens": self.num_tokens,
-            "num_updates": self.num_updates,
+            "num_tokens": self.vocabulary,
+            "num_updates": self.steps,
             "template": load_template(self.template).fingerprint,
             "seed": self.seed,
         }
 
 
-def run_warmup(plan: Warmup, *, on_progress: OnProgress) -> dict[str, dict[str, Any]]:
+def run_warmup(plan: WarmupOptions, *, on_progress: OnProgress) -> dict[str, dict[str, Any]]:
     """Do what is not done yet of a warm-up.
 
     Args:
@@ -116,7 +116,7 @@ def run_warmup(plan: Warmup, *, on_progress: OnProgress) -> dict[str, dict[str, 
         EngineError: A process that played died.
     """
     plan.check()
-    options = plan.options()
+    options = plan.decisive()
     refusal = (
         f"{plan.directory} must have one warm-up at a time, but another process makes one there: "
         "wait for it, end it, or name another directory"
@@ -135,33 +135,33 @@ def run_warmup(plan: Warmup, *, on_progress: OnProgress) -> dict[str, dict[str, 
     return done
 
 
-def _letters(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
+def _letters(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
     """Make a tokenizer that can say anything, so that what is said can be recorded."""
     from graphcredit.collector.policies.train_tokenizer import NUM_LETTERS
 
     return _make_model(plan, "letters", (), NUM_LETTERS)
 
 
-def _text(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
+def _text(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
     """Play at random, for the words."""
-    number = min(plan.num_episodes, _TEXT_EPISODES)
+    number = min(plan.episodes, _TEXT_EPISODES)
     return _play(plan, "text", "tutor:letters", number, on_progress)
 
 
-def _init(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
+def _init(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
     """Learn the words, and make a model that has them."""
     from graphcredit.collector.policies.train_tokenizer import recorded_texts
 
     texts = recorded_texts(_store(plan), "text", plan.directory / "letters")
-    return _make_model(plan, "init", texts, plan.num_tokens)
+    return _make_model(plan, "init", texts, plan.vocabulary)
 
 
-def _clone(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
+def _clone(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
     """Play at random, in the model's tokens."""
-    return _play(plan, "clone", "tutor:init", plan.num_episodes, on_progress)
+    return _play(plan, "clone", "tutor:init", plan.episodes, on_progress)
 
 
-def _model(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
+def _model(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
     """Teach the model to play like that."""
     from graphcredit.trainer.cloning.clone import CloneConfig, clone
 
@@ -170,7 +170,7 @@ def _model(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
         run="clone",
         model=plan.directory / "init",
         out=plan.directory / "model",
-        steps=plan.num_updates,
+        steps=plan.steps,
         seed=plan.seed,
     )
     return clone(
@@ -179,13 +179,13 @@ def _model(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
     )
 
 
-def _warm(plan: Warmup, on_progress: OnProgress) -> dict[str, Any]:
+def _warm(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
     """Let the model play."""
-    longest = _read(plan.directory / "warmup.json", plan.options())["model"]["longest_response"]
+    longest = _read(plan.directory / "warmup.json", plan.decisive())["model"]["longest_response"]
     return _play(plan, "warm", "hf:model", _OWN_EPISODES, on_progress, max_new_tokens=longest)
 
 
-_STAGES: dict[str, Callable[[Warmup, OnProgress], dict[str, Any]]] = {
+_STAGES: dict[str, Callable[[WarmupOptions, OnProgress], dict[str, Any]]] = {
     "letters": _letters,
     "text": _text,
     "init": _init,
@@ -195,11 +195,13 @@ _STAGES: dict[str, Callable[[Warmup, OnProgress], dict[str, Any]]] = {
 }
 
 
-def _store(plan: Warmup) -> Store:
+def _store(plan: WarmupOptions) -> Store:
     return create_store(plan.directory / "store")
 
 
-def _make_model(plan: Warmup, name: str, texts: Iterable[str], num_tokens: int) -> dict[str, Any]:
+def _make_model(
+    plan: WarmupOptions, name: str, texts: Iterable[str], num_tokens: int
+) -> dict[str, Any]:
     from graphcredit.collector.policies.train_tokenizer import train_tokenizer
     from graphcredit.trainer.cloning.tiny_model import save_random_model
 
@@ -211,30 +213,33 @@ def _make_model(plan: Warmup, name: str, texts: Iterable[str], num_tokens: int) 
 
 
 def _play(
-    plan: Warmup,
+    plan: WarmupOptions,
     run_id: str,
     policy: str,
     num_episodes: int,
     on_progress: OnProgress,
-    **options: Any,
+    max_new_tokens: int = 512,
 ) -> dict[str, Any]:
     """Play every task, and return what the whole run is like."""
     from graphcredit.collector.collect import collect
 
     kind, _, model = policy.partition(":")
-    report = collect(
-        _store(plan),
-        tasks=plan.tasks(),
+    options = CollectOptions(
         policy=f"{kind}:{plan.directory / model}",
         template=plan.template,
         group_size=num_episodes,
         max_steps=plan.max_steps,
         seed=plan.seed,
-        num_workers=plan.num_workers,
-        run_id=run_id,
-        cache_dir=plan.games_dir,
+        workers=plan.workers,
+        run=run_id,
+        games_dir=plan.games_dir,
+        max_new_tokens=max_new_tokens,
+    )
+    report = collect(
+        _store(plan),
+        plan.list_tasks(),
+        options,
         on_progress=lambda done, total: on_progress(f"play: {run_id}", done, total, ""),
-        **options,
     )
     if report.casualties:
         raise EngineError(

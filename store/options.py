@@ -1,177 +1,164 @@
-"""Options of estimators and objectives: read from text, checked against their types and ranges."""
+"""Options: each is written once, as a typed field, then checked strictly and refused by name.
+
+The docstring under a field is its help text: of the flag on the command line, of the key in a TOML
+file and of the argument in Python.
+"""
 
 import dataclasses
-import math
+import functools
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    TypeAlias,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, cast, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic_core import ErrorDetails
 
 from graphcredit.store.errors import OptionError, system_errors
 
+Count: TypeAlias = Annotated[int, Field(ge=0)]
+AtLeastOne: TypeAlias = Annotated[int, Field(ge=1)]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+Discount: TypeAlias = Share
+PositiveDiscount: TypeAlias = Annotated[float, Field(gt=0, le=1)]
+Weight: TypeAlias = Annotated[float, Field(ge=0)]
+Positive: TypeAlias = Annotated[float, Field(gt=0)]
+PathOption: TypeAlias = Annotated[Path, Field(strict=False)]
+"""A path; text stands for one."""
+Texts: TypeAlias = Annotated[tuple[str, ...], Field(strict=False)]
+"""Texts; a list stands for a tuple."""
 
-@dataclass(frozen=True, slots=True)
-class Between:
-    """Range of a number, ends included unless `above` or `below` says otherwise."""
-
-    low: float
-    high: float = math.inf
-    above: bool = False
-    """Whether the lower end itself is excluded."""
-    below: bool = False
-    """Whether the upper end itself is excluded."""
-
-    def __contains__(self, value: float) -> bool:
-        is_above = value > self.low if self.above else value >= self.low
-        is_below = value < self.high if self.below else value <= self.high
-        return math.isfinite(value) and is_above and is_below
-
-    def __str__(self) -> str:
-        low = f"{'above' if self.above else 'at least'} {self.low:g}"
-        high = f"{'below' if self.below else 'at most'} {self.high:g}"
-        return low if math.isinf(self.high) else f"{low} and {high}"
-
-
-Discount: TypeAlias = Annotated[float, Between(0.0, 1.0)]
-Count: TypeAlias = Annotated[int, Between(0)]
-Weight: TypeAlias = Annotated[float, Between(0.0)]
-PositiveDiscount: TypeAlias = Annotated[float, Between(0.0, 1.0, above=True)]
-
-_CALLED: dict[type, str] = {
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    bool: "true or false",
-    tuple: "a list of texts",
-    Path: "a path",
-    Mapping: "a table",
+_RULES: Mapping[str, str] = {
+    "greater_than_equal": "at least {ge:g}",
+    "greater_than": "above {gt:g}",
+    "less_than_equal": "at most {le:g}",
+    "less_than": "below {lt:g}",
+    "finite_number": "a finite number",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "path": "a path",
+    "tuple": "a list of texts",
+    "dict": "a table",
+    "mapping": "a table",
+    "model": "a table",
+    "literal_error": "{expected}",
+    "none_required": "left out",
+    "value_error": "{error}",
+    "assertion_error": "{error}",
 }
-"""What a user calls the types that options have."""
+"""Pydantic's name of an error, or its first word, to what must hold."""
 
 
-def options_from_text(options: type[Any], settings: dict[str, str], *, owner: str) -> Any:
+class Options(BaseModel):
+    """Options of one thing. Values are not converted, but for text that stands for a path."""
+
+    model_config = ConfigDict(
+        strict=True,
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        protected_namespaces=(),
+    )
+
+    owner: ClassVar[str]
+    """What the options are of, for messages: `train`, `collect`."""
+
+    def __init__(self, **values: Any) -> None:
+        """Check the values.
+
+        Raises:
+            OptionError: A name is unknown, one is missing, or a value is not of its type or range.
+        """
+        with _refusals(self.owner, type(self).model_fields):
+            super().__init__(**values)
+
+    def changed(self, **values: Any) -> Self:
+        """Return the options with other values, which are checked."""
+        return type(self)(**{**dict(self), **values})
+
+
+def options_from_text(options: type[Any], settings: Mapping[str, str], *, owner: str) -> Any:
     """Build an options dataclass from `{"gamma": "0.9", …}`.
 
     Args:
-        options: A dataclass whose fields are floats, ints, or Literals of strings.
-        settings: Option name to its value as text; what is left out keeps its default.
-        owner: Name of the estimator, for messages.
+        options: A dataclass of options.
+        settings: Option to its value as text; the others keep their defaults.
+        owner: Name of the estimator or objective, for messages.
 
     Raises:
         OptionError: An option is unknown, unreadable or out of its range.
     """
-    hints = get_type_hints(options, include_extras=True)
-    unknown = sorted(settings.keys() - hints.keys())
+    names = [field.name for field in dataclasses.fields(options)]
+    unknown = sorted(settings.keys() - set(names))
     if unknown:
-        known = ", ".join(f"{owner}.{name}" for name in hints) or "none"
-        raise OptionError(f"{owner} has no option {unknown[0]!r}; its options: {known}")
-    values = {name: _read(hints[name], text, owner, name) for name, text in settings.items()}
-    made = options(**values)
-    check_options(made, owner=owner)
-    return made
+        raise OptionError(_unknown(owner, unknown[0], [f"{owner}.{name}" for name in names]))
+    with _refusals(owner, names):
+        read = _model_of(options).model_validate_strings(dict(settings), strict=False)
+    return options(**{name: getattr(read, name) for name in settings})
 
 
 def check_options(options: Any, *, owner: str) -> None:
-    """Raise OptionError if a value is not of its field's type or range."""
-    for name, hint in get_type_hints(type(options), include_extras=True).items():
-        _check(hint, getattr(options, name), owner, name)
+    """Raise OptionError if a value of a dataclass is not of its field's type or range."""
+    values = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+    with _refusals(owner, values):
+        _model_of(type(options)).model_validate(values)
 
 
 def options_as_json(options: Any) -> dict[str, Any]:
-    """Return the effective options, for the metadata of the columns they made."""
+    """Return the effective options of a dataclass, for the metadata of the columns they made."""
     return dataclasses.asdict(options)
 
 
-def help_of(options: type[Any]) -> dict[str, str]:
-    """Return the help text of each field that has one: the string in its `Annotated` type."""
+@functools.cache
+def _model_of(options: type[Any]) -> type[BaseModel]:
+    """Return a model with the fields of a dataclass, to check their values."""
     hints = get_type_hints(options, include_extras=True)
-    return {
-        name: extra
-        for name, hint in hints.items()
-        for extra in get_args(hint)[1:]
-        if get_origin(hint) is Annotated and isinstance(extra, str)
-    }
+    fields = {field.name: (hints[field.name], None) for field in dataclasses.fields(options)}
+    config = ConfigDict(strict=True, allow_inf_nan=False, protected_namespaces=())
+    return create_model(options.__name__, __config__=config, **cast("dict[str, Any]", fields))
 
 
-def _read(hint: Any, text: str, owner: str, name: str) -> Any:
-    kind = _kind(hint)
-    if kind is str:
-        return text
+@contextmanager
+def _refusals(owner: str, names: Iterable[str]) -> Generator[None]:
+    """Turn pydantic's errors into one OptionError, which names the first option that is wrong."""
     try:
-        return kind(text)
-    except ValueError:
-        raise OptionError(f"{owner}.{name} must be {_called(kind)}: got {text!r}") from None
+        yield
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        raise OptionError(_sentence(owner, list(names), details)) from None
 
 
-def _check(hint: Any, value: Any, owner: str, name: str) -> None:
-    type_, rules, choices = _parts(hint)
-    if value is None:
-        if not _is_optional(hint):
-            raise OptionError(f"{owner}.{name} must be {_called(type_)}: got None")
-        return
-    if value in choices:
-        return
-    if choices and type_ is str:
-        raise OptionError(f"{owner}.{name} must be {_either(choices)}: got {value!r}")
-    accepted = (int, float) if type_ is float else (type_,)
-    is_bool = isinstance(value, bool)
-    is_of_type = is_bool == (type_ is bool) and isinstance(value, accepted)
-    if not is_of_type or (type_ is tuple and not all(isinstance(text, str) for text in value)):
-        allowed = _either(choices, _called(type_))
-        raise OptionError(f"{owner}.{name} must be {allowed}: got {value!r}")
-    for rule in rules:
-        if value not in rule:
-            raise OptionError(f"{owner}.{name} must be {rule}: got {value!r}")
+def _sentence(owner: str, names: list[str], details: list[ErrorDetails]) -> str:
+    """Return what must hold for the first option that is wrong, and what was found.
 
-
-def _either(choices: tuple[str, ...], *others: str) -> str:
-    return " or ".join([*map(repr, choices), *others])
-
-
-def _called(type_: type) -> str:
-    return _CALLED.get(type_, f"a {type_.__name__}")
-
-
-def _kind(hint: Any) -> type:
-    return _parts(hint)[0]
-
-
-def _is_optional(hint: Any) -> bool:
-    return type(None) in get_args(_bare(hint))
-
-
-def _bare(hint: Any) -> Any:
-    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
-
-
-def _parts(hint: Any) -> tuple[type, tuple[Between, ...], tuple[str, ...]]:
-    """Return the type of a field's values but for None, its ranges, and its literal choices.
-
-    The type is `str` where there are choices alone.
+    The members of a union have an error each. An option that is a table says itself what is wrong.
     """
-    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    rules = tuple(extra for extra in extras if isinstance(extra, Between))
-    kinds = _alternatives(_bare(hint))
-    literals = [kind for kind in kinds if get_origin(kind) is Literal]
-    types = [get_origin(kind) or kind for kind in kinds if kind not in literals] or [str]
-    (type_,) = types
-    return type_, rules, tuple(choice for kind in literals for choice in get_args(kind))
+    first = details[0]
+    raised = first.get("ctx", {}).get("error")
+    if isinstance(raised, OptionError) or not first["loc"]:
+        return str(raised or first["msg"])
+    name = str(first["loc"][0])
+    if first["type"] == "missing":
+        return f"{owner} must be told {name!r}"
+    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return _unknown(owner, name, names)
+    rules = dict.fromkeys(_rule(each) for each in details if each["loc"][0] == name)
+    return f"{owner}.{name} must be {' or '.join(rules)}: got {first['input']!r}"
 
 
-def _alternatives(bare: Any) -> list[Any]:
-    is_union = get_origin(bare) in (Union, UnionType)
-    return [part for part in get_args(bare) if part is not type(None)] if is_union else [bare]
+def _rule(error: ErrorDetails) -> str:
+    kind = error["type"]
+    rule = _RULES.get(kind) or _RULES.get(kind.partition("_")[0])
+    context: dict[str, Any] = error.get("ctx", {})
+    return rule.format(**context) if rule else error["msg"]
+
+
+def _unknown(owner: str, name: str, names: Iterable[str]) -> str:
+    return f"{owner} has no option {name!r}; its options: {', '.join(names) or 'none'}"
 
 
 @system_errors()

@@ -3,12 +3,13 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from graphcredit.store.errors import OptionError
-from graphcredit.store.options import check_options, read_toml
+from graphcredit.store.options import read_toml
 from graphcredit.trainer.config_words import (
     VERSION,
     VERSION_KEY,
@@ -28,7 +29,6 @@ from graphcredit.trainer.options import (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrainConfig(
     RunOptions, ModelOptions, OptimizerOptions, LossOptions, BatchOptions, DataOptions, JobOptions
 ):
@@ -37,9 +37,9 @@ class TrainConfig(
     A configuration is saved and hashed in that order: a change of it would refuse to resume.
     """
 
-    def check(self) -> None:
-        """Raise OptionError where an option is out of its range or contradicts another."""
-        check_options(self, owner="train")
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        """Refuse options that contradict each other."""
         if self.old_logprobs == "behaviour" and self.corrects != "none":
             raise OptionError(
                 "with old_logprobs = behaviour the ratio is taken against the sampler already, so "
@@ -54,26 +54,20 @@ class TrainConfig(
             raise OptionError(
                 f"a reference ({self.reference}) is used only with kl_coefficient above 0: found 0"
             )
+        return self
 
     def resolved(self) -> "TrainConfig":
-        """Return the configuration with absolute paths, and with floats where 2 stands for 2.0.
+        """Return the configuration with absolute paths.
 
         Symbolic links are not resolved: the fingerprint has the hash of the model behind them.
         """
-        name = self.reference
-        hints = get_type_hints(TrainConfig)
-        whole = {n: v for n in hints if isinstance(v := getattr(self, n), int)}
-        numbers = {
-            n: float(v) for n, v in whole.items() if float in (hints[n], *get_args(hints[n]))
-        }
-        return replace(
-            self,
-            **numbers,
+        name, before = self.reference, self.continue_from
+        return self.changed(
             store=Path(os.path.abspath(self.store)),
             out=Path(os.path.abspath(self.out)),
-            model=_whole(self.model),
-            reference=None if name is None else _whole(name),
-            continue_from=self.continue_from and Path(os.path.abspath(self.continue_from)),
+            model=_absolute(self.model),
+            reference=None if name is None else _absolute(name),
+            continue_from=None if before is None else Path(os.path.abspath(before)),
         )
 
     @property
@@ -99,8 +93,7 @@ class TrainConfig(
 
     def as_json(self) -> dict[str, Any]:
         """Return every option as a JSON value."""
-        values = asdict(self)
-        return {k: str(v) if isinstance(v, Path) else v for k, v in values.items()}
+        return {k: str(v) if isinstance(v, Path) else v for k, v in self}
 
     def as_toml(self) -> str:
         """Return the configuration as TOML for `read_config`; options that are None are left out.
@@ -135,19 +128,10 @@ def read_config(
     """
     read = in_words_of_today(read_toml(path), version) if path else {}
     values = _merged(read, given)
-    hints = get_type_hints(TrainConfig)
-    unknown = sorted(values.keys() - hints.keys())
-    if unknown:
-        raise OptionError(f"train has no option {unknown[0]!r}; its options: {', '.join(hints)}")
     missing = [name for name in ("store", "out", "model") if name not in values]
     if missing:
         raise OptionError(f"train must be told {missing[0]!r}: on the command line or in the file")
-    for name in ("store", "out", "continue_from"):
-        if isinstance(values.get(name), str):
-            values[name] = Path(values[name])
-    config = TrainConfig(**values)
-    config.check()
-    return config
+    return TrainConfig(**values)
 
 
 def _as_toml(options: Mapping[str, Any]) -> str:
@@ -170,12 +154,12 @@ def _merged(read: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 def differences(config: TrainConfig, other: TrainConfig) -> list[str]:
     """Return a text for each option that differs between two configurations."""
-    pairs = {f.name: (getattr(config, f.name), getattr(other, f.name)) for f in fields(TrainConfig)}
+    saved = dict(other)
     return [
-        f"{name} is {asked!r}, was {saved!r}"
-        + (renaming(asked, saved) if name == "correction" else "")
-        for name, (asked, saved) in pairs.items()
-        if asked != saved
+        f"{name} is {asked!r}, was {saved[name]!r}"
+        + (renaming(asked, saved[name]) if name == "correction" else "")
+        for name, asked in config
+        if asked != saved[name]
     ]
 
 
@@ -184,8 +168,7 @@ def without_effect(config: TrainConfig) -> TrainConfig:
 
     The device changes them where dtype is auto: `Identity.arithmetic` holds the dtype.
     """
-    return replace(
-        config,
+    return config.changed(
         store=Path(),
         out=Path(),
         device="auto",
@@ -199,7 +182,7 @@ def without_effect(config: TrainConfig) -> TrainConfig:
     )
 
 
-def _whole(name: str) -> str:
+def _absolute(name: str) -> str:
     """Return the absolute path of a directory; a name in the cache is returned unchanged."""
     return os.path.abspath(name) if Path(name).is_dir() else name
 

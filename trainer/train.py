@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from graphcredit.store.errors import InputError
@@ -78,11 +78,10 @@ def train(
             are damaged.
         MissingDependencyError: A tracker is not installed.
     """
-    config.check()
     config = _effective(config)
     store = open_store(config.store)
     run_id, iteration = which_iteration(store, config)
-    config = replace(config, run=run_id, iteration=iteration)
+    config = config.changed(run=run_id, iteration=iteration)
     is_first = is_first_rank()
     on_progress = on_progress if is_first else _silent
     on_progress("read the steps", 0, 0, {})
@@ -125,7 +124,7 @@ def train(
 def _effective(config: TrainConfig) -> TrainConfig:
     """Return the configuration to save: absolute paths, all options of the objective, the run."""
     objective = configure_objective(config.objective, config.objective_options)
-    config = replace(config.resolved(), objective_options=options_as_json(objective))
+    config = config.resolved().changed(objective_options=options_as_json(objective))
     return effective_config(config)
 
 

@@ -2,75 +2,42 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphcredit.cli.options import given, takes
 from graphcredit.cli.output.console import interruptible, out, progress, talk
+from graphcredit.collector.options import (
+    CollectOptions,
+    CollectorOptions,
+    GameOptions,
+    LanguageOptions,
+    PlayOptions,
+    RecordOptions,
+)
 
 if TYPE_CHECKING:
     from graphcredit.collector.collect import CollectReport
 
 
+_GAMES = GameOptions.model_fields.keys()
+
+PANELS: Mapping[str, type[CollectorOptions]] = {
+    "Games": GameOptions,
+    "Recording": RecordOptions,
+    "Play": PlayOptions,
+    "Language models": LanguageOptions,
+}
+
+
+@takes(PANELS)
 def collect(
     store: Annotated[Path, typer.Argument(help="The store; made where there is none.")],
-    env: Annotated[str, typer.Option(help="What to play: textworld, search.")],
-    policy: Annotated[
-        str,
-        typer.Option(
-            help="Who plays: random, oracle:EPSILON, or a language model: hf:PATH, vllm:PATH. "
-            "tutor:PATH plays at random, in the model's tokens."
-        ),
-    ],
-    games: Annotated[
-        str | None,
-        typer.Option(help="custom, coin-l205-s2, 2hop, …, by commas; all kinds if not given."),
-    ] = None,
-    tasks: Annotated[int, typer.Option(help="Tasks to play.")] = 16,
-    group_size: Annotated[int, typer.Option(help="Trajectories of each task.")] = 8,
-    max_steps: Annotated[int, typer.Option(help="Steps after which one is truncated.")] = 30,
-    seed: Annotated[int, typer.Option(help="Decides games and actions.", min=0)] = 0,
-    workers: Annotated[
-        int, typer.Option(help="Processes; 0 plays in this one, as a model on a GPU should.")
-    ] = 2,
-    concurrency: Annotated[
-        int | None,
-        typer.Option(help="Trajectories a process plays at a time; 64 with a language model."),
-    ] = None,
-    template: Annotated[
-        str | None,
-        typer.Option(help="A language model's prompts: textworld, search, tiny, or a TOML file."),
-    ] = None,
-    temperature: Annotated[
-        float, typer.Option(help="Of a language model; 0 takes the most probable token.")
-    ] = 1.0,
-    max_new_tokens: Annotated[
-        int, typer.Option(help="Where an answer of a language model is cut off.")
-    ] = 512,
-    dtype: Annotated[
-        str,
-        typer.Option(
-            help="What a language model computes in: float32, bfloat16, or auto: bfloat16 on a GPU."
-        ),
-    ] = "auto",
-    run: Annotated[str, typer.Option(help="The run to record.")] = "r0",
-    iteration: Annotated[int, typer.Option(help="The iteration to record.")] = 0,
-    allocation: Annotated[
-        str | None,
-        typer.Option(help="spo3: branch where history/ says that a state is unresolved."),
-    ] = None,
-    resample_degenerate: Annotated[
-        int,
-        typer.Option(help="Groups to add to a task while all its returns are equal.", min=0),
-    ] = 0,
-    oracle: Annotated[
-        bool, typer.Option("--oracle", help="Record the true remaining plan length; slower.")
-    ] = False,
-    games_dir: Annotated[
-        Path | None, typer.Option(help="Where games are kept; the user's cache if not given.")
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    **flags: Any,
 ) -> None:
     """Play groups of trajectories and record them in a store.
 
@@ -81,27 +48,17 @@ def collect(
     from graphcredit.collector import collect as rollout
     from graphcredit.collector.environments.registry import environment_kind
 
-    chosen = environment_kind(env).list_tasks(games, num_tasks=tasks, seed=seed)
+    values = given(flags)
+    games = GameOptions(**{name: values.pop(name) for name in _GAMES & values.keys()})
+    options = CollectOptions(**values)
+    tasks = environment_kind(games.env).list_tasks(
+        games.games, num_tasks=games.tasks, seed=options.seed
+    )
     with interruptible("the same command again goes on"), progress("collect") as show:
         report = rollout.collect(
             store,
-            tasks=chosen,
-            policy=policy,
-            group_size=group_size,
-            max_steps=max_steps,
-            seed=seed,
-            num_workers=workers,
-            run_id=run,
-            iteration=iteration,
-            allocation=allocation,
-            num_resamples=resample_degenerate,
-            template=template,
-            temperature=temperature,
-            max_new_tokens=max_new_tokens,
-            dtype=dtype,
-            concurrency=concurrency,
-            record_oracle=oracle,
-            cache_dir=games_dir,
+            tasks,
+            options,
             on_progress=lambda done, total: show("collect", done, total),
         )
     if as_json:

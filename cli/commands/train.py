@@ -1,26 +1,22 @@
 """`graphcredit train`: a better policy from the steps of an iteration and their credit."""
 
-import inspect
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
+from graphcredit.cli.options import given, takes
 from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.store.errors import OptionError
-from graphcredit.store.options import help_of
 from graphcredit.trainer.config import read_config
 from graphcredit.trainer.options import GROUPS
 
-_OWN_PARAMETERS = ("store", "objective_options")
-"""Fields that are not flags of their name."""
 
-
+@takes(GROUPS, omit=("store", "objective_options"), from_file=True)
 def train(
     store: Annotated[Path | None, typer.Argument(help="The store; may stand in --config.")] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file of these options.")] = None,
@@ -48,12 +44,10 @@ def train(
 
         torchrun --nproc-per-node 4 -m graphcredit.cli.main train STORE --config train.toml
     """
-    given = {name: value for name, value in flags.items() if value is not None}
-    if store is not None:
-        given["store"] = store
+    options = given({**flags, "store": store})
     if setting:
-        given["objective_options"] = dict(map(_pair, setting))
-    effective = read_config(config, given)
+        options["objective_options"] = dict(map(_pair, setting))
+    effective = read_config(config, options)
     # Only now: it takes torch's seconds to import.
     from graphcredit.trainer.train import train as run_training
 
@@ -109,48 +103,3 @@ def _show(result: Mapping[str, Any]) -> None:
     lines += [f"{name:>24} {value:.4g}" for name, value in result["last"].items()]
     for line in lines:
         out.print(line, **PLAIN)
-
-
-def _flags() -> list[inspect.Parameter]:
-    """Return one optional flag for each field of the configuration, in the panel of its group."""
-    return [
-        _flag(field, panel, help_of(group)[field.name], get_type_hints(group)[field.name])
-        for panel, group in GROUPS.items()
-        for field in fields(group)
-        if field.name not in _OWN_PARAMETERS
-    ]
-
-
-def _flag(field: Field[Any], panel: str, text: str, hint: Any) -> inspect.Parameter:
-    option = typer.Option(help=_explained(text, hint, field), rich_help_panel=panel)
-    return inspect.Parameter(
-        field.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[_flag_type(hint) | None, option],
-    )
-
-
-def _flag_type(hint: Any) -> type:
-    """Return what a flag is read as; ranges and choices are the configuration's to check."""
-    kinds = {bool, int, float, Path} & {hint, *get_args(hint)}
-    return kinds.pop() if kinds else str
-
-
-def _explained(text: str, hint: Any, field: Field[Any]) -> str:
-    """Return the help of a field with its choices and its default."""
-    literal = next((h for h in (hint, *get_args(hint)) if get_origin(h) is Literal), None)
-    choices = f" One of {', '.join(get_args(literal))}." if literal else ""
-    has_default = field.default is not MISSING and field.default is not None
-    return f"{text}{choices}" + (f" (default: {field.default})" if has_default else "")
-
-
-def _take_flags() -> None:
-    own = inspect.signature(train).parameters.values()
-    fixed = [p.replace(kind=p.KEYWORD_ONLY) for p in own if p.kind is not p.VAR_KEYWORD]
-    parameters = [*fixed, *_flags()]
-    train.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
-    train.__annotations__ = {p.name: p.annotation for p in parameters}
-
-
-_take_flags()

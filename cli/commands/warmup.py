@@ -8,35 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
+from graphcredit.cli.options import given, takes
 from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
+from graphcredit.loop.warmup import WarmupOptions, run_warmup
 
 
+@takes({"Warm-up": WarmupOptions}, omit=("directory",))
 def warmup(
     directory: Annotated[Path, typer.Argument(help="Where the model and all else goes: OUT.")],
-    env: Annotated[str, typer.Option(help="What to learn from: textworld, search.")],
-    games: Annotated[
-        str | None,
-        typer.Option(help="custom-r5o5q5b1n1, 2hop, …, by commas; all kinds if not given."),
-    ] = None,
-    tasks: Annotated[int, typer.Option(help="Tasks to play.", min=1)] = 12,
-    episodes: Annotated[int, typer.Option(help="Random plays of each task.", min=1)] = 100,
-    max_steps: Annotated[int, typer.Option(help="Steps of a play, at most.", min=1)] = 20,
-    vocabulary: Annotated[
-        int,
-        typer.Option(help="Tokens of the tokenizer, at most; 257 know no words.", min=257),
-    ] = 1024,
-    steps: Annotated[int, typer.Option(help="Optimizer steps of the cloning.", min=1)] = 400,
-    template: Annotated[
-        str, typer.Option(help="The model's prompts: tiny, or a TOML file.")
-    ] = "tiny",
-    seed: Annotated[int, typer.Option(help="Decides games, plays and weights.", min=0)] = 0,
-    workers: Annotated[
-        int, typer.Option(help="Processes that play; 0 plays in this one.", min=0)
-    ] = 2,
-    games_dir: Annotated[
-        Path | None, typer.Option(help="Where games are kept; the user's cache if not given.")
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    **flags: Any,
 ) -> None:
     """Make a tiny language model that acts validly and wins seldom: a policy to start from.
 
@@ -47,22 +28,7 @@ def warmup(
 
         graphcredit warmup OUT --env textworld --games custom-r5o5q5b1n1 --tasks 12
     """
-    from graphcredit.loop.warmup import Warmup, run_warmup
-
-    plan = Warmup(
-        directory=directory,
-        environment=env,
-        games=games,
-        num_tasks=tasks,
-        num_episodes=episodes,
-        max_steps=max_steps,
-        num_tokens=vocabulary,
-        num_updates=steps,
-        template=template,
-        seed=seed,
-        num_workers=workers,
-        games_dir=games_dir,
-    )
+    plan = WarmupOptions(directory=directory, **given(flags))
     with interruptible("the same command goes on"), progress("warmup") as show:
         figures = run_warmup(plan, on_progress=show)
     if as_json:

@@ -75,19 +75,22 @@ def _play(path: Path, games: int, workers: int) -> "Store":
     from graphcredit.cli.commands.collect import show_report
     from graphcredit.collector.collect import collect
     from graphcredit.collector.environments.registry import environment_kind
+    from graphcredit.collector.options import CollectOptions
     from graphcredit.store import open_store
 
     tasks = environment_kind("textworld").list_tasks(None, num_tasks=games, seed=0)
     with interruptible("the demo goes on when it is run again"), progress("play") as show:
         report = collect(
             path,
-            tasks=tasks,
-            policy=POLICY,
-            group_size=GROUP_SIZE,
-            max_steps=MAX_STEPS,
-            num_workers=workers,
-            run_id="demo",
-            record_oracle=True,
+            tasks,
+            CollectOptions(
+                policy=POLICY,
+                group_size=GROUP_SIZE,
+                max_steps=MAX_STEPS,
+                workers=workers,
+                run="demo",
+                oracle=True,
+            ),
             on_progress=lambda done, total: show("play", done, total),
         )
     show_report(report)

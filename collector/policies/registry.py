@@ -1,14 +1,14 @@
 """Every policy that can be named on the command line."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol
 
+from graphcredit.collector.options import LanguageOptions
 from graphcredit.collector.policies.base import Decision, DecisionRequest
-from graphcredit.collector.policies.engines.base import Dtype, Sampling
+from graphcredit.collector.policies.engines.base import Sampling
 from graphcredit.collector.policies.engines.registry import require_engine, require_temperature
 from graphcredit.collector.policies.language.policy import LanguagePolicy
-from graphcredit.collector.policies.language.prompts import load_template
+from graphcredit.collector.policies.language.prompts import Template, load_template
 from graphcredit.collector.policies.model_files import find_model
 from graphcredit.collector.policies.oracle import OraclePolicy
 from graphcredit.collector.policies.random import RandomPolicy
@@ -44,45 +44,8 @@ class Policy(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LanguageOptions:
-    """How a language model plays."""
-
-    template: str = "textworld"
-    """Name or path of the template that puts situations into words."""
-    temperature: float = 1.0
-    """Of sampling; 0 takes the most probable token, for evaluation."""
-    max_new_tokens: int = 512
-    """Where an answer is cut off."""
-    dtype: str = "auto"
-    """What the model computes in: auto, float32 or bfloat16."""
-
-    def sampling(self) -> Sampling:
-        """Return how answers are sampled.
-
-        Raises:
-            OptionError: A number is out of range.
-        """
-        # A NaN is refused too: it is not within any range.
-        if not 0.0 <= self.temperature < float("inf"):
-            raise OptionError(f"temperature must be 0 or more: got {self.temperature}")
-        if self.max_new_tokens < 1:
-            raise OptionError(f"max_new_tokens must be 1 or more: got {self.max_new_tokens}")
-        return Sampling(temperature=self.temperature, max_new_tokens=self.max_new_tokens)
-
-    def arithmetic(self) -> Dtype:
-        """Return what the model computes in.
-
-        Raises:
-            OptionError: There is no such type.
-        """
-        for known in get_args(Dtype):
-            if known == self.dtype:
-                return known
-        raise OptionError(f"dtype must be {', '.join(get_args(Dtype))}: got {self.dtype!r}")
-
-
 _DEFAULTS = LanguageOptions()
+_DEFAULT_TEMPLATE = "textworld"
 
 
 def _random(argument: str, _: LanguageOptions) -> Policy:
@@ -109,9 +72,11 @@ def _sampled_by(kind: str) -> Callable[[str, LanguageOptions], Policy]:
         return LanguagePolicy(
             kind=kind,
             model=find_model(argument),
-            template=load_template(options.template),
-            sampling=options.sampling(),
-            dtype=options.arithmetic(),
+            template=_template(options),
+            sampling=Sampling(
+                temperature=options.temperature, max_new_tokens=options.max_new_tokens
+            ),
+            dtype=options.dtype,
         )
 
     return policy
@@ -119,7 +84,11 @@ def _sampled_by(kind: str) -> Callable[[str, LanguageOptions], Policy]:
 
 def _tutor(argument: str, options: LanguageOptions) -> Policy:
     require_engine("hf")
-    return TutorPolicy(model=find_model(argument), template=load_template(options.template))
+    return TutorPolicy(model=find_model(argument), template=_template(options))
+
+
+def _template(options: LanguageOptions) -> Template:
+    return load_template(options.template or _DEFAULT_TEMPLATE)
 
 
 POLICIES: dict[str, Callable[[str, LanguageOptions], Policy]] = {

@@ -1,11 +1,8 @@
 """From where on something is worth a warning."""
 
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
 
-from graphcredit.store.options import Between, Count
-
-Share: TypeAlias = Annotated[float, Between(0.0, 1.0)]
+from graphcredit.store.options import Count, Share
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,7 +1,6 @@
 """Analogy: the distance a step gains, where untried actions do what they did in alike states."""
 
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
 
 import numpy as np
 
@@ -11,9 +10,7 @@ from graphcredit.credit.graph.distances import DistanceFinder
 from graphcredit.credit.inputs.analogies.untried_actions import Analogies
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.errors import InputError
-from graphcredit.store.options import Between
-
-SearchCost: TypeAlias = Annotated[float, Between(0.0, above=True)]
+from graphcredit.store.options import Positive
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +48,7 @@ class Analogy:
     nothing. Source: this project; docs/estimator-analogy.md has the measurements.
     """
 
-    search_cost: SearchCost = 30.0
+    search_cost: Positive = 30.0
     """C: what it costs to find the goal from a state with one new thing to try."""
     normalize: Normalize = "std"
     """Divide by the standard deviation, or not."""

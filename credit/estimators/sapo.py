@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 import numpy as np
+from pydantic import Field
 
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.parts import episode_part
@@ -11,9 +12,9 @@ from graphcredit.credit.estimators.relative import Normalize, StatOver, relative
 from graphcredit.credit.inputs.entities.mentions import Mentions
 from graphcredit.credit.steps.arrays import Floats, Ints
 from graphcredit.store.errors import InputError
-from graphcredit.store.options import Between, Weight
+from graphcredit.store.options import Weight
 
-Decay: TypeAlias = Annotated[float, Between(1.0)]
+Decay: TypeAlias = Annotated[float, Field(ge=1)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

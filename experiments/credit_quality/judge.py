@@ -40,7 +40,7 @@ def estimators_of(condition: Condition) -> dict[str, Assigner]:
     if condition.option:
         return configure([condition.option.partition(".")[0]], [condition.option])
     has_entities = condition.environment == "search"
-    return configure(row.name for row in ESTIMATORS if has_entities or "thought" not in row.reads)
+    return configure(row.name for row in ESTIMATORS if has_entities or "mentions" not in row.inputs)
 
 
 def judge(log: Store, condition: Condition) -> pl.DataFrame:

@@ -11,6 +11,7 @@ from experiments.credit_quality.games import by_kind
 from graphcredit.collector.collect import collect
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import environment_kind
+from graphcredit.collector.options import CollectOptions
 from graphcredit.store import Store, create_store
 from graphcredit.store.files.atomic import write_table
 from graphcredit.store.parquet.er_graph import merge_er_graph, read_er_graph
@@ -66,17 +67,19 @@ def play(
             for condition, iteration in _iterations(environment, epsilons):
                 done = collect(
                     store,
-                    tasks=tasks,
-                    policy=f"oracle:{condition.epsilon}",
-                    group_size=group_size if iteration == JUDGED else BASE.group_size,
-                    max_steps=MAX_STEPS,
-                    seed=_SEED,
-                    num_workers=0,
-                    run_id=condition.run_id,
-                    iteration=iteration,
+                    tasks,
+                    CollectOptions(
+                        policy=f"oracle:{condition.epsilon}",
+                        group_size=group_size if iteration == JUDGED else BASE.group_size,
+                        max_steps=MAX_STEPS,
+                        seed=_SEED,
+                        workers=0,
+                        run=condition.run_id,
+                        iteration=iteration,
+                        oracle=True,
+                        games_dir=games_dir,
+                    ),
                     environments=environments,
-                    record_oracle=True,
-                    cache_dir=games_dir,
                 )
                 print(
                     f"{kind}, {condition.run_id}, iteration {iteration}: {done.num_trajectories} "

@@ -24,6 +24,7 @@ from experiments.textworld.settings import SETTINGS, warm_start
 from experiments.textworld.warm import make_warm
 from graphcredit.collector.collect import collect
 from graphcredit.collector.environments.registry import environment_kind
+from graphcredit.collector.options import CollectOptions
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
@@ -112,19 +113,21 @@ def _play(store: Store, out: Path, name: str, number: int) -> None:
     run_id = f"warm-{number}"
     collect(
         store,
-        tasks=environment_kind("textworld").list_tasks(
+        environment_kind("textworld").list_tasks(
             setting.specs(setting.games), num_tasks=len(setting.games), seed=0
         ),
-        policy=f"hf:{warm_start(out, name, number) / 'model'}",
-        template="tiny",
-        group_size=GROUP_SIZE,
-        max_steps=setting.max_steps,
-        max_new_tokens=14,
-        dtype="float32",
-        seed=number,
-        run_id=run_id,
-        num_workers=0,
-        record_oracle=True,
+        CollectOptions(
+            policy=f"hf:{warm_start(out, name, number) / 'model'}",
+            template="tiny",
+            group_size=GROUP_SIZE,
+            max_steps=setting.max_steps,
+            max_new_tokens=14,
+            dtype="float32",
+            seed=number,
+            run=run_id,
+            workers=0,
+            oracle=True,
+        ),
     )
     assign_credit(store, CreditSettings(estimators=configure(ESTIMATORS)), run_id=run_id)
 

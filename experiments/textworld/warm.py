@@ -13,7 +13,7 @@ from pathlib import Path
 
 from experiments.textworld.device import use_device
 from experiments.textworld.settings import SETTINGS, warm_start
-from graphcredit.loop.warmup import Warmup, run_warmup
+from graphcredit.loop.warmup import WarmupOptions, run_warmup
 from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.files.lock import alone_in
 from graphcredit.trainer.model.export import save_model
@@ -65,19 +65,16 @@ def imitate(out: Path, name: str, number: int) -> None:
     """Make a warm policy, if it is not there: it imitates random play of a setting's games."""
     setting = SETTINGS[name]
     games = (*setting.games, *setting.held_out)
-    plan = Warmup(
+    plan = WarmupOptions(
         directory=warm_start(out, name, number),
-        environment="textworld",
+        env="textworld",
         games=setting.specs(games),
-        num_tasks=len(games),
-        num_episodes=setting.episodes // len(games),
+        tasks=len(games),
+        episodes=setting.episodes // len(games),
         max_steps=setting.max_steps,
-        num_tokens=1024,
-        num_updates=setting.updates,
-        template="tiny",
+        steps=setting.updates,
         seed=number,
-        num_workers=0,
-        games_dir=None,
+        workers=0,
     )
     run_warmup(plan, on_progress=lambda what, done, total, note: None)
 

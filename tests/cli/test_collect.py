@@ -131,7 +131,10 @@ def test_when_the_parent_is_killed_its_workers_end_too(tmp_path: Path, games_dir
         (["--env", "chess", "--policy", "random"], "textworld, search: got 'chess'"),
         (["--env", "textworld", "--policy", "best"], "policies are random, oracle:EPSILON"),
         (["--env", "textworld", "--policy", "random", "--games", "go"], "got 'go'"),
-        (["--env", "textworld", "--policy", "random", "--workers", "-1"], "num_workers must be 0"),
+        (
+            ["--env", "textworld", "--policy", "random", "--workers", "-1"],
+            "collect.workers must be at least 0",
+        ),
         (["--env", "textworld"], "Missing option '--policy'"),
         (["--env", "textworld", "--policy", "random", "--run", "../r"], "run_id becomes part of"),
     ],

@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 from typing import Any
 
 import polars as pl
 import pytest
+from pydantic_core import PydanticUndefined
 from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
@@ -31,7 +32,6 @@ from graphcredit.loop.run import run_loop
 from graphcredit.loop.summary import Summary
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import InputError, OptionError
-from graphcredit.store.options import help_of
 from tests.cli.loop_worlds import corridor_loop, register_corridors, run, save_talker
 
 ROOT = Path(__file__).parents[2]
@@ -369,7 +369,10 @@ def test_a_loop_that_is_asked_for_something_else_is_refused(root: Path):
         ({"credit": {"estimators": ["best"]}}, "no estimator is called 'best'"),
         ({"iterations": 0}, "loop.iterations must be at least 1"),
         ({"update_every": "step"}, "update_every must be 'iteration' or 'group' or a whole"),
-        ({"update_every": 0}, "loop.update_every must be at least 1: got 0"),
+        (
+            {"update_every": 0},
+            "loop.update_every must be 'iteration' or 'group' or at least 1: got 0",
+        ),
         ({"evaluate": {"seed": 0}}, "corridor-r2-s0 of .evaluate. is the game of corridor-r2-s0"),
         ({"evaluate": {"seed": 0, "tasks": 0}}, "evaluate.seed must differ from collect.seed"),
         ({"model": "nowhere"}, "nowhere has no config.json"),
@@ -438,17 +441,16 @@ def test_settings_win_over_the_file_and_text_needs_no_quotes(tmp_path: Path):
 def test_the_document_of_the_loop_has_every_option_as_it_explains_itself():
     text = (ROOT / "docs" / "loop.md").read_text(encoding="utf-8")
     rows = [
-        (name, _shown(field_of[name].default), explained)
+        (name, _shown(field.default), " ".join((field.description or "").split()))
         for table in (LoopConfig, CollectTable, CreditTable, EvaluateTable)
-        for field_of in [{field.name: field for field in fields(table)}]
-        for name, explained in help_of(table).items()
+        for name, field in table.model_fields.items()
         if name not in ("collect", "credit", "train", "evaluate")
     ]
     assert re.findall(r"^\| `(\w+)` \| ([^|]*) \| (.*) \|$", text, re.MULTILINE) == rows
 
 
 def _shown(default: Any) -> str:
-    if default is MISSING or default is None:
+    if default is PydanticUndefined or default is None:
         return ""
     if isinstance(default, tuple):
         return ", ".join(default)

@@ -204,7 +204,7 @@ def test_a_temperature_that_the_engine_lacks_is_refused_before_anything_is_writt
     [
         ({"credit": {"merge": "embedding", "embedder": "no/such"}}, "no/such"),
         ({"train": {"lora_rank": 2, "lora_targets": "nowhere"}}, "lora_targets 'nowhere'"),
-        ({"train": {"beta1": 1.0}}, "beta1 must be at least 0 and below 1: got 1"),
+        ({"train": {"beta1": 1.0}}, "beta1 must be below 1: got 1"),
         ({"train": {"device": "cuda"}}, "device cuda needs a GPU"),
         ({"train": {"tracker": "wandb"}}, "wandb is not installed"),
     ],
@@ -320,7 +320,7 @@ def test_a_pass_plays_every_task_once_so_many_at_a_time(
         ("iterations=many", "loop.iterations must be a whole number: got 'many'"),
         ("evaluate.greedy=1", "evaluate.greedy must be true or false: got 1"),
         ("credit.estimators=graphgpo", "credit.estimators must be a list of texts: got 'graphgpo'"),
-        ("credit.set=[3]", r"credit.set must be a list of texts: got \(3,\)"),
+        ("credit.set=[3]", "credit.set must be text: got 3"),
     ],
 )
 def test_a_setting_of_the_wrong_kind_is_refused_in_words(

@@ -14,11 +14,12 @@ from typer.testing import CliRunner
 from graphcredit.cli.main import app
 from graphcredit.collector.policies.tokens import load_tokenizer
 from graphcredit.collector.policies.train_tokenizer import NUM_LETTERS
-from graphcredit.loop.warmup import Warmup, run_warmup
+from graphcredit.loop.warmup import WarmupOptions, run_warmup
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.files.lock import alone_in
+from tests.cli.in_process import run as run_command
 
 STAGES = ["letters", "text", "init", "clone", "model", "warm"]
 
@@ -28,21 +29,18 @@ OPTIONS = [
 ]
 
 
-def _plan(out: Path) -> Warmup:
+def _plan(out: Path) -> WarmupOptions:
     """Return what the options stand for."""
-    return Warmup(
+    return WarmupOptions(
         directory=out,
-        environment="search",
+        env="search",
         games="2hop",
-        num_tasks=2,
-        num_episodes=3,
+        tasks=2,
+        episodes=3,
         max_steps=4,
-        num_tokens=400,
-        num_updates=3,
-        template="tiny",
-        seed=0,
-        num_workers=0,
-        games_dir=None,
+        vocabulary=400,
+        steps=3,
+        workers=0,
     )
 
 
@@ -137,11 +135,9 @@ def test_a_wrong_option_is_refused_before_anything_is_written(
 
 
 def test_a_tokenizer_has_at_least_a_token_for_each_letter(tmp_path: Path):
-    command = ["warmup", str(tmp_path / "w"), *OPTIONS, "--vocabulary", str(NUM_LETTERS - 1)]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 2
-    assert "--vocabulary" in result.stderr
-    assert str(NUM_LETTERS) in result.stderr
+    ended = run_command("warmup", tmp_path / "w", *OPTIONS, "--vocabulary", str(NUM_LETTERS - 1))
+    assert ended.exit_code == 2
+    assert f"vocabulary must be at least {NUM_LETTERS}: got" in ended.err
     assert not (tmp_path / "w").exists()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from graphcredit.collector.collect import collect
 from graphcredit.collector.environments.base import Environment, Task, Transition
 from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
+from graphcredit.collector.options import CollectOptions
 from tests.collector.corridor import Corridor
 
 _steps_left = int(sys.argv[4]) if len(sys.argv) > 4 else 0
@@ -47,13 +48,15 @@ def main(store: str, rooms: str, group_size: str) -> None:
     """Play corridors of some numbers of rooms and print the report."""
     report = collect(
         store,
-        tasks=_list_tasks(rooms, num_tasks=0, seed=0),
-        policy="random",
-        group_size=int(group_size),
-        max_steps=6,
-        num_workers=1,
-        concurrency=5,
-        cache_dir=Path(store),
+        _list_tasks(rooms, num_tasks=0, seed=0),
+        CollectOptions(
+            policy="random",
+            group_size=int(group_size),
+            max_steps=6,
+            workers=1,
+            concurrency=5,
+            games_dir=Path(store),
+        ),
     )
     sys.stdout.write(json.dumps(report.as_json()) + "\n")
 

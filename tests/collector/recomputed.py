@@ -1,12 +1,15 @@
 """A collection by a language model, and what the trainer makes of its log-probabilities."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from graphcredit.collector.collect import CollectReport, collect
+from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import ENVIRONMENTS
+from graphcredit.collector.options import CollectOptions
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
@@ -22,11 +25,28 @@ from graphcredit.trainer.engine.sampler_check import SamplerAgreement, measure_a
 TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=2, seed=0)
 
 
-def play(store: Path, policy: str, **options: Any) -> CollectReport:
+def play(
+    store: Path,
+    policy: str,
+    environments: Environments | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> CollectReport:
     """Play three trajectories of four steps of each task, in float32 as the trainer computes."""
-    settings = {"template": "tiny", "group_size": 3, "max_steps": 4, "max_new_tokens": 5}
-    settings |= {"num_workers": 0, "dtype": "float32"}
-    return collect(store, tasks=TASKS, policy=policy, **{**settings, **options})
+    settings: dict[str, Any] = {
+        "template": "tiny",
+        "group_size": 3,
+        "max_steps": 4,
+        "max_new_tokens": 5,
+    }
+    settings |= {"workers": 0, "dtype": "float32"}
+    return collect(
+        store,
+        TASKS,
+        CollectOptions(policy=policy, **{**settings, **options}),
+        environments=environments,
+        on_progress=on_progress,
+    )
 
 
 def agreement(root: Path, model: str) -> SamplerAgreement:

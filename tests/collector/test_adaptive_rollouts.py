@@ -3,13 +3,16 @@
 import json
 import multiprocessing
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graphcredit.collector.collect import CollectReport, collect
+from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.registry import ENVIRONMENTS
+from graphcredit.collector.options import CollectOptions
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
@@ -20,18 +23,17 @@ from graphcredit.store.errors import OptionError
 TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=4, seed=0)
 
 
-def _collect(store: Path, **options: Any) -> CollectReport:
+def _collect(store: Path, tasks: Sequence[Task] = TASKS, **options: Any) -> CollectReport:
     options = {
         "policy": "oracle:0.4",
         "max_steps": 7,
         "group_size": 4,
-        "num_workers": 1,
+        "workers": 1,
         "iteration": 1,
         "allocation": "spo3",
-        "tasks": TASKS,
         **options,
     }
-    return collect(store, **options)
+    return collect(store, tasks, CollectOptions(**options))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +81,7 @@ def test_trees_branch_behind_the_root_and_share_what_is_mastered(store: Path):
 def test_trees_are_the_same_whoever_plays_them(store: Path, tmp_path: Path):
     other = shutil.copytree(store, tmp_path / "other")
     _collect(store)
-    _collect(other, num_workers=2)
+    _collect(other, workers=2)
     assert _trees(store) == _trees(other)
 
 
@@ -101,15 +103,15 @@ def test_trees_of_a_worker_that_died_are_played_again(store: Path, tmp_path: Pat
 def test_an_iteration_that_has_credit_already_is_not_played_on_by_its_own_counts(store: Path):
     """Killed, credited, and collected again: the rest would branch by what the first part did."""
     whole = shutil.copytree(store, store.parent / "whole")
-    _collect(whole, num_workers=0)
+    _collect(whole, workers=0)
     assign_credit(open_store(whole), CreditSettings(estimators=configure(["spo3"])))
     assert _collect(whole).num_trajectories == 0
-    assert _collect(whole, iteration=2, num_workers=0).num_trajectories > 0
-    _collect(store, tasks=TASKS[:2], num_workers=0)
+    assert _collect(whole, iteration=2, workers=0).num_trajectories > 0
+    _collect(store, tasks=TASKS[:2], workers=0)
     assign_credit(open_store(store), CreditSettings(estimators=configure(["spo3"])))
     before = _trees(store)
     with pytest.raises(OptionError, match=r"iteration 1 is to be played, .* iterations 1 too"):
-        _collect(store, num_workers=0)
+        _collect(store, workers=0)
     assert _trees(store) == before
 
 
@@ -124,6 +126,6 @@ def test_credit_takes_a_store_with_trees_as_any_other(store: Path):
 
 
 def test_an_allocation_that_is_not_known_is_refused_before_a_store_is_made(tmp_path: Path):
-    with pytest.raises(OptionError, match="allocation must be spo3, or not given: got 'greedy'"):
+    with pytest.raises(OptionError, match="allocation must be 'spo3': got 'greedy'"):
         _collect(tmp_path / "store", allocation="greedy")
     assert not (tmp_path / "store").exists()

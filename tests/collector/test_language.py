@@ -333,11 +333,11 @@ def test_the_tutors_answers_have_the_form_that_the_template_asks_for(model: str)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"temperature": -0.1}, "temperature must be 0 or more: got -0.1"),
-        ({"temperature": float("nan")}, "temperature must be 0 or more: got nan"),
-        ({"max_new_tokens": 0}, "max_new_tokens must be 1 or more: got 0"),
+        ({"temperature": -0.1}, "temperature must be at least 0: got -0.1"),
+        ({"temperature": float("nan")}, "temperature must be a finite number: got nan"),
+        ({"max_new_tokens": 0}, "max_new_tokens must be at least 1: got 0"),
         ({"template": "chess"}, "got 'chess'"),
-        ({"dtype": "float16"}, "dtype must be auto, float32, bfloat16: got 'float16'"),
+        ({"dtype": "float16"}, "dtype must be 'auto', 'float32' or 'bfloat16': got 'float16'"),
     ],
 )
 def test_options_out_of_range_are_refused(model: str, options: dict[str, Any], message: str):

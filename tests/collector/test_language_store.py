@@ -13,6 +13,7 @@ import torch
 from graphcredit.collector.collect import CollectReport, collect
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.prefix_cache import Environments
+from graphcredit.collector.options import CollectOptions
 from graphcredit.collector.policies.registry import LanguageOptions, parse_policy
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.checks.run import check_store
@@ -86,7 +87,7 @@ def test_the_number_of_trajectories_at_a_time_does_not_change_what_is_played(
         "one": {"concurrency": 1, "environments": environments},
         "four": {"concurrency": 4, "environments": environments},
         "all": {},
-        "workers": {"num_workers": 2, "concurrency": 2},
+        "workers": {"workers": 2, "concurrency": 2},
     }.items():
         report = _collect(tmp_path / name, model, **options)
         assert (report.num_trajectories, report.num_steps) == (6, 24)
@@ -124,5 +125,5 @@ def test_a_killed_collection_goes_on_and_plays_the_same(tmp_path: Path, model: s
 def test_tasks_of_several_environments_need_a_template_that_is_named(tmp_path: Path, model: str):
     tasks = [*TASKS, Task(environment="textworld", spec="seed=1")]
     with pytest.raises(OptionError, match=r"template must be given .*: got search, textworld"):
-        collect(tmp_path / "store", tasks=tasks, policy=f"hf:{model}", num_workers=0)
+        collect(tmp_path / "store", tasks, CollectOptions(policy=f"hf:{model}", workers=0))
     assert not (tmp_path / "store").exists()

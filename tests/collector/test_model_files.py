@@ -9,6 +9,7 @@ import pytest
 
 from graphcredit.collector.collect import CollectReport, collect
 from graphcredit.collector.environments.registry import ENVIRONMENTS
+from graphcredit.collector.options import CollectOptions
 from graphcredit.collector.policies.model_files import digest_weights, digest_words, find_model
 from graphcredit.collector.policies.registry import LanguageOptions, parse_policy
 from graphcredit.store.errors import OptionError
@@ -100,8 +101,15 @@ def test_other_weights_under_the_same_name_do_not_go_on_with_a_group(tmp_path: P
     tasks = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=1, seed=0)
 
     def play(**options: Any) -> CollectReport:
-        here = {"num_workers": 0, "template": "tiny", "max_steps": 2, "max_new_tokens": 2}
-        return collect(tmp_path / "store", tasks=tasks, policy=f"hf:{model}", **here, **options)
+        here: dict[str, Any] = {
+            "workers": 0,
+            "template": "tiny",
+            "max_steps": 2,
+            "max_new_tokens": 2,
+        }
+        return collect(
+            tmp_path / "store", tasks, CollectOptions(policy=f"hf:{model}", **here, **options)
+        )
 
     assert play(group_size=1).num_trajectories == 1
     save_talker(model)

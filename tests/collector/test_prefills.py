@@ -11,6 +11,7 @@ from transformers.cache_utils import DynamicLayer
 
 from graphcredit.collector.collect import collect
 from graphcredit.collector.environments.registry import ENVIRONMENTS
+from graphcredit.collector.options import CollectOptions
 from graphcredit.collector.policies.engines.base import Request, Response, Sampling
 from graphcredit.collector.policies.engines.kv_cache import Prefill, Prefills, can_part
 from graphcredit.collector.policies.engines.transformers import TransformersEngine
@@ -189,14 +190,16 @@ def test_a_collection_does_not_depend_on_the_one_before(
     for run_id in ("r0", "r1"):
         collect(
             tmp_path / "store",
-            tasks=ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=2, seed=0),
-            policy=f"hf:{model}",
-            template="tiny",
-            max_new_tokens=4,
-            group_size=3,
-            max_steps=4,
-            num_workers=0,
-            run_id=run_id,
+            ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=2, seed=0),
+            CollectOptions(
+                policy=f"hf:{model}",
+                template="tiny",
+                max_new_tokens=4,
+                group_size=3,
+                max_steps=4,
+                workers=0,
+                run=run_id,
+            ),
         )
         found.append(list(read))
         read.clear()

@@ -8,6 +8,7 @@ import pytest
 from graphcredit.collector.collect import collect
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.registry import ENVIRONMENTS
+from graphcredit.collector.options import CollectOptions
 from graphcredit.collector.playing.resume import Missing, missing_rollouts
 from graphcredit.collector.playing.schedule import Settings
 from graphcredit.store import Store, open_store, read_steps
@@ -121,24 +122,24 @@ def test_collecting_samples_a_task_again_until_its_returns_differ(tmp_path: Path
     tasks = ENVIRONMENTS["search"].list_tasks(None, num_tasks=6, seed=0)
     store = tmp_path / "store"
     options: dict[str, Any] = {
-        "tasks": tasks,
         "policy": "oracle:0.3",
         "group_size": 2,
         "max_steps": 6,
-        "num_workers": 1,
+        "workers": 1,
     }
-    first = collect(store, **options)
+    first = collect(store, tasks, CollectOptions(**options))
     assert (first.num_trajectories, first.num_resampled) == (12, 0)
     agreed = _agreeing(store)
     assert 0 < len(agreed) < 6
-    second = collect(store, num_resamples=3, **options)
+    more = CollectOptions(**options, resample_degenerate=3)
+    second = collect(store, tasks, more)
     assert second.num_already_complete == 12
     assert second.num_resampled * 2 == second.num_trajectories
     sizes = {task_id: len(of_task) for task_id, of_task in _by_task(store).items()}
     for task in tasks:
         assert (sizes[task.task_id] > 2) == (task.task_id in agreed)
     assert all(sizes[task_id] == 8 for task_id in _agreeing(store))
-    assert collect(store, num_resamples=3, **options).num_trajectories == 0
+    assert collect(store, tasks, more).num_trajectories == 0
 
 
 def _by_task(store: Path) -> dict[str, list[float]]:
@@ -154,5 +155,5 @@ def _agreeing(store: Path) -> set[str]:
 
 def test_a_negative_number_of_resamples_is_refused(tmp_path: Path):
     tasks = ENVIRONMENTS["search"].list_tasks(None, num_tasks=1, seed=0)
-    with pytest.raises(OptionError, match="num_resamples must be 0 or more: got -1"):
-        collect(tmp_path / "store", tasks=tasks, policy="random", num_resamples=-1)
+    with pytest.raises(OptionError, match="resample_degenerate must be at least 0: got -1"):
+        collect(tmp_path / "store", tasks, CollectOptions(policy="random", resample_degenerate=-1))

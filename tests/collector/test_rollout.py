@@ -2,7 +2,7 @@
 
 import multiprocessing
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from graphcredit.collector.collect import CollectReport, collect, default_cache_
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import ENVIRONMENTS
+from graphcredit.collector.options import CollectOptions
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import MissingDependencyError, OptionError, StoreFormatError
 
@@ -19,9 +20,15 @@ GAMES = "coin-l105-s1,custom-r5o5q4-s2"
 TASKS = ENVIRONMENTS["textworld"].list_tasks(GAMES, num_tasks=2, seed=0)
 
 
-def _collect(store: Path, games_dir: Path, **options: Any) -> CollectReport:
+def _collect(
+    store: Path,
+    games_dir: Path,
+    on_progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> CollectReport:
     options = {"policy": "oracle:0.7", "group_size": 4, "max_steps": 8} | options
-    return collect(store, tasks=TASKS, cache_dir=games_dir, **options)
+    options["games_dir"] = games_dir
+    return collect(store, TASKS, CollectOptions(**options), on_progress=on_progress)
 
 
 def _actions(store: Path) -> dict[str, list[str]]:
@@ -65,8 +72,8 @@ def test_every_trajectory_is_played_once_and_counted(tmp_path: Path, games_dir: 
 @pytest.mark.slow
 @pytest.mark.play
 def test_the_number_of_workers_does_not_change_what_is_played(tmp_path: Path, games_dir: Path):
-    _collect(tmp_path / "one", games_dir, num_workers=1)
-    _collect(tmp_path / "three", games_dir, num_workers=3, run_id="another")
+    _collect(tmp_path / "one", games_dir, workers=1)
+    _collect(tmp_path / "three", games_dir, workers=3, run="another")
     _collect(tmp_path / "other", games_dir, seed=1)
     assert _actions(tmp_path / "one") == _actions(tmp_path / "three")
     assert _actions(tmp_path / "one") != _actions(tmp_path / "other")
@@ -137,34 +144,62 @@ def test_an_interrupt_lets_every_worker_finish_its_trajectory(tmp_path: Path, ga
 def test_what_a_worker_cannot_do_is_raised_here(tmp_path: Path, games_dir: Path):
     impossible = Task(environment="textworld", spec="coin-l5")
     with pytest.raises(OptionError, match="got 'coin-l5'"):
-        collect(tmp_path / "store", tasks=[impossible], policy="random", cache_dir=games_dir)
+        collect(
+            tmp_path / "store", [impossible], CollectOptions(policy="random", games_dir=games_dir)
+        )
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"group_size": 0}, "group_size must be 1 or more: got 0"),
-        ({"max_steps": -1}, "max_steps must be 1 or more: got -1"),
-        ({"num_workers": -1}, "num_workers must be 0 or more: got -1"),
-        ({"concurrency": 0}, "concurrency must be 1 or more: got 0"),
-        ({"environments": Environments()}, "num_workers must be 0 to play in given environments"),
+        ({"group_size": 0}, r"collect\.group_size must be at least 1: got 0"),
+        ({"max_steps": -1}, r"collect\.max_steps must be at least 1: got -1"),
+        ({"workers": -1}, r"collect\.workers must be at least 0: got -1"),
+        ({"concurrency": 0}, r"collect\.concurrency must be at least 1: got 0"),
+        ({"allocation": "all"}, r"collect\.allocation must be 'spo3': got 'all'"),
+        ({"policy": None}, r"collect\.policy must be text: got None"),
+        ({"num_workers": 1}, "collect has no option 'num_workers'; its options: policy,"),
         ({"policy": "best"}, "vllm:PATH and tutor:PATH: got 'best'"),
-        ({"tasks": [TASKS[0], TASKS[0]]}, "textworld-coin-l105-s1 is there 2 times"),
-        ({"tasks": [Task(environment="chess", spec="e4")]}, "environments are textworld"),
     ],
 )
 def test_wrong_options_are_refused_before_a_store_is_made(
     tmp_path: Path, options: dict[str, Any], message: str
 ):
     with pytest.raises(OptionError, match=message):
-        collect(tmp_path / "store", **({"tasks": TASKS, "policy": "random"} | options))
+        collect(tmp_path / "store", TASKS, CollectOptions(**({"policy": "random"} | options)))
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ([TASKS[0], TASKS[0]], "textworld-coin-l105-s1 is there 2 times"),
+        ([Task(environment="chess", spec="e4")], "environments are textworld"),
+    ],
+)
+def test_wrong_tasks_are_refused_before_a_store_is_made(
+    tmp_path: Path, tasks: list[Task], message: str
+):
+    with pytest.raises(OptionError, match=message):
+        collect(tmp_path / "store", tasks, CollectOptions(policy="random"))
+    assert not (tmp_path / "store").exists()
+
+
+def test_workers_do_not_play_in_given_environments(tmp_path: Path):
+    with pytest.raises(OptionError, match="workers must be 0 to play in given environments: got 2"):
+        collect(
+            tmp_path / "store",
+            TASKS,
+            CollectOptions(policy="random", workers=2),
+            environments=Environments(),
+        )
     assert not (tmp_path / "store").exists()
 
 
 def test_a_directory_with_other_things_is_not_made_a_store(tmp_path: Path):
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(StoreFormatError, match=r"holds 'thesis\.tex'"):
-        collect(tmp_path, tasks=TASKS, policy="random")
+        collect(tmp_path, TASKS, CollectOptions(policy="random"))
 
 
 def test_a_missing_library_is_named_with_what_installs_it(
@@ -172,7 +207,7 @@ def test_a_missing_library_is_named_with_what_installs_it(
 ):
     monkeypatch.setattr("graphcredit.collector.environments.registry.find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[play\]'"):
-        collect(tmp_path / "store", tasks=TASKS, policy="random")
+        collect(tmp_path / "store", TASKS, CollectOptions(policy="random"))
 
 
 def test_games_are_kept_where_the_user_keeps_caches(

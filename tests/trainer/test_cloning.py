@@ -1,7 +1,6 @@
 """Behaviour cloning: the loss it reports, that equal steps count as often as they are, learning."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +80,9 @@ def test_what_cannot_be_learnt_is_refused_and_no_model_is_left(tmp_path: Path):
     config = _config(tmp_path)
     token_store(tmp_path / "other", [episode("a", turn([3], [96]), turn([4], [97]))])
     with pytest.raises(InputError, match="token ids must be those of"):
-        clone(replace(config, store=tmp_path / "other", steps=1))
+        clone(config.changed(store=tmp_path / "other", steps=1))
     with pytest.raises(InputError, match="none in"):
-        clone(replace(config, run="r1"))
+        clone(config.changed(run="r1"))
     with pytest.raises(OptionError, match="steps"):
-        clone(replace(config, steps=0))
+        clone(config.changed(steps=0))
     assert not (tmp_path / "model").exists()

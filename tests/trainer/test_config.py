@@ -1,18 +1,16 @@
 """What a training is asked to do: from a file, from flags, checked before anything is read."""
 
-import dataclasses
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphcredit.store.errors import OptionError, PathError
-from graphcredit.store.options import help_of
 from graphcredit.trainer.config import TrainConfig, read_config
 
 _NEEDED = {"store": "s", "out": "o", "model": "m"}
@@ -84,10 +82,10 @@ def test_numbers_are_the_same_however_they_were_written():
     ("given", "message"),
     [
         ({"epochs": 0}, "train.epochs must be at least 1: got 0"),
-        ({"beta1": 1.0}, "train.beta1 must be at least 0 and below 1: got 1.0"),
+        ({"beta1": 1.0}, "train.beta1 must be below 1: got 1.0"),
         ({"epochs": True}, "train.epochs must be a whole number: got True"),
         ({"seed": None}, "train.seed must be a whole number: got None"),
-        ({"kl_estimator": "k4"}, "train.kl_estimator must be 'k1' or 'k2' or 'k3': got 'k4'"),
+        ({"kl_estimator": "k4"}, "train.kl_estimator must be 'k1', 'k2' or 'k3': got 'k4'"),
         ({"learnrate": 1.0}, "train has no option 'learnrate'; its options: store, out, model"),
         ({"old_logprobs": "behaviour", "correction": "token-mask"}, "correction must be none"),
         ({"correction_low": 3.0}, "correction_low must not exceed correction_high: got 3 and 2"),
@@ -142,10 +140,10 @@ def test_a_directory_is_no_configuration(tmp_path: Path):
 
 
 def test_every_option_is_explained_and_is_a_flag():
-    names = {field.name for field in dataclasses.fields(TrainConfig)}
-    assert help_of(TrainConfig).keys() == names == get_type_hints(TrainConfig).keys()
+    names = TrainConfig.model_fields.keys()
+    assert [name for name, field in TrainConfig.model_fields.items() if not field.description] == []
     command = [sys.executable, "-m", "graphcredit.cli.main", "train", "--help"]
-    environment = {"COLUMNS": "300", "TERM": "dumb"}
+    environment = {"COLUMNS": "80", "TERM": "dumb"}
     shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     flags = {f"--{name.replace('_', '-')}" for name in names - {"store", "objective_options"}}
     assert {flag for flag in flags if flag in shown.stdout} == flags

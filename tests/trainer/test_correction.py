@@ -158,7 +158,7 @@ def test_with_every_token_masked_nothing_is_learnt_and_the_effective_sample_size
     [
         (Correction(low=-1.0), "must be at least 0"),
         (Correction(high=0.0), "must be above 0"),
-        (Correction(mode="both"), "must be 'none' or 'token-truncate'"),  # type: ignore[arg-type]
+        (Correction(mode="both"), "must be 'none', 'token-truncate'"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_option_is_refused(correction: Correction, message: str):

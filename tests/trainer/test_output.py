@@ -1,6 +1,5 @@
 """The output directory: begun, gone on with, or refused."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ def _begin(config: TrainConfig) -> None:
 def test_the_same_training_is_gone_on_with(tmp_path: Path):
     config = _config(tmp_path / "out")
     _begin(config)
-    moved = replace(config, store=Path("elsewhere"), checkpoint_every=3, allow_mismatch=True)
+    moved = config.changed(store=Path("elsewhere"), checkpoint_every=3, allow_mismatch=True)
     with open_output(moved) as output:
         assert output.result() is None
 
@@ -33,7 +32,7 @@ def test_another_training_is_refused_by_the_option_that_differs(tmp_path: Path):
     _begin(config)
     with (
         pytest.raises(InputError, match=r"learning_rate is 0\.1, was 1e-06"),
-        open_output(replace(config, learning_rate=0.1)),
+        open_output(config.changed(learning_rate=0.1)),
     ):
         raise AssertionError
 
@@ -42,7 +41,7 @@ def test_a_training_that_was_refused_at_once_may_be_configured_otherwise(tmp_pat
     config = _config(tmp_path / "out")
     with open_output(config):
         pass
-    with open_output(replace(config, learning_rate=0.1)) as output:
+    with open_output(config.changed(learning_rate=0.1)) as output:
         assert "learning_rate = 0.1" in output.config_path.read_text(encoding="utf-8")
 
 
@@ -89,7 +88,7 @@ def test_a_second_training_at_one_time_is_refused_and_writes_nothing(tmp_path: P
         before = output.config_path.read_text(encoding="utf-8")
         with (
             pytest.raises(InputError, match="another process trains into it"),
-            open_output(replace(config, learning_rate=0.1)),
+            open_output(config.changed(learning_rate=0.1)),
         ):
             raise AssertionError
         assert output.config_path.read_text(encoding="utf-8") == before
@@ -126,8 +125,8 @@ def test_notices_of_a_start_that_came_to_nothing_are_forgotten(tmp_path: Path):
 
 def test_the_same_command_goes_on_with_the_iteration_it_began_with(tmp_path: Path):
     config = _config(tmp_path / "out")
-    begun = replace(config, run="r", iteration=3)
+    begun = config.changed(run="r", iteration=3)
     assert effective_config(config) == config
     _begin(begun)
     assert effective_config(config) == begun
-    assert effective_config(replace(config, iteration=4)).iteration == 4
+    assert effective_config(config.changed(iteration=4)).iteration == 4

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -62,7 +61,7 @@ def test_a_bandit_learns_what_is_rewarded(tmp_path: Path):
         rewards.append(reward)
         store = token_store(tmp_path / "store", pulls, iteration=iteration)
         config = _config(tmp_path, store, path, iteration=iteration, mismatch_sample=8)
-        config = replace(config, out=tmp_path / f"out-{iteration}", learning_rate=5e-3)
+        config = config.changed(out=tmp_path / f"out-{iteration}", learning_rate=5e-3)
         path = Path(train(config)["model"])
     assert rewards[0] < 0.5
     assert rewards[-1] > 0.9
@@ -93,7 +92,7 @@ def test_damaged_log_probabilities_are_computed_again_loudly(tmp_path: Path, dam
     store = token_store(tmp_path / "s", random_episodes(0, 12))
     config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"))
     expected = _weights(Path(train(config)["model"]))
-    _kill_before_the_end(replace(config, out=tmp_path / "again"))
+    _kill_before_the_end(config.changed(out=tmp_path / "again"))
     part = tmp_path / "again" / "logprobs" / "start" / "part-0-of-1.parquet"
     data = bytearray(part.read_bytes())
     data[len(data) // 2] ^= 1
@@ -102,7 +101,7 @@ def test_damaged_log_probabilities_are_computed_again_loudly(tmp_path: Path, dam
     else:
         part.write_bytes(data if damage == "flip" else data[:50])
     told: list[str] = []
-    result = train(replace(config, out=tmp_path / "again"), on_notice=told.append)
+    result = train(config.changed(out=tmp_path / "again"), on_notice=told.append)
     assert "computed again" in told[0]
     assert result["notices"] == told
     found = _weights(Path(result["model"]))
@@ -146,9 +145,9 @@ def test_a_training_is_not_gone_on_with_in_another_arithmetic(
     del found["identity"]["arithmetic"]
     complete.write_text(json.dumps(found), encoding="utf-8")
     assert train(config)["notices"] == []
-    _kill_before_the_end(replace(config, out=tmp_path / "killed"))
+    _kill_before_the_end(config.changed(out=tmp_path / "killed"))
     _on_a_gpu(monkeypatch)
-    assert train(replace(config, out=tmp_path / "killed"))["notices"] == [
+    assert train(config.changed(out=tmp_path / "killed"))["notices"] == [
         f"{tmp_path / 'killed' / 'logprobs' / 'start'} is of another training: its "
         "log-probabilities were computed again"
     ]
@@ -160,7 +159,7 @@ def test_a_result_of_other_data_is_not_returned(tmp_path: Path):
     train(config)
     other = token_store(tmp_path / "other", random_episodes(1, 8))
     with pytest.raises(InputError, match=r"result.json must be of the plan"):
-        train(replace(config, store=other.root))
+        train(config.changed(store=other.root))
 
 
 def test_a_newer_iteration_does_not_change_what_is_gone_on_with(tmp_path: Path):
@@ -177,7 +176,7 @@ def test_an_optimizer_of_other_parameters_is_refused_before_anything_is_computed
     train(_config(tmp_path, store, model, lora_rank=2))
     config = _config(tmp_path, store, model, continue_from=tmp_path / "out")
     with pytest.raises(InputError, match="of the parameters that are trained"):
-        train(replace(config, out=tmp_path / "full"))
+        train(config.changed(out=tmp_path / "full"))
     assert not (tmp_path / "full" / "logprobs").exists()
 
 
@@ -212,7 +211,7 @@ def test_a_finished_training_is_not_done_again(tmp_path: Path):
 def test_the_first_ratio_is_to_the_sampler_where_that_is_asked_for(tmp_path: Path):
     store = token_store(tmp_path / "s", random_episodes(0, 8))
     config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), old_logprobs="behaviour")
-    train(replace(config, kl_coefficient=0.0))
+    train(config.changed(kl_coefficient=0.0))
     assert not (tmp_path / "out" / "logprobs").exists()
     first = _metrics(tmp_path / "out")[0]
     assert first["ratio_mean"] != 1.0
@@ -224,7 +223,7 @@ def test_the_gap_to_the_sampler_is_told_only_of_weights_that_it_could_have_had(t
     store = token_store(tmp_path / "s", random_episodes(0, 12))
     config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"))
     train(config)
-    train(replace(config, out=tmp_path / "saving", old_logprobs="behaviour"))
+    train(config.changed(out=tmp_path / "saving", old_logprobs="behaviour"))
     names = ("mismatch_mean", "mismatch_max", "mismatch_share")
     expected, found = _metrics(tmp_path / "out"), _metrics(tmp_path / "saving")
     assert [found[0][name] for name in names] == [expected[0][name] for name in names]
@@ -259,11 +258,11 @@ def test_the_optimizer_goes_on_where_an_earlier_training_ended(tmp_path: Path):
     other = token_store(tmp_path / "t", random_episodes(1, 8))
     assert (
         train(earlier)["num_updates"]
-        == train(replace(earlier, store=other.root, out=tmp_path / "other"))["num_updates"]
+        == train(earlier.changed(store=other.root, out=tmp_path / "other"))["num_updates"]
     )
     found = []
     for number, before in enumerate((None, tmp_path / "out", tmp_path / "other", tmp_path / "out")):
-        config = replace(earlier, continue_from=before, out=tmp_path / str(number))
+        config = earlier.changed(continue_from=before, out=tmp_path / str(number))
         found.append(_weights(Path(train(config)["model"]))["lm_head.weight"])
     cold, warm, elsewhere, again = found
     assert not torch.equal(cold, warm)
@@ -279,14 +278,14 @@ def test_a_chain_of_trainings_that_rounds_its_weights_is_told_what_it_costs(tmp_
     half = _config(tmp_path, store, source, save_dtype="bfloat16", learning_rate=1e-6)
     first = train(half)
     assert first["notices"] == []
-    following = replace(half, model=first["model"], continue_from=tmp_path / "out")
-    chain = train(replace(following, out=tmp_path / "half"))
+    following = half.changed(model=first["model"], continue_from=tmp_path / "out")
+    chain = train(following.changed(out=tmp_path / "half"))
     (notice,) = chain["notices"]
     assert notice.startswith("save_dtype = bfloat16 with continue_from")
     name = "model.norm.weight"
     before, after = (_weights(Path(each["model"]))[name].float() for each in (first, chain))
     assert torch.equal(before, after)
-    whole = train(replace(following, out=tmp_path / "whole", save_dtype="float32"))
+    whole = train(following.changed(out=tmp_path / "whole", save_dtype="float32"))
     assert whole["notices"] == []
     assert not torch.equal(before, _weights(Path(whole["model"]))[name].float())
 
@@ -298,8 +297,8 @@ def test_a_new_adapter_begins_with_an_optimizer_of_its_own(tmp_path: Path):
     source = save_tiny_model(tmp_path / "m")
     train(_config(tmp_path, store, source, lora_rank=2))
     following = _config(tmp_path, store, tmp_path / "out" / "model", lora_rank=2)
-    cold = train(replace(following, out=tmp_path / "cold"))
-    chain = train(replace(following, out=tmp_path / "chain", continue_from=tmp_path / "out"))
+    cold = train(following.changed(out=tmp_path / "cold"))
+    chain = train(following.changed(out=tmp_path / "chain", continue_from=tmp_path / "out"))
     (notice,) = chain["notices"]
     assert "an adapter begins with an optimizer of its own" in notice
     expected, found = _weights(Path(cold["model"])), _weights(Path(chain["model"]))
@@ -315,7 +314,7 @@ def test_a_damaged_optimizer_is_not_taken_over_and_its_training_makes_it_again(t
     newest = sorted((tmp_path / "out" / "checkpoints").iterdir())[-1] / "optimizer.safetensors"
     whole = newest.read_bytes()
     newest.write_bytes(whole[:-1])
-    following = replace(config, out=tmp_path / "next", continue_from=tmp_path / "out")
+    following = config.changed(out=tmp_path / "next", continue_from=tmp_path / "out")
     with pytest.raises(InputError, match=r"newest checkpoint in .* must be whole"):
         train(following)
     (tmp_path / "out" / "result.json").unlink()
@@ -364,7 +363,7 @@ def test_a_training_of_before_is_gone_on_with_under_the_name_its_correction_has_
     with pytest.raises(
         InputError, match=r"was 'geometric-truncate' \(what was .* give 'geometric-truncate'"
     ):
-        train(replace(config, correction="sequence-truncate"))
+        train(config.changed(correction="sequence-truncate"))
     assert result.exists()
     result.unlink()
     with pytest.raises(InputError, match=r"sequence-\* is their product, as in TRL and verl"):
@@ -372,7 +371,7 @@ def test_a_training_of_before_is_gone_on_with_under_the_name_its_correction_has_
     train(config)
     found = _weights(tmp_path / "out" / "model")
     assert all(torch.equal(found[name], whole[name]) for name in whole)
-    other = train(replace(config, out=tmp_path / "other", correction="sequence-truncate"))
+    other = train(config.changed(out=tmp_path / "other", correction="sequence-truncate"))
     assert not torch.equal(
         _weights(Path(other["model"]))["lm_head.weight"], whole["lm_head.weight"]
     )
@@ -412,7 +411,7 @@ def test_steps_that_the_model_has_no_positions_for_are_refused_or_left_out_and_c
         r".*parquet, row 1\. --max-step-tokens 5 leaves",
     ):
         train(config)
-    result = train(replace(config, max_step_tokens=5))
+    result = train(config.changed(max_step_tokens=5))
     assert (result["num_kept"], result["dropped"]) == (3, {"over_long": 2})
 
 
@@ -440,7 +439,7 @@ def test_a_training_that_taught_nothing_says_so(tmp_path: Path):
     assert told == result["notices"] == ["nothing was learnt: all advantages are 0"]
     assert train(config) == result
     other = token_store(tmp_path / "t", random_episodes(0, 4))
-    sound = train(replace(config, store=other.root, out=tmp_path / "sound"))
+    sound = train(config.changed(store=other.root, out=tmp_path / "sound"))
     assert "nothing_learnt" not in sound
 
 
@@ -448,16 +447,16 @@ def test_training_stops_before_the_update_that_finds_the_policy_too_far(tmp_path
     """The first update finds no divergence, and leaves one; the second would add to it."""
     store = token_store(tmp_path / "s", random_episodes(0, 24))
     config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), learning_rate=0.05)
-    result = train(replace(config, target_kl=1e-4))
+    result = train(config.changed(target_kl=1e-4))
     assert result["num_updates"] == 1
     (notice,) = result["notices"]
     assert notice.startswith("target_kl: training stopped after 1 of 8 updates")
-    train(replace(config, out=tmp_path / "on", checkpoint_every=1, keep_checkpoints=9))
+    train(config.changed(out=tmp_path / "on", checkpoint_every=1, keep_checkpoints=9))
     after_one = load_file(tmp_path / "on" / "checkpoints" / "update-000001" / "model.safetensors")
     found = load_file(Path(result["model"]) / "model.safetensors")
     assert all(torch.equal(found[name], after_one[name]) for name in found)
     (tmp_path / "out" / "result.json").unlink()
-    assert train(replace(config, target_kl=1e-4)) == result
+    assert train(config.changed(target_kl=1e-4)) == result
 
 
 def test_a_policy_that_is_too_far_from_the_sampler_at_once_stays_as_it_is(tmp_path: Path):
@@ -477,15 +476,15 @@ def test_what_the_sampler_logged_corrects_only_a_loss_that_takes_a_ratio_to_it(t
     stale = turn([1], [2], policy_version="p-1")
     store = token_store(tmp_path / "s", [episode("a", stale, turn([1], [2], policy_version="p-3"))])
     config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), policy_version="p-3")
-    against_sampler = replace(config, objective="reinforce", old_logprobs="behaviour")
+    against_sampler = config.changed(objective="reinforce", old_logprobs="behaviour")
     with pytest.raises(InputError, match=r"1 of 2 steps are up to 2 older.*recomputed"):
         train(against_sampler)
-    assert train(replace(against_sampler, max_staleness=1))["num_kept"] == 1
+    assert train(against_sampler.changed(max_staleness=1))["num_kept"] == 1
     for name, sound in (
-        ("ratio", replace(against_sampler, objective="ppo")),
-        ("weight", replace(config, objective="reinforce")),
+        ("ratio", against_sampler.changed(objective="ppo")),
+        ("weight", config.changed(objective="reinforce")),
     ):
-        assert train(replace(sound, out=tmp_path / name))["num_kept"] == 2
+        assert train(sound.changed(out=tmp_path / name))["num_kept"] == 2
 
 
 @pytest.mark.one_in(3)
@@ -495,7 +494,7 @@ def test_every_objective_and_aggregation_trains(tmp_path: Path, objective: str):
     source = save_tiny_model(tmp_path / "m")
     for aggregation in get_args(Aggregation):
         config = _config(tmp_path, store, source, objective=objective, aggregation=aggregation)
-        result = train(replace(config, out=tmp_path / f"out-{aggregation}"))
+        result = train(config.changed(out=tmp_path / f"out-{aggregation}"))
         assert result["last"]["grad_norm"] > 0
 
 
@@ -513,7 +512,7 @@ def test_a_log_of_another_policy_is_refused_with_the_gaps(tmp_path: Path):
     config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), mismatch_sample=8)
     with pytest.raises(InputError, match="allow"):
         train(config)
-    assert train(replace(config, allow_mismatch=True))["num_updates"] > 0
+    assert train(config.changed(allow_mismatch=True))["num_updates"] > 0
 
 
 def test_which_run_must_be_said_where_there_are_two(tmp_path: Path):
@@ -522,4 +521,4 @@ def test_which_run_must_be_said_where_there_are_two(tmp_path: Path):
     config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"))
     with pytest.raises(InputError, match=r"has 2 runs \(a, b\): say which by --run"):
         train(config)
-    assert train(replace(config, run="b"))["run_id"] == "b"
+    assert train(config.changed(run="b"))["run_id"] == "b"

@@ -2,15 +2,14 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from graphcredit.store.layout import open_store
-from graphcredit.store.options import Between, Count, check_options
+from graphcredit.store.options import AtLeastOne, Count, Options, PathOption, Positive
 from graphcredit.trainer.batching.bin_packing import pack
 from graphcredit.trainer.cloning.examples import Pairs, held_out, read_pairs, shuffled
 from graphcredit.trainer.config import TrainConfig
@@ -18,7 +17,6 @@ from graphcredit.trainer.data.ragged import Ints
 from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from graphcredit.trainer.engine.optimizer_step import learning_rate
-from graphcredit.trainer.options import AtLeastOne, Positive
 
 OnProgress = Callable[[int, int, float], None]
 """Called with the number of updates done, their total, and the last loss."""
@@ -27,22 +25,31 @@ _MICRO_TOKENS = 2048
 """Tokens of a micro-batch; the activations of a small model then fit the CPU's caches."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CloneConfig:
-    """A cloning. The string in each type is the help text of the flag of that name."""
+class CloneConfig(Options):
+    """A cloning."""
 
-    store: Annotated[Path, "The store."]
-    run: Annotated[str, "The run whose steps have token ids."]
-    model: Annotated[Path, "The model to start from."]
-    out: Annotated[Path, "The directory that becomes the new model, tokenizer included."]
-    steps: Annotated[int, AtLeastOne, "Optimizer steps."] = 400
-    batch_size: Annotated[int, AtLeastOne, "Steps of the log in an optimizer step."] = 128
-    learning_rate: Annotated[float, Positive, "Peak learning rate of AdamW."] = 2e-3
-    warmup: Annotated[int, Count, "Optimizer steps until the learning rate is at its peak."] = 30
-    held_out: Annotated[
-        float, Between(0.0, 0.5, above=True), "Share of the prompts kept for validation."
-    ] = 0.05
-    seed: Annotated[int, Count, "Orders the steps, and decides what is held out."] = 0
+    owner: ClassVar[str] = "clone"
+
+    store: PathOption
+    """The store."""
+    run: str
+    """The run whose steps have token ids."""
+    model: PathOption
+    """The model to start from."""
+    out: PathOption
+    """The directory that becomes the new model, tokenizer included."""
+    steps: AtLeastOne = 400
+    """Optimizer steps."""
+    batch_size: AtLeastOne = 128
+    """Steps of the log in an optimizer step."""
+    learning_rate: Positive = 2e-3
+    """Peak learning rate of AdamW."""
+    warmup: Count = 30
+    """Optimizer steps until the learning rate is at its peak."""
+    held_out: Annotated[float, Field(gt=0, le=0.5)] = 0.05
+    """Share of the prompts kept for validation."""
+    seed: Count = 0
+    """Orders the steps, and decides what is held out."""
 
 
 def clone(config: CloneConfig, *, on_progress: OnProgress | None = None) -> dict[str, Any]:
@@ -62,7 +69,6 @@ def clone(config: CloneConfig, *, on_progress: OnProgress | None = None) -> dict
         InputError: The steps have no token ids, or they are not the model's.
         TrainingError: A gradient was not finite.
     """
-    check_options(config, owner="clone")
     pairs = read_pairs(open_store(config.store), config.run)
     learnt, kept = held_out(pairs, config.held_out, config.seed)
     training = _train_config(config)

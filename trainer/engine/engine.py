@@ -3,7 +3,7 @@
 import math
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -303,7 +303,7 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
         InputError: The model cannot be trained, or there is no such device; see `load_model`.
     """
     if frozen:
-        config = replace(config, lora_rank=0, gradient_checkpointing=False)
+        config = config.changed(lora_rank=0, gradient_checkpointing=False)
     device = choose_device(config.device)
     dtype = compute_dtype(config, device)
     is_half = dtype == "bfloat16"

@@ -8,12 +8,11 @@ never twice.
 """
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from graphcredit.store.options import Between
+from graphcredit.store.options import Positive, Weight
 from graphcredit.trainer.loss.inputs import TokenInputs, bounded
 from graphcredit.trainer.loss.segments import segment_mean, segment_sum
 from graphcredit.trainer.options import CorrectionMode, LossOptions
@@ -41,9 +40,9 @@ class Correction:
 
     mode: CorrectionMode = "token-truncate"
     """A level and what is done to its ρ; with "none" every weight is 1."""
-    low: Annotated[float, Between(0.0)] = 0.5
+    low: Weight = 0.5
     """Least ρ that is not masked; truncation does not look at it."""
-    high: Annotated[float, Between(0.0, above=True)] = 2.0
+    high: Positive = 2.0
     """Greatest ρ; more is cut or masked."""
 
 

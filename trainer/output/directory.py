@@ -15,7 +15,7 @@ import json
 import shutil
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +103,7 @@ def effective_config(config: TrainConfig) -> TrainConfig:
     if not output.has_begun() or None not in (config.run, config.iteration):
         return config
     found = _saved_config(output.config_path)
-    return replace(
-        config,
+    return config.changed(
         run=found.run if config.run is None else config.run,
         iteration=found.iteration if config.iteration is None else config.iteration,
     )

@@ -1,0 +1,98 @@
+"""Flags of a command, made from the options of what it calls."""
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from graphcredit.store.options import Options
+
+Command = TypeVar("Command", bound=Callable[..., None])
+Panels: TypeAlias = Mapping[str, type[Options]]
+"""Title of each group in the help, to the options that stand there."""
+
+
+def takes(
+    panels: Panels,
+    *,
+    omit: Collection[str] = (),
+    names: Mapping[str, Sequence[str]] | None = None,
+    from_file: bool = False,
+) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command a flag for each option.
+
+    The command takes them as `**flags`: only those that were given, so that the options keep their
+    defaults, and a configuration file its values. Ranges and choices are for the options to check.
+
+    Args:
+        panels: Where each flag stands in the help. A field of several groups stands in the first.
+        omit: Fields that are no flags of their own.
+        names: Field to the names of its flag, where that is not `--field-name`.
+        from_file: Whether a file may have the options, so that no flag is required.
+    """
+    named = names or {}
+
+    def decorate(command: Command) -> Command:
+        own = [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for parameter in inspect.signature(command).parameters.values()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        flags: dict[str, inspect.Parameter] = {}
+        for panel, options in panels.items():
+            for name, field in options.model_fields.items():
+                if name not in omit:
+                    flag = _flag(name, field, panel, named.get(name, ()))
+                    flags.setdefault(name, flag.replace(default=None) if from_file else flag)
+        parameters = [*own, *flags.values()]
+        command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+        command.__annotations__ = {each.name: each.annotation for each in parameters}
+        return command
+
+    return decorate
+
+
+def _flag(name: str, field: FieldInfo, panel: str, names: Sequence[str]) -> inspect.Parameter:
+    option = typer.Option(*names, help=_help(field), rich_help_panel=panel)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if field.is_required() else None,
+        annotation=Annotated[_read_as(field.annotation) | None, option],
+    )
+
+
+def _read_as(hint: Any) -> Any:
+    """Return the type that the command line reads a flag as."""
+    kinds = {get_origin(kind) or kind for kind in (hint, *_members(hint))}
+    if tuple in kinds:
+        return list[str]
+    return next((kind for kind in (bool, int, float, Path) if kind in kinds), str)
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    """Return the members of a union, without their constraints."""
+    if get_origin(hint) is Annotated:
+        return (get_args(hint)[0],)
+    return tuple(inner for member in get_args(hint) for inner in (member, *_members(member)))
+
+
+def _help(field: FieldInfo) -> str:
+    """Return the help of a field with its choices and its default."""
+    literal = next(
+        (h for h in (field.annotation, *_members(field.annotation)) if get_origin(h) is Literal),
+        None,
+    )
+    text = " ".join((field.description or "").split())
+    choices = f" One of {', '.join(map(str, get_args(literal)))}." if literal else ""
+    default = field.default
+    is_shown = not field.is_required() and default not in (None, ())
+    return f"{text}{choices}" + (f" (default: {default})" if is_shown else "")
+
+
+def given(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flags that were given; those that may be repeated are lists, empty if not."""
+    return {name: value for name, value in flags.items() if value is not None and value != []}

@@ -1,0 +1,43 @@
+"""Help in plain lines: options in named groups, and nothing cut off on a narrow terminal."""
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+_FIRST_COLUMN = 30
+"""Columns of an option's name; the help of a longer one begins on the next line."""
+
+
+class PlainCommand(TyperCommand):
+    """A command whose options stand under the titles of their groups."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **{**settings, "rich_markup_mode": None})
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each group of options; those of no group come first."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                is_argument = parameter.param_type_name == "argument"
+                panel = getattr(parameter, "rich_help_panel", None)
+                title = panel or ("Arguments" if is_argument else "Options")
+                sections.setdefault(title, []).append(record)
+        for title in sorted(sections, key=lambda each: each not in ("Arguments", "Options")):
+            with formatter.section(title):
+                formatter.write_dl(sections[title], col_max=_FIRST_COLUMN)
+
+
+class PlainGroup(TyperGroup):
+    """A group that lists each command with the whole first sentence of its help."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **{**settings, "rich_markup_mode": None})
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the section of the commands."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, each.get_short_help_str(limit=1000)) for name, each in commands if each]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)

@@ -19,7 +19,7 @@ from graphcredit.credit.iteration.graph_tables import edge_schema, edge_table, n
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.merging.table import Merger
+from graphcredit.credit.merging.merger import Merger
 from graphcredit.credit.steps.batches import Piece, Plan
 from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.er_graph import ErGraph

@@ -25,7 +25,8 @@ from graphcredit.credit.iteration.report import (
     notices_of,
 )
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.merging.table import MergeSettings, open_merger
+from graphcredit.credit.merging.merger import open_merger
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.arrays import starts_of_runs
 from graphcredit.credit.steps.codes import encode
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
@@ -92,19 +93,17 @@ def compute(
     if settings.needs_entities and er_graph is None:
         raise InputError("sapo needs to know the entities of each task: give er_graph")
     steps = _steps(pa.table(table), settings)
+    merger = open_merger(settings.merge)
     histories: dict[str, RunHistory] = {}
     report = CreditReport()
     parts: list[tuple[NDArray[np.int64], dict[str, NDArray[np.generic]]]] = []
     for run, rows in _iterations(steps):
         part = steps if len(rows) == steps.num_rows else steps.take(rows)
-        merger = open_merger(settings.merge)
-        if settings.merge.merge == "segments":
-            merger.learn(part)
         sources = InputSources(
             read_past=partial(past_of_table, history=histories.setdefault(run, RunHistory())),
             er_graph=er_graph,
         )
-        credited = credit_steps(part, settings, merger=merger, sources=sources)
+        credited = credit_steps(part, settings, merger=merger.learn([part]), sources=sources)
         report.add(credited.report)
         columns = credited.columns.items()
         parts.append((rows, {name: scatter(credited.assembly, v) for name, v in columns}))

@@ -184,7 +184,7 @@ def _credit_iteration(
         on_progress((number + 1) / len(plan.shards_of_batch))
     if timeline:
         timeline.leave()
-    report.notices += notices_of(report)
+    report.notices += notices_of(report, settings.rows)
     return report
 
 

@@ -10,6 +10,7 @@ from graphcredit.credit.inputs.table import INPUTS, Input, Source
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.batches import BATCH_ROWS
 from graphcredit.credit.steps.complete import COLUMNS
+from graphcredit.store.credit_marks.inputs import INPUTS_KEY
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import check_options, options_as_json
 from graphcredit.store.schema import LARGEST_NUMBER
@@ -103,6 +104,7 @@ class CreditSettings:
         for name, options in self.estimators.items():
             way = {
                 "options": options_as_json(options),
+                INPUTS_KEY: list(estimator_named(name).inputs),
                 **self.graph_as_json(),
                 "invalid_action_penalty": self.invalid_action_penalty,
             }

@@ -17,6 +17,7 @@ import argparse
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,9 @@ from benchmarks.noise import NOISES, disturb_steps
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.assemble import Assembly, assemble
 from graphcredit.credit.merging.admissible import signatures
-from graphcredit.credit.merging.table import Merger, MergeSettings, open_merger
+from graphcredit.credit.merging.embedding.cache import CachedEmbedder
+from graphcredit.credit.merging.merger import Merger, open_merger
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store import Store, create_store, open_store, read_steps
 
 HEADER = (
@@ -74,13 +77,13 @@ def main() -> None:
     print(describe())
     with tempfile.TemporaryDirectory() as folder:
         clean = _read(open_store(arguments.store) if arguments.store else _play(Path(folder)))
-        scratch = create_store(Path(folder) / "vectors")
+        keep = partial(CachedEmbedder, create_store(Path(folder) / "vectors"))
         print(f"{clean.num_rows:,} steps, {assemble(clean).merged.num_states:,} true states")
         print(HEADER)
         for name, disturb in NOISES.items():
             tables = [disturb_steps(clean, disturb, seed) for seed in range(arguments.seeds)]
             for way in ways(arguments.model):
-                rows = [judge(clean, table, open_merger(way.settings, scratch)) for table in tables]
+                rows = [judge(clean, table, open_merger(way.settings, keep)) for table in tables]
                 print(f"{name:>10} {way.name:<26} {_row(np.mean(rows, axis=0))}", flush=True)
 
 
@@ -88,9 +91,7 @@ def judge(clean: pa.Table, noisy: pa.Table, merger: Merger) -> list[float]:
     """Return precision, recall, F1, false pairs, nodes per state, shift and seconds."""
     truth = assemble(clean)
     start = time.perf_counter()
-    if merger.settings.merge == "segments":
-        merger.learn(noisy)
-    found = assemble(noisy, merger=merger)
+    found = assemble(noisy, merger=merger.learn([noisy]))
     seconds = time.perf_counter() - start
     state, node = truth.batch.state_of_step, found.batch.state_of_step
     both = _pairs(state * found.batch.num_nodes + node)

@@ -15,7 +15,8 @@ import pyarrow as pa
 from benchmarks.machine import describe
 from benchmarks.synthetic import write_log
 from graphcredit.credit.iteration.assemble import assemble
-from graphcredit.credit.merging.table import MergeSettings, open_merger
+from graphcredit.credit.merging.merger import open_merger
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.complete import COLUMNS
 from graphcredit.store import open_store, read_steps
 

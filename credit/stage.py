@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from graphcredit.credit.inputs.run_history.timeline import Timeline
@@ -15,8 +16,10 @@ from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport, merge_reports, notices_of
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.iteration.writer import CreditWriter
-from graphcredit.credit.merging.table import open_merger
-from graphcredit.credit.steps.batches import Plan, plan_batches
+from graphcredit.credit.merging.embedding.cache import CachedEmbedder
+from graphcredit.credit.merging.merger import Merger, open_merger
+from graphcredit.credit.steps.batches import Plan, plan_batches, read_batches
+from graphcredit.credit.steps.complete import COLUMNS
 from graphcredit.store.credit_marks.sources import Sources
 from graphcredit.store.errors import InputError, NothingToCreditError
 from graphcredit.store.files.lock import alone_in
@@ -73,7 +76,8 @@ def assign_credit(
     refuse_newer(path for shard in shards for path in (shard.path, shard.credit_path))
     for place in of_iteration:
         refuse_newer(store.graph_dir(*place).glob("*.parquet"))
-    timelines = _timelines(store, [run for run, _ in of_iteration], settings)
+    merger = open_merger(settings.merge, partial(CachedEmbedder, store))
+    timelines = _timelines(store, [run for run, _ in of_iteration], settings, merger)
     sources = Sources(store, listed)
     er_graph = sources.er_graph if settings.needs_entities else None
     reports: dict[tuple[str, int], CreditReport] = {}
@@ -86,6 +90,7 @@ def assign_credit(
                     store,
                     members,
                     settings,
+                    merger,
                     sources,
                     timelines.get(run),
                     er_graph,
@@ -102,14 +107,29 @@ def assign_credit(
 
 
 def _timelines(
-    store: Store, run_ids: Sequence[str], settings: CreditSettings
+    store: Store, run_ids: Sequence[str], settings: CreditSettings, merger: Merger
 ) -> dict[str, Timeline]:
     """Return the past of each run, where an estimator asks for it."""
     scores = settings.state_scores
     if scores is None:
         return {}
-    merger = open_merger(settings.merge, store)
-    return {run: Timeline(store, run, scores, merger, settings.batch_rows) for run in run_ids}
+    return {
+        run: Timeline(
+            store,
+            run,
+            scores,
+            merge=settings.merge,
+            teach=partial(_taught, merger),
+            batch_rows=settings.batch_rows,
+        )
+        for run in run_ids
+    }
+
+
+def _taught(merger: Merger, shards: Sequence[Shard], plan: Plan) -> Merger:
+    """Return the merger that has learned from an iteration; one that need not reads nothing."""
+    batches = read_batches(shards, plan, (*COLUMNS, *merger.settings.columns))
+    return merger.learn(pa.concat_tables([p.steps for p in pieces]) for pieces in batches)
 
 
 def _alone(store: Store, run_id: str, iteration: int) -> AbstractContextManager[None]:
@@ -125,6 +145,7 @@ def _credit_iteration(
     store: Store,
     shards: Sequence[Shard],
     settings: CreditSettings,
+    merger: Merger,
     sources: Sources,
     timeline: Timeline | None,
     er_graph: ErGraph | None,
@@ -140,14 +161,15 @@ def _credit_iteration(
         shards, settings.estimators, partial(sources.outdated, *place), settings.graph_as_json()
     )
     configuration = previous.configuration | marks
-    past = timeline.enter(shards[0].iteration, shards, plan) if timeline else None
+    merger = _taught(merger, shards, plan)
+    past = timeline.enter(place[1], shards, plan, merger) if timeline else None
     graph = store.graph_dir(*place)
     work = BatchWork(
         shards=shards,
         plan=plan,
         previous=previous,
         settings=settings,
-        merger=open_merger(settings.merge, store).taught_by(shards, plan),
+        merger=merger,
         past=past,
         er_graph=er_graph,
         window=Window.before(store, *place, settings.graph_window),
@@ -162,7 +184,7 @@ def _credit_iteration(
         on_progress((number + 1) / len(plan.shards_of_batch))
     if timeline:
         timeline.leave()
-    report.notices += notices_of(report)
+    report.notices += notices_of(report, settings.rows)
     return report
 
 

@@ -8,8 +8,8 @@ Beside the views of the catalog (only the audited run and iteration are in them)
                    actions and rewards), `clock` (hash of all times)
     groups         of complete trajectories: run_id, iteration, task_id, size, num_steps, num_won,
                    effective_size, lowest and highest return, is_even (they are equal)
-    made_by        per run, iteration and estimator: stat_over, is_outdated (another version of its
-                   formula made it)
+    made_by        per run, iteration and estimator: stat_over, inputs (names), is_outdated
+                   (another version of its formula made it)
     credited       credit of complete trajectories, with task_id, `is_finite` (all its numbers
                    are) and null where a number is not
 
@@ -26,6 +26,7 @@ import duckdb
 
 from graphcredit.credit.audit.thresholds import AuditThresholds
 from graphcredit.store.credit_marks.formulas import is_of_other_formula
+from graphcredit.store.credit_marks.inputs import inputs_of
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
@@ -192,11 +193,15 @@ def _write_made_by(
                 outdated.add(key)
     connection.execute(
         "CREATE TEMP TABLE made_by (run_id VARCHAR, iteration INTEGER, estimator VARCHAR, "
-        "stat_over VARCHAR, is_outdated BOOLEAN)"
+        "stat_over VARCHAR, inputs VARCHAR[], is_outdated BOOLEAN)"
     )
-    rows = [(*key, _stat_over(texts), key in outdated) for key, texts in found.items()]
+    made_by = {key: json.loads(min(texts)) for key, texts in found.items()}
+    rows = [
+        (*key, _stat_over(way), list(inputs_of(key[2], way)), key in outdated)
+        for key, way in made_by.items()
+    ]
     if rows:
-        connection.executemany("INSERT INTO made_by VALUES (?, ?, ?, ?, ?)", rows)
+        connection.executemany("INSERT INTO made_by VALUES (?, ?, ?, ?, ?, ?)", rows)
 
 
 def _configuration(path: Path) -> dict[str, Any]:
@@ -214,7 +219,6 @@ def _configuration(path: Path) -> dict[str, Any]:
     return configuration
 
 
-def _stat_over(configurations: set[str]) -> str:
-    made_by = json.loads(min(configurations))
+def _stat_over(made_by: Any) -> str:
     options = made_by.get("options") if isinstance(made_by, dict) else None
     return options.get("stat_over", "trajectories") if options else "trajectories"

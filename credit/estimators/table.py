@@ -1,8 +1,8 @@
 """All estimators. Adding one is a file in `estimators/` and a row here."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from graphcredit.credit.estimators.analogy import Analogy
 from graphcredit.credit.estimators.batch import StepBatch
@@ -17,7 +17,7 @@ from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.errors import OptionError
-from graphcredit.store.options import options_from_text
+from graphcredit.store.options import check_options, options_from_text
 from graphcredit.store.schema import STEP_COLUMNS
 
 
@@ -27,6 +27,18 @@ class Assigner(Protocol):
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
         """Return `{part: [num_steps] values}`, the parts that the table row names."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeValue:
+    """A number of an estimator for each node of the graph."""
+
+    column: str
+    """Of `nodes.parquet`."""
+    of: Callable[[Any, StepBatch], Floats]
+    """Returns [num_nodes] the numbers, from the estimator's options."""
+    options: tuple[str, ...]
+    """Names of the options that it depends on."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +55,12 @@ class Estimator:
     """Rows of `inputs/table.py` that it needs."""
     reads: tuple[str, ...] = ()
     """Step columns that it reads itself, from `StepBatch.columns`."""
+    where_missing: str = ""
+    """What its credit is in groups that lack what an input is built of, for a notice."""
+    where_partial: str = ""
+    """The same of groups where only some steps lack it."""
+    node_value: NodeValue | None = None
+    """The number that it gives each node, if it gives one."""
     paper: str
     """Where it comes from."""
 
@@ -69,6 +87,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         name="rewardflow",
         options=RewardFlow,
         writes=("step_reward", *_BOTH),
+        node_value=NodeValue(column="rewardflow_value", of=RewardFlow.value, options=("gamma",)),
         paper="RewardFlow, Eq. 3-9",
     ),
     Estimator(
@@ -89,6 +108,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Sapo,
         writes=("step_reward", *_BOTH),
         inputs=("mentions",),
+        where_missing="sapo's step reward is 0 there",
         paper="SAPO, Eq. 4-14",
     ),
     Estimator(
@@ -102,6 +122,9 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Analogy,
         writes=("step_reward", "step_advantage", "advantage"),
         inputs=("analogies",),
+        where_missing="analogy imagines nothing there, its step reward is the gain on the walked "
+        "graph, and 0 where no trajectory succeeds",
+        where_partial="analogy imagines nothing at the others",
         paper="this project, docs/estimator-analogy.md",
     ),
 )
@@ -151,3 +174,22 @@ def configure(names: Iterable[str], settings: Iterable[str] = ()) -> dict[str, A
         row.name: options_from_text(row.options, of_estimator[row.name], owner=row.name)
         for row in rows
     }
+
+
+def options_as_made(row: Estimator, made_by: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """Return options as columns were made with; None where the configuration does not say them.
+
+    Args:
+        row: The estimator.
+        made_by: What a credit shard says of how its columns were made.
+        names: The options that matter; the others are the defaults.
+    """
+    said = made_by.get("options")
+    if not isinstance(said, dict) or not all(name in said for name in names):
+        return None
+    options = row.options(**{name: said[name] for name in names})
+    try:
+        check_options(options, owner=row.name)
+    except OptionError:
+        return None
+    return options

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -15,6 +15,9 @@ from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes
 from graphcredit.store.errors import InputError
 from graphcredit.store.parquet.er_graph import ErGraph
+
+Source: TypeAlias = Literal["read_past", "er_graph"]
+"""A field of `InputSources`."""
 
 ReadPast: TypeAlias = Callable[[pa.Table, Steps, Nodes, Identify | None], Past]
 """Returns the past of a batch: of its table, its steps, its nodes, and their identities."""
@@ -58,6 +61,8 @@ class Input:
     """Step columns it is built of, beyond `complete.COLUMNS`."""
     build: Callable[[Material], Any]
     """Returns the value of the field."""
+    source: Source | None = None
+    """What it is built from besides the steps of the batch."""
     of_window: bool = False
     """Whether it is built of the steps of earlier iterations too, where the graph is."""
 
@@ -72,7 +77,7 @@ def _past(material: Material) -> Past:
 def _mentions(material: Material) -> Mentions:
     er_graph = material.sources.er_graph
     if er_graph is None:
-        raise InputError("sapo needs to know the entities of each task: give er_graph")
+        raise InputError("the entities of each task must be known: give er_graph")
     return find_mentions(er_graph, material.steps, material.table["thought"])
 
 
@@ -85,8 +90,8 @@ INPUTS: tuple[Input, ...] = (
             material.steps, material.nodes, material.is_valid, material.table["admissible_actions"]
         ),
     ),
-    Input(name="past", reads=("logged_at",), build=_past),
-    Input(name="mentions", reads=("thought",), build=_mentions),
+    Input(name="past", reads=("logged_at",), source="read_past", build=_past),
+    Input(name="mentions", reads=("thought",), source="er_graph", build=_mentions),
 )
 
 INPUT_NAMED = {row.name: row for row in INPUTS}

@@ -10,7 +10,7 @@ import pyarrow as pa
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.graph.distances import StateGraph, build_graph
 from graphcredit.credit.inputs.table import Input, InputSources, Material
-from graphcredit.credit.merging.table import EXACT, Merger, MergeReport
+from graphcredit.credit.merging.merger import EXACT, Merger, MergeReport
 from graphcredit.credit.steps.complete import (
     LeftOut,
     Steps,

@@ -9,7 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from graphcredit.credit.estimators.rewardflow import RewardFlow
+from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.table import (
+    ESTIMATORS,
+    Estimator,
+    NodeValue,
+    options_as_made,
+)
 from graphcredit.credit.inputs.run_history.timeline import IterationPast
 from graphcredit.credit.inputs.table import InputSources
 from graphcredit.credit.iteration.columns import scatter
@@ -19,7 +25,8 @@ from graphcredit.credit.iteration.graph_tables import edge_schema, edge_table, n
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.merging.table import Merger
+from graphcredit.credit.merging.merger import Merger
+from graphcredit.credit.steps.arrays import Floats
 from graphcredit.credit.steps.batches import Piece, Plan
 from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.er_graph import ErGraph
@@ -69,28 +76,26 @@ class BatchWork:
         kept = self.previous.read(self.shards, pieces)
         columns = credited.columns
         columns |= {name: values[assembly.steps.row] for name, values in kept.items()}
-        rewardflow = self._rewardflow()
-        value = rewardflow.value(assembly.batch) if rewardflow else None
         return CreditedBatch(
             columns={name: scatter(assembly, values) for name, values in columns.items()},
             edges=edge_table(assembly, columns, edge_schema(list(columns))),
-            nodes=node_table(assembly, value),
+            nodes=node_table(assembly, self._node_values(assembly.batch)),
             report=credited.report,
         )
 
     def _read_window(self, tasks: pa.Array) -> pa.Table | None:
         return self.window.read(tasks, self.columns())
 
-    def _rewardflow(self) -> RewardFlow | None:
-        """Return RewardFlow as its columns were or will be made, for the nodes' potential."""
-        asked_for = self.settings.estimators.get("rewardflow")
-        if isinstance(asked_for, RewardFlow):
-            return asked_for
-        return _as_made(self.previous.configuration.get("rewardflow"))
+    def _node_values(self, batch: StepBatch) -> dict[str, Floats]:
+        """Return the node columns of the estimators whose columns are made or kept."""
+        found: dict[str, Floats] = {}
+        for row in ESTIMATORS:
+            if row.node_value and (options := self._options(row, row.node_value)):
+                found[row.node_value.column] = row.node_value.of(options, batch)
+        return found
 
-
-def _as_made(made_by: Any) -> RewardFlow | None:
-    """Return RewardFlow with the γ of a configuration; None where that says none."""
-    options = made_by.get("options") if isinstance(made_by, dict) else None
-    gamma = options.get("gamma") if isinstance(options, dict) else None
-    return RewardFlow(gamma=gamma) if isinstance(gamma, float) else None
+    def _options(self, row: Estimator, value: NodeValue) -> Any:
+        """Return an estimator's options as its columns were or will be made; None without any."""
+        asked_for = self.settings.estimators.get(row.name)
+        made_by = self.previous.configuration.get(row.name, {})
+        return asked_for or options_as_made(row, made_by, value.options)

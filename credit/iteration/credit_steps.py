@@ -11,7 +11,7 @@ from graphcredit.credit.iteration.assemble import Assembly, ReadWindow, assemble
 from graphcredit.credit.iteration.columns import common_columns, estimator_columns
 from graphcredit.credit.iteration.report import CreditReport, report_of
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.merging.table import Merger
+from graphcredit.credit.merging.merger import Merger
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

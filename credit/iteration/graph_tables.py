@@ -40,12 +40,12 @@ def edge_schema(credit_columns: Sequence[str]) -> pa.Schema:
     return schema
 
 
-def node_table(assembly: Assembly, rewardflow_value: Floats | None) -> pa.Table:
+def node_table(assembly: Assembly, values: Mapping[str, Floats]) -> pa.Table:
     """Return the nodes of all groups, those of a group adjacent and in order of their ids.
 
     Args:
         assembly: The batch.
-        rewardflow_value: [num_nodes] RewardFlow's potential, or None where it was not computed.
+        values: `{column: [num_nodes] values}` of estimators; null where one is not computed.
     """
     batch, steps = assembly.batch, assembly.steps
     last = batch.trajectory_start[1:] - 1
@@ -60,7 +60,6 @@ def node_table(assembly: Assembly, rewardflow_value: Floats | None) -> pa.Table:
     is_goal = np.zeros(batch.num_nodes, bool)
     is_goal[batch.goal_of_group[batch.goal_of_group >= 0]] = True
     distance = np.where(np.isinf(batch.graph.goal_distance), np.nan, batch.graph.goal_distance)
-    value = np.full(batch.num_nodes, np.nan) if rewardflow_value is None else rewardflow_value
     text, num_merged = _node_texts(assembly)
     task = steps.task[batch.trajectory_start[:-1]][_first_trajectory(batch.group_of_trajectory)]
     columns: dict[str, pa.Array] = {
@@ -72,10 +71,11 @@ def node_table(assembly: Assembly, rewardflow_value: Floats | None) -> pa.Table:
         "num_trajectories": pa.array(num_trajectories),
         "success_rate": pa.array(num_successes / np.maximum(num_trajectories, 1)),
         "goal_distance": pa.array(distance, from_pandas=True),
-        "rewardflow_value": pa.array(value, from_pandas=True),
         "num_merged": pa.array(num_merged),
     }
-    return _table(columns, NODE_SCHEMA)
+    columns |= {name: pa.array(of_nodes, from_pandas=True) for name, of_nodes in values.items()}
+    nulls = pa.nulls(batch.num_nodes)
+    return _table({name: columns.get(name, nulls) for name in NODE_SCHEMA.names}, NODE_SCHEMA)
 
 
 def edge_table(

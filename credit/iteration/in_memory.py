@@ -25,7 +25,8 @@ from graphcredit.credit.iteration.report import (
     notices_of,
 )
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.merging.table import MergeSettings, open_merger
+from graphcredit.credit.merging.merger import open_merger
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.arrays import starts_of_runs
 from graphcredit.credit.steps.codes import encode
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
@@ -61,7 +62,7 @@ def compute(
         estimators: Names, or `table.configure(names, settings)` for other options.
         merge: Which texts are one state; each distinct text is one by default.
         invalid_action_penalty: Taken off the reward of every invalid step first.
-        er_graph: What SAPO needs to know of entities.
+        er_graph: The entities of the tasks, for estimators that need them.
         on_incomplete: Where trajectories are not complete: "warn" says how many rows have no credit
             and why, "raise" makes that an error, "ignore" says nothing.
 
@@ -75,8 +76,8 @@ def compute(
     Raises:
         SchemaError: A column is missing, or has values that do not fit its type.
         OptionError: An estimator or an option is not right.
-        InputError: SAPO is asked for without an `er_graph`; or trajectories are not complete, with
-            `on_incomplete="raise"`.
+        InputError: An estimator needs an `er_graph` that is not given; or trajectories are not
+            complete, with `on_incomplete="raise"`.
     """
     settings = CreditSettings(
         estimators=estimators if isinstance(estimators, Mapping) else configure(estimators),
@@ -89,30 +90,30 @@ def compute(
             f"on_incomplete must be one of {', '.join(get_args(OnIncomplete))}: got "
             f"{on_incomplete!r}"
         )
-    if settings.needs_entities and er_graph is None:
-        raise InputError("sapo needs to know the entities of each task: give er_graph")
+    if er_graph is None and (names := settings.needing("er_graph")):
+        raise InputError(
+            f"{', '.join(names)} needs to know the entities of each task: give er_graph"
+        )
     steps = _steps(pa.table(table), settings)
+    merger = open_merger(settings.merge)
     histories: dict[str, RunHistory] = {}
     report = CreditReport()
     parts: list[tuple[NDArray[np.int64], dict[str, NDArray[np.generic]]]] = []
     for run, rows in _iterations(steps):
         part = steps if len(rows) == steps.num_rows else steps.take(rows)
-        merger = open_merger(settings.merge)
-        if settings.merge.merge == "segments":
-            merger.learn(part)
         sources = InputSources(
             read_past=partial(past_of_table, history=histories.setdefault(run, RunHistory())),
             er_graph=er_graph,
         )
-        credited = credit_steps(part, settings, merger=merger, sources=sources)
+        credited = credit_steps(part, settings, merger=merger.learn([part]), sources=sources)
         report.add(credited.report)
         columns = credited.columns.items()
         parts.append((rows, {name: scatter(credited.assembly, v) for name, v in columns}))
-    _say(report, on_incomplete)
+    _say(report, settings, on_incomplete)
     return _in_order(steps, parts)
 
 
-def _say(report: CreditReport, on_incomplete: OnIncomplete) -> None:
+def _say(report: CreditReport, settings: CreditSettings, on_incomplete: OnIncomplete) -> None:
     """Warn of everything that a caller would not see in the columns, or raise InputError."""
     incomplete = incomplete_notice(report)
     if incomplete and on_incomplete == "raise":
@@ -120,7 +121,7 @@ def _say(report: CreditReport, on_incomplete: OnIncomplete) -> None:
     if incomplete and on_incomplete == "warn":
         more = 'on_incomplete="raise" makes this an error, "ignore" accepts it'
         warnings.warn(f"{incomplete}\n{more}", CreditWarning, stacklevel=3)
-    for notice in notices_of(report):
+    for notice in notices_of(report, settings.rows):
         warnings.warn(notice, CreditWarning, stacklevel=3)
 
 

@@ -1,12 +1,13 @@
 """What a credit run found: counted, so that nothing is dropped silently."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from graphcredit.credit.estimators.relative import has_spread
+from graphcredit.credit.estimators.table import Estimator
 from graphcredit.credit.inputs.analogies.action_lists import MEANING, Worth
 from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.credit.steps.complete import REASONS
@@ -119,38 +120,51 @@ def incomplete_notice(report: CreditReport) -> str:
     )
 
 
-def notices_of(report: CreditReport) -> list[str]:
-    """Say in which groups an estimator lacks what it needs, and what its credit is there."""
-    return [*_list_notices(report), *_entity_notices(report)]
+def notices_of(report: CreditReport, rows: Sequence[Estimator]) -> list[str]:
+    """Say in which groups an estimator lacks what it needs, and what its credit is there.
 
-
-def _list_notices(report: CreditReport) -> list[str]:
-    found = {
-        worth: count for worth in Worth if (count := report.action_lists.get(worth.name.lower()))
-    }
-    effects = {Worth.PARTIAL: "analogy imagines nothing at the others"} | dict.fromkeys(
-        (Worth.MISSING, Worth.CONSTANT, Worth.CHANGING),
-        "analogy imagines nothing there, its step reward is the gain on the walked graph, and 0 "
-        "where no trajectory succeeds",
-    )
+    Args:
+        report: What was found.
+        rows: The estimators that were asked for.
+    """
+    lists = _found_lists(report)
+    entities = _found_entities(report)
     return [
-        f"{found[worth]:,} of {report.num_groups:,} groups have {MEANING[worth]}: {effect}"
-        for worth, effect in effects.items()
-        if worth in found
+        *(notice for row in rows if "analogies" in row.inputs for notice in _notices(lists, row)),
+        *(notice for row in rows if "mentions" in row.inputs for notice in _notices(entities, row)),
     ]
 
 
-def _entity_notices(report: CreditReport) -> list[str]:
+def _notices(found: Mapping[str, bool], row: Estimator) -> Iterator[str]:
+    """Yield what each thing found means for the credit of an estimator.
+
+    Args:
+        found: Which groups lack what, and whether they have some of it.
+        row: The estimator.
+    """
+    for what, is_partial in found.items():
+        yield f"{what}: {row.where_partial if is_partial else row.where_missing}"
+
+
+def _found_lists(report: CreditReport) -> dict[str, bool]:
+    worths = (Worth.PARTIAL, Worth.MISSING, Worth.CONSTANT, Worth.CHANGING)
+    return {
+        f"{count:,} of {report.num_groups:,} groups have {MEANING[worth]}": worth == Worth.PARTIAL
+        for worth in worths
+        if (count := report.action_lists.get(worth.name.lower()))
+    }
+
+
+def _found_entities(report: CreditReport) -> dict[str, bool]:
     counts = {
         "no entities": report.num_groups_without_entities,
         "no entity that is the answer": report.num_groups_without_answer,
     }
-    return [
-        f"{count:,} of {report.num_groups:,} groups have {what} in er_graph/: "
-        "sapo's step reward is 0 there"
+    return {
+        f"{count:,} of {report.num_groups:,} groups have {what} in er_graph/": False
         for what, count in counts.items()
         if count
-    ]
+    }
 
 
 def report_of(assembly: Assembly) -> CreditReport:

@@ -6,10 +6,11 @@ from typing import Any
 
 from graphcredit.credit.estimators.table import Assigner, Estimator, estimator_named
 from graphcredit.credit.inputs.run_history.counts import StateScores
-from graphcredit.credit.inputs.table import INPUTS, Input
+from graphcredit.credit.inputs.table import INPUTS, Input, Source
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.batches import BATCH_ROWS
 from graphcredit.credit.steps.complete import COLUMNS
+from graphcredit.store.credit_marks.inputs import INPUTS_KEY
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import check_options, options_as_json
 from graphcredit.store.schema import LARGEST_NUMBER
@@ -34,13 +35,13 @@ class CreditSettings:
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The inputs that the estimators need."""
-        needed = {name for row in self._rows() for name in row.inputs}
+        needed = {name for row in self.rows for name in row.inputs}
         return tuple(row for row in INPUTS if row.name in needed)
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The step columns that estimators read themselves."""
-        return tuple(dict.fromkeys(column for row in self._rows() for column in row.reads))
+        return tuple(dict.fromkeys(column for row in self.rows for column in row.reads))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -49,20 +50,27 @@ class CreditSettings:
         return tuple(dict.fromkeys((*COLUMNS, *of_inputs, *self.reads, *self.merge.columns)))
 
     @property
+    def rows(self) -> list[Estimator]:
+        """The estimators' rows of the table."""
+        return [estimator_named(name) for name in self.estimators]
+
+    @property
     def needs_entities(self) -> bool:
         """Whether an estimator needs the entities of `er_graph/`."""
-        return any(row.name == "mentions" for row in self.inputs)
+        return bool(self.needing("er_graph"))
+
+    def needing(self, source: Source) -> list[str]:
+        """Return the estimators with an input that is built from a source."""
+        built = {row.name for row in self.inputs if row.source == source}
+        return [row.name for row in self.rows if not built.isdisjoint(row.inputs)]
 
     @property
     def state_scores(self) -> StateScores | None:
         """The options of the estimator that scores states by the run's history, if one does."""
-        for name, options in self.estimators.items():
-            if "past" in estimator_named(name).inputs and isinstance(options, StateScores):
-                return options
-        return None
-
-    def _rows(self) -> list[Estimator]:
-        return [estimator_named(name) for name in self.estimators]
+        scores = (
+            options for options in self.estimators.values() if isinstance(options, StateScores)
+        )
+        return next(scores, None)
 
     def check(self) -> None:
         """Raise OptionError where a setting is out of its range."""
@@ -96,6 +104,7 @@ class CreditSettings:
         for name, options in self.estimators.items():
             way = {
                 "options": options_as_json(options),
+                INPUTS_KEY: list(estimator_named(name).inputs),
                 **self.graph_as_json(),
                 "invalid_action_penalty": self.invalid_action_penalty,
             }

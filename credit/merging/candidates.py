@@ -1,30 +1,20 @@
-"""The nodes of one batch after the rules, and the merges that go on from there."""
+"""The nodes of one batch after the rules, from where a merge goes on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from graphcredit.credit.merging.admissible import (
-    UNKNOWN,
     lasting_signatures,
     signature_of_nodes,
     unite,
 )
-from graphcredit.credit.merging.compare import SameSegments, Similar, same_text
-from graphcredit.credit.merging.embedding.ngram import Embedder, embed_distinct
-from graphcredit.credit.merging.nearest import join_most_similar
-from graphcredit.credit.merging.recognise import Alike, Identify, Identities
+from graphcredit.credit.merging.recognise import Alike, Identities
 from graphcredit.credit.merging.rules import Rule, normalise
-from graphcredit.credit.merging.segments.cut import cut, identities, outcome_classes, visits_of
-from graphcredit.credit.merging.segments.evidence import Judge, revise
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes, exact_nodes, merge_nodes
-
-_REVISIONS = 2
-"""How often `segments` looks at the states it found for further evidence."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,8 +25,6 @@ class Union:
     """One node for each state."""
     num_refused: int
     """Merges that the guard did not allow."""
-    identify: Identify
-    """Returns what the nodes are recognised by in other iterations."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,69 +66,24 @@ class Candidates:
         """Return [num_nodes] the normal form of each node; that of any text at a goal."""
         return self.form[nodes.text_of_node]
 
-    def by_rules(self) -> Union:
-        """Leave it at that."""
-        return self._union(self.nodes, 0, same_text, self.texts)
+    def keys(self, code: Ints) -> Ints:
+        """Return [num_nodes] numbers: equal in one group with one code; a goal has its own."""
+        return _keys(self.nodes, code)
 
-    def by_similarity(self, embedder: Embedder, threshold: float) -> Union:
-        """Merge each node with the most similar one before it, if it is similar enough."""
-        states = np.flatnonzero(self.nodes.text_of_node >= 0)
-        texts = [self.forms[code] for code in self.form_of(self.nodes)[states].tolist()]
-        representative, num_refused = join_most_similar(
-            embed_distinct(embedder, texts),
-            self.nodes.group_of_node[states],
-            self.signature_of(self.nodes)[states],
-            threshold,
-        )
-        label = np.arange(len(self.nodes.text_of_node))
-        label[states] = states[representative]
-        alike = Similar(embedder=embedder, threshold=threshold)
-        return self._union(merge_nodes(self.nodes, label), num_refused, alike, self.texts)
+    def identities(self, nodes: Nodes, texts: list[str], alike: Alike) -> Identities:
+        """Return what merged nodes are recognised by.
 
-    def by_segments(self, judge: Judge) -> Union:
-        """Merge the nodes whose segments are the same, but for those that are noise."""
-        signature = self.signature_of(self.nodes)
-        visits = visits_of(self.steps, self.nodes, signature)
-        segmented = cut(self.texts())
-        is_guarded = np.zeros(len(self.nodes.goal_of_group), bool)
-        is_guarded[self.nodes.group_of_node[signature != UNKNOWN]] = True
-        in_order = ~is_guarded[self.nodes.group_of_node]
-        is_noise = judge.noise_in(segmented, visits)
-        balance = judge.balance(segmented.names)
-        nodes, num_refused = self._by_identity(identities(segmented, is_noise, in_order), signature)
-        for _ in range(_REVISIONS):
-            of_class = outcome_classes(self.steps, nodes, visits, signature)
-            is_noise = revise(segmented, visits, of_class, is_noise, balance)
-            identity = identities(segmented, is_noise, in_order)
-            nodes, num_refused = self._by_identity(identity, signature)
-        alike = SameSegments(
-            segmented=segmented,
-            group_of_text=self.nodes.group_of_node,
-            is_noise=is_noise,
-            in_order=in_order,
-            judge=judge,
-        )
-        return self._union(nodes, num_refused, alike, alike.remaining)
-
-    def _by_identity(self, identity: Ints, signature: Ints) -> tuple[Nodes, int]:
-        label, num_refused = unite(_keys(self.nodes, identity), signature)
-        return merge_nodes(self.nodes, label), num_refused
-
-    def _union(
-        self, nodes: Nodes, num_refused: int, alike: Alike, texts: Callable[[], list[str]]
-    ) -> Union:
-        identify = partial(self._identities, nodes, alike, texts)
-        return Union(nodes=nodes, num_refused=num_refused, identify=identify)
-
-    def _identities(self, nodes: Nodes, alike: Alike, texts: Callable[[], list[str]]) -> Identities:
-        """Return what merged nodes are recognised by, from the texts of the nodes before."""
+        Args:
+            nodes: The nodes after the merge.
+            texts: [num_nodes before the merge] what is left of each text.
+            alike: The merge, as a comparison.
+        """
         first = np.full(len(nodes.text_of_node), len(self.nodes.text_of_node))
         np.minimum.at(first, nodes.state_of_step, self.nodes.state_of_step)
         np.minimum.at(first, nodes.target_of_step, self.nodes.target_of_step)
-        of_candidate = texts()
         signature = lasting_signatures(self.signature, nodes.state_of_step, len(first))
         return Identities(
-            texts=[of_candidate[candidate] for candidate in first.tolist()],
+            texts=[texts[candidate] for candidate in first.tolist()],
             signature=signature,
             alike=alike,
         )

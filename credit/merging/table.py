@@ -1,30 +1,23 @@
-"""Which texts of a group are one state: rules, then a merge, both under the guard."""
+"""All merges. Adding one is a file with the verbs of `method.py` and a row here."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from graphcredit.credit.merging.admissible import UNKNOWN, signatures
-from graphcredit.credit.merging.alfworld import with_inventory
-from graphcredit.credit.merging.candidates import Candidates, Union
-from graphcredit.credit.merging.embedding.cache import CachedEmbedder
-from graphcredit.credit.merging.embedding.model import ModelEmbedder
-from graphcredit.credit.merging.embedding.ngram import NGRAM, Embedder, NgramEmbedder
-from graphcredit.credit.merging.recognise import Identify
-from graphcredit.credit.merging.rules import HISTORY_RULE, rules_of
-from graphcredit.credit.merging.segments.cut import cut, visits_of
-from graphcredit.credit.merging.segments.evidence import Evidence, Judge
-from graphcredit.credit.steps.batches import Plan, read_batches
-from graphcredit.credit.steps.complete import COLUMNS, Steps, complete_trajectories
-from graphcredit.credit.steps.nodes import Nodes, count_contradictions, exact_nodes
+from graphcredit.credit.merging.embedding.merge import (
+    EmbeddingMerge,
+    KeepVectors,
+    check_embedder,
+    open_embedder,
+)
+from graphcredit.credit.merging.embedding.ngram import NGRAM
+from graphcredit.credit.merging.exact import ExactMerge
+from graphcredit.credit.merging.method import MergeMethod
+from graphcredit.credit.merging.rules import rules_of
+from graphcredit.credit.merging.segments.merge import SegmentMerge
 from graphcredit.store.errors import OptionError
-from graphcredit.store.layout import Shard, Store
 
 GUARD_COLUMN = "admissible_actions"
-MERGES: tuple[str, ...] = ("exact", "segments", "embedding")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,7 +41,8 @@ class MergeSettings:
     @property
     def is_exact(self) -> bool:
         """Whether each distinct text is a state of its own."""
-        return self.merge == "exact" and not self.rules and not self.substitutions
+        goes_on = merge_named(self.merge).goes_on
+        return not (goes_on or self.rules or self.substitutions)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -57,8 +51,7 @@ class MergeSettings:
 
     def check(self) -> None:
         """Raise OptionError if a value is not one that the stage can work with."""
-        if self.merge not in MERGES:
-            raise OptionError(f"--merge must be one of {', '.join(MERGES)}: got {self.merge!r}")
+        merge_named(self.merge)
         if not 0 < self.threshold <= 1:
             raise OptionError(f"--threshold must be above 0 and at most 1: got {self.threshold}")
         rules_of(self.rules, self.substitutions)
@@ -66,8 +59,7 @@ class MergeSettings:
     def as_json(self) -> dict[str, Any]:
         """Return what the states depend on, for the metadata of the columns made from them."""
         described: dict[str, Any] = {"merge": self.merge}
-        if self.merge == "embedding":
-            described |= {"threshold": self.threshold, "embedder": self.embedder}
+        described |= {name: getattr(self, name) for name in merge_named(self.merge).options}
         if self.is_exact:
             return described
         rules = {"rules": list(self.rules), "substitutions": list(self.substitutions)}
@@ -75,139 +67,48 @@ class MergeSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MergeReport:
-    """What merging did."""
+class Merge:
+    """One row of the table."""
 
-    num_texts: int
-    """Distinct texts of states in their groups, before."""
-    num_states: int
-    """States in their groups, after; goals are in neither."""
-    num_refused: int
-    """Merges that the guard did not allow."""
-    num_contradictions_before: int
-    """Pairs of a node and an action that led to more than one node, before."""
-    num_contradictions: int
-    """The same, after."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Merged:
-    """Complete trajectories and the nodes of their states."""
-
-    steps: Steps
-    """The trajectories, with the texts that `alfworld` makes of theirs."""
-    nodes: Nodes
-    """The nodes."""
-    report: MergeReport
-    """What was merged."""
-    identify: Identify | None
-    """Returns what the nodes are recognised by in other iterations; None where that is the text."""
+    name: str
+    """As `MergeSettings.merge` has it."""
+    open: Callable[[MergeSettings, KeepVectors | None], MergeMethod[Any]]
+    """Returns the method, from its options and what keeps the vectors of models."""
+    options: tuple[str, ...] = ()
+    """Fields of `MergeSettings` that this merge alone reads."""
+    goes_on: bool = True
+    """Whether it may unite texts that the rules leave apart."""
+    check: Callable[[MergeSettings], None] = lambda settings: None
+    """Raises an error where something it needs is not on this machine."""
 
 
-class Merger:
-    """Makes nodes of the states of batch after batch, all in one way."""
+MERGES: tuple[Merge, ...] = (
+    Merge(name="exact", open=lambda settings, keep: ExactMerge(), goes_on=False),
+    Merge(name="segments", open=lambda settings, keep: SegmentMerge()),
+    Merge(
+        name="embedding",
+        options=("threshold", "embedder"),
+        open=lambda settings, keep: EmbeddingMerge(
+            embedder=open_embedder(settings.embedder, keep), threshold=settings.threshold
+        ),
+        check=lambda settings: check_embedder(settings.embedder),
+    ),
+)
 
-    def __init__(self, settings: MergeSettings, embedder: Embedder | None = None) -> None:
-        """Prepare.
-
-        Args:
-            settings: How.
-            embedder: Makes the vectors; needed for `embedding` only.
-        """
-        self.settings = settings
-        self._rules = rules_of(settings.rules, settings.substitutions)
-        self._embedder = embedder
-        self._evidence = Evidence()
-        self._judge: Judge | None = None
-
-    def taught_by(self, shards: Sequence[Shard], plan: Plan) -> "Merger":
-        """Return the merger that has seen a whole iteration, as `segments` must before it merges.
-
-        Args:
-            shards: All step shards of the iteration.
-            plan: Its batches.
-        """
-        if self.settings.merge != "segments":
-            return self
-        taught = Merger(self.settings)
-        for pieces in read_batches(shards, plan, (*COLUMNS, *self.settings.columns)):
-            taught.learn(pa.concat_tables([piece.steps for piece in pieces]))
-        return taught
-
-    def learn(self, table: pa.Table) -> None:
-        """See which segments stay with a state and which come and go, in some whole groups."""
-        steps, _ = complete_trajectories(table)
-        found = self._candidates(steps, table)
-        visits = visits_of(found.steps, found.nodes, found.signature_of(found.nodes))
-        self._evidence.add(cut(found.texts()), visits)
-        self._judge = None
-
-    def nodes(self, steps: Steps, table: pa.Table) -> Merged:
-        """Return the nodes of complete trajectories.
-
-        Args:
-            steps: The trajectories.
-            table: The table they were taken from, with `settings.columns`.
-        """
-        if self.settings.is_exact:
-            exact = exact_nodes(steps)
-            count = count_contradictions(exact, steps.action)
-            report = _report(exact, exact, 0, count, count)
-            return Merged(steps=steps, nodes=exact, report=report, identify=None)
-        found = self._candidates(steps, table)
-        union = self._merge(found)
-        before = count_contradictions(found.exact, steps.action)
-        after = count_contradictions(union.nodes, steps.action)
-        refused = found.num_refused + union.num_refused
-        return Merged(
-            steps=found.steps,
-            nodes=union.nodes,
-            report=_report(found.exact, union.nodes, refused, before, after),
-            identify=union.identify,
-        )
-
-    def _merge(self, found: Candidates) -> Union:
-        if self._embedder:
-            return found.by_similarity(self._embedder, self.settings.threshold)
-        if self.settings.merge == "segments":
-            self._judge = self._judge or Judge(self._evidence)
-            return found.by_segments(self._judge)
-        return found.by_rules()
-
-    def _candidates(self, steps: Steps, table: pa.Table) -> Candidates:
-        if HISTORY_RULE in self.settings.rules:
-            steps = with_inventory(steps)
-        signature = np.full(len(steps.row), UNKNOWN)
-        if self.settings.guard:
-            signature = signatures(table[GUARD_COLUMN])[steps.row]
-        return Candidates.after_rules(steps, signature, self._rules)
+_BY_NAME = {merge.name: merge for merge in MERGES}
 
 
-EXACT = Merger(MergeSettings())
-"""Each distinct text of a group is a state."""
+def merge_named(name: str) -> Merge:
+    """Return the row of a merge.
 
-
-def open_merger(settings: MergeSettings, store: Store | None = None) -> Merger:
-    """Return a merger; with a store, it keeps the vectors there that models make."""
-    if settings.merge != "embedding":
-        return Merger(settings)
-    if settings.embedder == NGRAM:
-        return Merger(settings, NgramEmbedder())
-    model = ModelEmbedder(settings.embedder)
-    return Merger(settings, CachedEmbedder(store, model) if store else model)
+    Raises:
+        OptionError: There is none of that name.
+    """
+    if name not in _BY_NAME:
+        raise OptionError(f"--merge must be one of {', '.join(_BY_NAME)}: got {name!r}")
+    return _BY_NAME[name]
 
 
 def check_merger(settings: MergeSettings) -> None:
-    """Raise an error if a model is asked for that cannot be loaded; see `ModelEmbedder.load`."""
-    if settings.merge == "embedding" and settings.embedder != NGRAM:
-        ModelEmbedder(settings.embedder).load()
-
-
-def _report(exact: Nodes, nodes: Nodes, num_refused: int, before: int, after: int) -> MergeReport:
-    return MergeReport(
-        num_texts=int((exact.text_of_node >= 0).sum()),
-        num_states=int((nodes.text_of_node >= 0).sum()),
-        num_refused=num_refused,
-        num_contradictions_before=before,
-        num_contradictions=after,
-    )
+    """Raise an error if what the merge needs cannot be loaded; see `ModelEmbedder.load`."""
+    merge_named(settings.merge).check(settings)

@@ -1,4 +1,4 @@
-"""Which version of an estimator's formula made its columns, or its counts in `history/`.
+"""Which version of an estimator's formula made its columns, and which counts are in `history/`.
 
 Where a formula comes to give other numbers, its version goes up here. What an older one made stays
 where it is: it is recognised by what its file says, and nobody takes it for today's.
@@ -22,6 +22,9 @@ analogy: 2 imagines only where lists of admissible actions say something of thei
 any list.
 spo3: 2 counts the states in which trajectories acted. 1 also counted what a last step led to.
 """
+
+HISTORY_FORMULA = 2
+"""Version of the counts in `history/`; an estimator made of them gets a new version with them."""
 
 
 def formula_of(estimator: str) -> int:
@@ -55,4 +58,4 @@ def history_configuration(schema: pa.Schema) -> dict[str, Any] | None:
     None where this program would count otherwise, or the file does not say.
     """
     found = configuration_of(schema)
-    return None if is_of_other_formula("spo3", found) else found
+    return found if found.get(FORMULA_KEY, 1) == HISTORY_FORMULA else None

@@ -16,19 +16,15 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from graphcredit.store.credit_marks.formulas import FORMULA_KEY, formula_of, is_of_other_formula
+from graphcredit.store.credit_marks.inputs import INPUTS_KEY, inputs_of
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.er_graph import ErGraph, read_er_graph
 from graphcredit.store.parquet.shards import conform, fingerprint, open_parquet, step_columns
 
-MARKS = frozenset({FORMULA_KEY, "steps", "earlier", "entities", "er_graph"})
+MARKS = frozenset({FORMULA_KEY, INPUTS_KEY, "steps", "earlier", "entities", "er_graph"})
 """Keys of a configuration that say by which version of a formula and of what credit was made;
 `er_graph`, of all tasks, is an older one."""
-
-_READ_THE_RUN = frozenset({"spo3"})
-"""Estimators that read all iterations before."""
-
-_READ_ENTITIES = frozenset({"sapo"})
 
 _UNREADABLE = (InputError, OSError, pa.ArrowException)
 """What cannot be read has no mark, so that credit made of it is never taken for current."""
@@ -99,7 +95,7 @@ class Sources:
             run_id: The run.
             iteration: The iteration.
             estimator: Whose credit.
-            way: How it is made: says how many iterations before are read.
+            way: How it is made: says its inputs, and how many iterations before are read.
         """
         marks: dict[str, str | int | None] = {
             FORMULA_KEY: formula_of(estimator),
@@ -107,12 +103,13 @@ class Sources:
         }
         window = way.get("graph_window")
         reach = window if isinstance(window, int) else 0
-        first = 0 if estimator in _READ_THE_RUN else max(0, iteration - reach)
+        inputs = inputs_of(estimator, way)
+        first = 0 if "past" in inputs else max(0, iteration - reach)
         if first < iteration:
             marks["earlier"] = self._once(self._earlier, run_id, first, iteration)
-        if estimator in _READ_ENTITIES and "er_graph" in way:
+        if "mentions" in inputs and "er_graph" in way:
             marks["er_graph"] = self._once(self._all_entities)
-        elif estimator in _READ_ENTITIES:
+        elif "mentions" in inputs:
             marks["entities"] = self._once(self._entities, run_id, iteration)
         return marks
 

@@ -22,7 +22,9 @@ from graphcredit.credit.iteration.credit_batch import BatchWork, CreditedBatch
 from graphcredit.credit.iteration.engines.local import LOCAL, BatchEngine, open_engine
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.embedding.cache import CachedEmbedder
-from graphcredit.credit.merging.table import Merger, MergeSettings
+from graphcredit.credit.merging.exact import ExactMerge
+from graphcredit.credit.merging.merger import Merger
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.errors import EngineError, OptionError, SchemaError
@@ -125,7 +127,7 @@ class _Recording(Merger):
     """Leaves a file in a folder for every batch that a worker comes to."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(MergeSettings())
+        super().__init__(MergeSettings(), ExactMerge())
         folder.mkdir()
         self.folder = folder
 
@@ -138,7 +140,7 @@ class _Meeting(Merger):
     """Lets no batch through before two machines have one."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(MergeSettings())
+        super().__init__(MergeSettings(), ExactMerge())
         folder.mkdir()
         self.folder = folder
 
@@ -154,7 +156,7 @@ class _Deadly(Merger):
     """Kills the worker that it is in, so many times in all."""
 
     def __init__(self, folder: Path, deaths: int) -> None:
-        super().__init__(MergeSettings())
+        super().__init__(MergeSettings(), ExactMerge())
         folder.mkdir()
         self.folder, self.deaths = folder, deaths
 

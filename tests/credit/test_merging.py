@@ -16,8 +16,9 @@ from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.admissible import UNKNOWN, signature_of_nodes, signatures
+from graphcredit.credit.merging.merger import MergeReport, open_merger
 from graphcredit.credit.merging.nearest import join_most_similar
-from graphcredit.credit.merging.table import Merger, MergeReport, MergeSettings, open_merger
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.steps.batches import plan_batches
 from graphcredit.credit.steps.complete import complete_trajectories
@@ -32,7 +33,7 @@ def merged(rows: list[dict[str, Any]], **settings: Any) -> tuple[Nodes, MergeRep
     """Return the nodes of some steps."""
     table = step_table(rows)
     steps, _ = complete_trajectories(table)
-    found = Merger(MergeSettings(**settings)).nodes(steps, table)
+    found = open_merger(MergeSettings(**settings)).nodes(steps, table)
     return found.nodes, found.report
 
 
@@ -273,9 +274,7 @@ def test_settings_that_make_no_sense_are_refused(
         credit(store, "grpo", **settings)
 
 
-def test_only_a_merge_reads_the_admissible_actions(tmp_path: Path):
+def test_only_a_merge_reads_the_admissible_actions():
     assert MergeSettings().columns == ()
     assert MergeSettings(merge="embedding", guard=False).columns == ()
     assert MergeSettings(merge="embedding").columns == ("admissible_actions",)
-    store = write_store(tmp_path / "s", worked_example())
-    assert open_merger(MergeSettings(), store).settings.is_exact

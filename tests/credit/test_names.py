@@ -15,9 +15,11 @@ from graphcredit.credit import compute
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.admissible import UNKNOWN
-from graphcredit.credit.merging.compare import SameSegments, Similar, same_text
+from graphcredit.credit.merging.embedding.merge import EmbeddingMerge
+from graphcredit.credit.merging.exact import same_text
 from graphcredit.credit.merging.nearest import Vectors
 from graphcredit.credit.merging.recognise import NAME_SCHEMA, Identities, Looks, recognise
+from graphcredit.credit.merging.segments.compare import SameSegments
 from graphcredit.credit.merging.segments.cut import cut
 from graphcredit.credit.merging.segments.evidence import Evidence, Judge
 from graphcredit.credit.merging.table import MergeSettings
@@ -292,7 +294,7 @@ class _OnAnArc:
 
 def test_of_several_known_states_the_most_similar_one_is_recognised():
     # At least 0.9 is at most 25.8°.
-    similar = Similar(embedder=_OnAnArc(), threshold=0.9)
+    similar = EmbeddingMerge(embedder=_OnAnArc(), threshold=0.9).same_state
     found = _recognised(_known("0", "40", "90"), ["25", "15", "66", "120"], alike=similar)
     assert found == [1, 0, 2, -1]
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.merger import MergeReport, open_merger
 from graphcredit.credit.merging.segments.cut import Visits, cut, identities, visits_of
 from graphcredit.credit.merging.segments.evidence import Evidence, Judge
-from graphcredit.credit.merging.table import Merger, MergeReport, MergeSettings
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.steps.batches import plan_batches
 from graphcredit.credit.steps.complete import complete_trajectories
@@ -30,8 +31,7 @@ def segments(text: str) -> list[str]:
 def merged(rows: list[dict[str, Any]], **settings: Any) -> tuple[Nodes, MergeReport]:
     """Return the nodes of some steps, merged by segments learned from the same steps."""
     table = step_table(rows)
-    merger = Merger(MergeSettings(merge="segments", **settings))
-    merger.learn(table)
+    merger = open_merger(MergeSettings(merge="segments", **settings)).learn([table])
     steps, _ = complete_trajectories(table)
     found = merger.nodes(steps, table)
     return found.nodes, found.report

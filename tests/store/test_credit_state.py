@@ -16,6 +16,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
+from graphcredit.store.credit_marks.sources import Sources
 from graphcredit.store.credit_marks.state import credit_states, doubts
 from graphcredit.store.errors import InputError
 from graphcredit.store.parquet.er_graph import merge_er_graph
@@ -287,3 +288,27 @@ def test_each_iteration_is_hashed_once(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(sources, "fingerprint", counted)
     assert len(credit_states(store)) == 3
     assert sorted(hashed) == [f"iteration={number:06d}" for number in (1, 2, 3)]
+
+
+def test_older_credit_that_does_not_name_its_inputs_is_judged_by_its_estimator(tmp_path: Path):
+    store = _three_iterations(tmp_path / "s")
+    _credit(store, "spo3")
+    _forget(store, "inputs")
+    assert _stale(store) == []
+    _new(store)
+    assert _stale(store) == [1, 2, 3]
+
+
+def test_what_credit_was_made_of_follows_from_its_inputs_and_not_from_a_name(tmp_path: Path):
+    store = _three_iterations(tmp_path / "s")
+    sources = Sources(store, store.shards())
+    found = {
+        name: set(sources.marks("r0", 2, "mine", {"inputs": [name]}))
+        for name in ("past", "mentions", "analogies")
+    }
+    every = {"formula", "steps"}
+    assert found == {
+        "past": every | {"earlier"},
+        "mentions": every | {"entities"},
+        "analogies": every,
+    }

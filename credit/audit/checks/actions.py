@@ -43,6 +43,12 @@ _TABLE = """
     )
 """
 
+_IMAGINED = """
+    SELECT run_id, iteration, bool_or(is_outdated) AS is_outdated
+    FROM made_by WHERE list_contains(inputs, 'analogies') GROUP BY ALL
+"""
+"""Where an estimator imagined untried actions, and whether by an older formula."""
+
 _DETAIL = f"""
     CASE worth
         WHEN '{Worth.MISSING.name}' THEN format('none of {{}} steps has a list', num_steps)
@@ -94,15 +100,15 @@ def _places(scope: Scope, credited: str, *kinds: Worth) -> str:
 
     Args:
         scope: What is audited.
-        credited: Condition on `is_outdated`: null where analogy credited nothing, true where an
-            older version did, which imagined from any list.
+        credited: Condition on `is_outdated`: null where no estimator imagined actions, true where
+            an older version did, which imagined from any list.
         kinds: What their lists are worth.
     """
     names = ", ".join(f"'{kind.name}'" for kind in kinds)
     return f"""
         SELECT {GROUP}, 1 AS number, num_steps AS badness, {_DETAIL} AS detail
         FROM {judged_lists(scope)}
-        LEFT JOIN (FROM made_by WHERE estimator = 'analogy') USING (run_id, iteration)
+        LEFT JOIN ({_IMAGINED}) USING (run_id, iteration)
         WHERE worth IN ({names}) AND {credited}
     """
 
@@ -113,9 +119,9 @@ def _logged(scope: Scope) -> str:
     return _places(scope, f"(is_outdated IS NULL OR worth = '{Worth.PARTIAL.name}')", *weak)
 
 
-def _of_analogy(scope: Scope, credited: str, *kinds: Worth) -> str:
-    """Return the SQL of `_places`, which reads long lists, only where analogy credited anything."""
-    is_there = scope.any("FROM made_by WHERE estimator = 'analogy'")
+def _where_imagined(scope: Scope, credited: str, *kinds: Worth) -> str:
+    """Return the SQL of `_places`, which reads long lists, only where an estimator imagined any."""
+    is_there = scope.any(f"FROM ({_IMAGINED})")
     return _places(scope, credited, *kinds) if is_there else NOTHING
 
 
@@ -141,7 +147,7 @@ CHECKS: tuple[Check, ...] = (
         "trajectory succeeds",
         remedy=f"{_REMEDY}; or use another estimator",
         of="groups",
-        places=lambda scope: _of_analogy(
+        places=lambda scope: _where_imagined(
             scope, "NOT is_outdated", Worth.MISSING, Worth.CONSTANT, Worth.CHANGING
         ),
         needs="credit",

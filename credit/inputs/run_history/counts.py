@@ -16,7 +16,11 @@ import pyarrow as pa
 
 from graphcredit.credit.merging.recognise import NAME_SCHEMA
 from graphcredit.credit.steps.arrays import Floats, Ints
-from graphcredit.store.credit_marks.formulas import FORMULA_KEY, formula_of, history_configuration
+from graphcredit.store.credit_marks.formulas import (
+    FORMULA_KEY,
+    HISTORY_FORMULA,
+    history_configuration,
+)
 from graphcredit.store.files.atomic import write_table
 from graphcredit.store.options import options_as_json
 from graphcredit.store.parquet.shards import conform, open_parquet
@@ -169,7 +173,7 @@ class RunHistory:
 
     def _made_by(self, scores: StateScores) -> dict[str, Any]:
         return {
-            FORMULA_KEY: formula_of("spo3"),
+            FORMULA_KEY: HISTORY_FORMULA,
             "options": options_as_json(scores),
             "merge": self.merge,
             "steps": self.iterations,

@@ -8,9 +8,10 @@ the steps where it has not.
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +20,9 @@ import pyarrow.compute as pc
 from graphcredit.credit.inputs.run_history.before import Past, count_trajectories
 from graphcredit.credit.inputs.run_history.counts import RunHistory, StateScores
 from graphcredit.credit.inputs.run_history.state_names import Names
+from graphcredit.credit.merging.merger import Merger
 from graphcredit.credit.merging.recognise import Identify
-from graphcredit.credit.merging.table import Merger
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.batches import Plan, plan_batches, read_batches
 from graphcredit.credit.steps.complete import COLUMNS, Steps, complete_trajectories
@@ -28,16 +30,35 @@ from graphcredit.credit.steps.nodes import Nodes
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.shards import fingerprint
 
+Teach: TypeAlias = Callable[[Sequence[Shard], Plan], Merger]
+"""Returns the merger that has learned from an iteration: of its step shards and batches."""
+
 
 class Timeline:
     """The past of a run, moved on iteration by iteration."""
 
     def __init__(
-        self, store: Store, run_id: str, scores: StateScores, merger: Merger, batch_rows: int
+        self,
+        store: Store,
+        run_id: str,
+        scores: StateScores,
+        *,
+        merge: MergeSettings,
+        teach: Teach,
+        batch_rows: int,
     ) -> None:
+        """Look at which iterations there are.
+
+        Args:
+            store: The store.
+            run_id: The run.
+            scores: What a state is worth by its counts.
+            merge: Which texts are one state.
+            teach: Makes the mergers of iterations that are counted on the way.
+            batch_rows: Rows that are processed together.
+        """
         self._store, self._run_id, self._scores = store, run_id, scores
-        self._merger, self._batch_rows = merger, batch_rows
-        self._merge = merger.settings.as_json()
+        self._merge, self._teach, self._batch_rows = merge.as_json(), teach, batch_rows
         self._path = store.history_path(run_id)
         self._history: RunHistory | None = None
         self._present = {
@@ -45,13 +66,21 @@ class Timeline:
             for number, shards in groupby(store.shards(run_id), lambda shard: shard.iteration)
         }
 
-    def enter(self, iteration: int, shards: Sequence[Shard], plan: Plan) -> "IterationPast":
+    def enter(
+        self, iteration: int, shards: Sequence[Shard], plan: Plan, merger: Merger
+    ) -> "IterationPast":
         """Return the past of an iteration's trajectories.
 
         Iterations are entered in ascending order; those between are counted on the way.
+
+        Args:
+            iteration: Its number.
+            shards: Its step shards.
+            plan: Its batches.
+            merger: Has learned from it.
         """
         history = self._before(iteration)
-        scan = _scan(shards, plan, self._merger, history)
+        scan = _scan(shards, plan, merger, history)
         past = IterationPast(scan=scan, history=history)
         self._entered = (iteration, self._present[iteration], scan)
         return past
@@ -79,7 +108,7 @@ class Timeline:
         for number in sorted(earlier.keys() - history.iterations.keys()):
             shards = self._store.shards(self._run_id, number)
             plan = plan_batches(shards, self._batch_rows)
-            scan = _scan(shards, plan, self._merger, history)
+            scan = _scan(shards, plan, self._teach(shards, plan), history)
             history.add(number, earlier[number], scan.counts, scan.num_trajectories)
         self._history = history
         return history
@@ -143,7 +172,6 @@ def _past(history: RunHistory, names: Names, rank: Ints) -> Past:
 
 def _scan(shards: Sequence[Shard], plan: Plan, merger: Merger, history: RunHistory) -> _Scan:
     """Order the complete trajectories of an iteration by their end, and count where they acted."""
-    merger = merger.taught_by(shards, plan)
     ends: list[pa.Table] = []
     counts: list[pa.Table] = []
     columns = (*COLUMNS, "logged_at", *merger.settings.columns)

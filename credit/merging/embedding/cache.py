@@ -9,7 +9,7 @@ import hashlib
 import re
 import secrets
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +40,10 @@ class CachedEmbedder:
         self._embedder = embedder
         self._directory = store.root / "embeddings" / _directory_name(embedder.identity)
         self._row_of_hash: dict[bytes, tuple[Path, int]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process looks itself at what is there by then.
+        return self.__dict__ | {"_row_of_hash": None}
 
     def embed(self, texts: list[str]) -> Vectors:
         """Return [n, dimension] the vector of each text."""

@@ -32,6 +32,10 @@ class ModelEmbedder:
         self.prefix = "query: " if _E5.search(name.rstrip("/")) else ""
         self._model: Any = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process loads the model itself: weights are not sent with every batch of work.
+        return self.__dict__ | {"_model": None}
+
     @property
     def identity(self) -> str:
         """What the vectors depend on, in one line: name, prefix, and a local model's files."""

@@ -1,4 +1,4 @@
-"""Each merge as a comparison of states of several iterations: which of them are one?"""
+"""States of several iterations, compared by the segments that are no noise."""
 
 from dataclasses import dataclass, replace
 from itertools import chain, compress, islice
@@ -6,50 +6,14 @@ from itertools import chain, compress, islice
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.credit.merging.admissible import UNKNOWN, unite
-from graphcredit.credit.merging.embedding.ngram import Embedder, embed_distinct
-from graphcredit.credit.merging.nearest import join_most_similar
-from graphcredit.credit.merging.recognise import Looks, first_of
+from graphcredit.credit.merging.exact import same_text
+from graphcredit.credit.merging.recognise import Looks
 from graphcredit.credit.merging.segments.cut import Segmented
 from graphcredit.credit.merging.segments.evidence import Judge
-from graphcredit.credit.steps.arrays import Bools, Ints, factorise
+from graphcredit.credit.steps.arrays import Bools, Ints
 
 _BETWEEN = " | "
 """Separates the segments of a text; no segment holds it, and `segments.cut` cuts there."""
-
-
-def same_text(looks: Looks) -> Ints:
-    """Unite states with one text, as far as the guard allows."""
-    return _same(looks.group, looks.texts, looks.signature)
-
-
-def _same(group: Ints, texts: list[str], signature: Ints) -> Ints:
-    code = pa.array(texts, pa.large_string()).dictionary_encode().indices.to_numpy()
-    code_of_signature = np.where(signature != UNKNOWN, factorise(signature)[0], UNKNOWN)
-    label, _ = unite(group * max(len(texts), 1) + code, code_of_signature)
-    return first_of(label)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Similar:
-    """Unites each state with the most similar one before it, if it is similar enough."""
-
-    embedder: Embedder
-    threshold: float
-    """Least cosine."""
-
-    def __call__(self, looks: Looks) -> Ints:
-        """Return [n] the first of the states that each is."""
-        order = np.argsort(looks.group, kind="stable")
-        joined, _ = join_most_similar(
-            embed_distinct(self.embedder, looks.texts)[order],
-            looks.group[order],
-            looks.signature[order],
-            self.threshold,
-        )
-        first = np.empty_like(order)
-        first[order] = order[joined]
-        return first
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,89 @@
+"""The merge `embedding`: texts whose vectors are similar enough are one state."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from graphcredit.credit.merging.candidates import Candidates, Union
+from graphcredit.credit.merging.embedding.cache import NamedEmbedder
+from graphcredit.credit.merging.embedding.model import ModelEmbedder
+from graphcredit.credit.merging.embedding.ngram import (
+    NGRAM,
+    Embedder,
+    NgramEmbedder,
+    embed_distinct,
+)
+from graphcredit.credit.merging.nearest import join_most_similar
+from graphcredit.credit.merging.recognise import Identities, Looks
+from graphcredit.credit.steps.arrays import Ints
+from graphcredit.credit.steps.nodes import merge_nodes
+
+KeepVectors: TypeAlias = Callable[[NamedEmbedder], Embedder]
+"""Returns an embedder that asks a model only for vectors that are not kept yet."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EmbeddingMerge:
+    """Merges each node with the most similar one before it, if it is similar enough."""
+
+    embedder: Embedder
+    """Makes the vectors."""
+    threshold: float
+    """Least cosine."""
+
+    def learn(self, batches: Iterable[Candidates]) -> "EmbeddingMerge":
+        """Return itself: it needs to see nothing first."""
+        del batches
+        return self
+
+    def unite(self, found: Candidates) -> Union:
+        """Return the groups of similar candidates."""
+        states = np.flatnonzero(found.nodes.text_of_node >= 0)
+        texts = [found.forms[code] for code in found.form_of(found.nodes)[states].tolist()]
+        representative, num_refused = join_most_similar(
+            embed_distinct(self.embedder, texts),
+            found.nodes.group_of_node[states],
+            found.signature_of(found.nodes)[states],
+            self.threshold,
+        )
+        label = np.arange(len(found.nodes.text_of_node))
+        label[states] = states[representative]
+        return Union(nodes=merge_nodes(found.nodes, label), num_refused=num_refused)
+
+    def recognise(self, found: Candidates, union: Union) -> Identities:
+        """Return the normal forms, which must be similar."""
+        return found.identities(union.nodes, found.texts(), self.same_state)
+
+    def same_state(self, looks: Looks) -> Ints:
+        """Return [n] the first of the states that each is: the most similar one before it."""
+        order = np.argsort(looks.group, kind="stable")
+        joined, _ = join_most_similar(
+            embed_distinct(self.embedder, looks.texts)[order],
+            looks.group[order],
+            looks.signature[order],
+            self.threshold,
+        )
+        first = np.empty_like(order)
+        first[order] = order[joined]
+        return first
+
+
+def open_embedder(name: str, keep: KeepVectors | None) -> Embedder:
+    """Return `ngram`, or a model that is loaded when the first text needs it.
+
+    Args:
+        name: `ngram`, or the name or path of a sentence-transformers model.
+        keep: Keeps the vectors of a model; those of `ngram` are made faster than read.
+    """
+    if name == NGRAM:
+        return NgramEmbedder()
+    model = ModelEmbedder(name)
+    return keep(model) if keep else model
+
+
+def check_embedder(name: str) -> None:
+    """Raise an error if a model is asked for that cannot be loaded; see `ModelEmbedder.load`."""
+    if name != NGRAM:
+        ModelEmbedder(name).load()

@@ -1,0 +1,39 @@
+"""The merge `exact`: texts that are equal after the rules are one state."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.credit.merging.admissible import UNKNOWN, unite
+from graphcredit.credit.merging.candidates import Candidates, Union
+from graphcredit.credit.merging.recognise import Identities, Looks, first_of
+from graphcredit.credit.steps.arrays import Ints, factorise
+
+
+@dataclass(frozen=True, slots=True)
+class ExactMerge:
+    """Leaves it at the rules."""
+
+    def learn(self, batches: Iterable[Candidates]) -> "ExactMerge":
+        """Return itself: it needs to see nothing first."""
+        del batches
+        return self
+
+    def unite(self, found: Candidates) -> Union:
+        """Return the candidates as they are."""
+        return Union(nodes=found.nodes, num_refused=0)
+
+    def recognise(self, found: Candidates, union: Union) -> Identities:
+        """Return the normal forms, which must be equal."""
+        return found.identities(union.nodes, found.texts(), same_text)
+
+
+def same_text(looks: Looks) -> Ints:
+    """Unite states with one text, as far as the guard allows."""
+    code = pa.array(looks.texts, pa.large_string()).dictionary_encode().indices.to_numpy()
+    is_known = looks.signature != UNKNOWN
+    code_of_signature = np.where(is_known, factorise(looks.signature)[0], UNKNOWN)
+    label, _ = unite(looks.group * max(len(looks.texts), 1) + code, code_of_signature)
+    return first_of(label)

@@ -1,0 +1,134 @@
+"""Which texts of a group are one state: rules, then a merge, both under the guard."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.credit.merging.admissible import UNKNOWN, signatures
+from graphcredit.credit.merging.alfworld import with_inventory
+from graphcredit.credit.merging.candidates import Candidates
+from graphcredit.credit.merging.embedding.merge import KeepVectors
+from graphcredit.credit.merging.method import MergeMethod
+from graphcredit.credit.merging.recognise import Identify
+from graphcredit.credit.merging.rules import HISTORY_RULE, rules_of
+from graphcredit.credit.merging.table import GUARD_COLUMN, MergeSettings, merge_named
+from graphcredit.credit.steps.complete import Steps, complete_trajectories
+from graphcredit.credit.steps.nodes import Nodes, count_contradictions, exact_nodes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MergeReport:
+    """What merging did."""
+
+    num_texts: int
+    """Distinct texts of states in their groups, before."""
+    num_states: int
+    """States in their groups, after; goals are in neither."""
+    num_refused: int
+    """Merges that the guard did not allow."""
+    num_contradictions_before: int
+    """Pairs of a node and an action that led to more than one node, before."""
+    num_contradictions: int
+    """The same, after."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Merged:
+    """Complete trajectories and the nodes of their states."""
+
+    steps: Steps
+    """The trajectories, with the texts that `alfworld` makes of theirs."""
+    nodes: Nodes
+    """The nodes."""
+    report: MergeReport
+    """What was merged."""
+    identify: Identify | None
+    """Returns what the nodes are recognised by in other iterations; None where that is the text."""
+
+
+class Merger:
+    """Makes nodes of the states of batch after batch, all in one way."""
+
+    def __init__(self, settings: MergeSettings, method: MergeMethod[Any]) -> None:
+        """Prepare.
+
+        Args:
+            settings: How.
+            method: What goes on from the rules.
+        """
+        self.settings = settings
+        self._method = method
+        self._rules = rules_of(settings.rules, settings.substitutions)
+
+    def learn(self, tables: Iterable[pa.Table]) -> "Merger":
+        """Return the merger that has seen a whole iteration, as some methods must.
+
+        Args:
+            tables: The iteration's steps, whole groups each, with `settings.columns`. They are not
+                read where the method need not see them.
+        """
+        found = (self._candidates(complete_trajectories(table)[0], table) for table in tables)
+        return Merger(self.settings, self._method.learn(found))
+
+    def nodes(self, steps: Steps, table: pa.Table) -> Merged:
+        """Return the nodes of complete trajectories.
+
+        Args:
+            steps: The trajectories.
+            table: The table they were taken from, with `settings.columns`.
+        """
+        if self.settings.is_exact:
+            exact = exact_nodes(steps)
+            count = count_contradictions(exact, steps.action)
+            report = _report(exact, exact, 0, count, count)
+            return Merged(steps=steps, nodes=exact, report=report, identify=None)
+        found = self._candidates(steps, table)
+        union = self._method.unite(found)
+        before = count_contradictions(found.exact, steps.action)
+        after = count_contradictions(union.nodes, steps.action)
+        refused = found.num_refused + union.num_refused
+        return Merged(
+            steps=found.steps,
+            nodes=union.nodes,
+            report=_report(found.exact, union.nodes, refused, before, after),
+            identify=partial(self._method.recognise, found, union),
+        )
+
+    def _candidates(self, steps: Steps, table: pa.Table) -> Candidates:
+        if HISTORY_RULE in self.settings.rules:
+            steps = with_inventory(steps)
+        signature = np.full(len(steps.row), UNKNOWN)
+        if self.settings.guard:
+            signature = signatures(table[GUARD_COLUMN])[steps.row]
+        return Candidates.after_rules(steps, signature, self._rules)
+
+
+def open_merger(settings: MergeSettings, keep: KeepVectors | None = None) -> Merger:
+    """Return a merger that has not learned yet.
+
+    Args:
+        settings: How it merges.
+        keep: Keeps the vectors of models, so that a text is embedded once.
+
+    Raises:
+        OptionError: There is no such merge, or no such rule.
+    """
+    return Merger(settings, merge_named(settings.merge).open(settings, keep))
+
+
+EXACT = open_merger(MergeSettings())
+"""Each distinct text of a group is a state."""
+
+
+def _report(exact: Nodes, nodes: Nodes, num_refused: int, before: int, after: int) -> MergeReport:
+    return MergeReport(
+        num_texts=int((exact.text_of_node >= 0).sum()),
+        num_states=int((nodes.text_of_node >= 0).sum()),
+        num_refused=num_refused,
+        num_contradictions_before=before,
+        num_contradictions=after,
+    )

@@ -52,7 +52,7 @@ def ways(model: str | None) -> list[Way]:
     rules = ("whitespace", "casefold")
     found = [
         Way(name="exact", settings=MergeSettings()),
-        Way(name="normalised", settings=MergeSettings(rules=rules)),
+        Way(name="normalised", settings=MergeSettings(normalise=rules)),
         Way(name="segments", settings=MergeSettings(merge="segments")),
         Way(name="segments, no guard", settings=MergeSettings(merge="segments", guard=False)),
     ]
@@ -60,7 +60,11 @@ def ways(model: str | None) -> list[Way]:
         label = "ngram" if embedder == "ngram" else "model"
         for threshold, guard in ((0.95, True), (0.95, False), (0.8, True), (0.6, True)):
             settings = MergeSettings(
-                merge="embedding", embedder=embedder, threshold=threshold, guard=guard, rules=rules
+                merge="embedding",
+                embedder=embedder,
+                threshold=threshold,
+                guard=guard,
+                normalise=rules,
             )
             name = f"{label} {threshold:g}{'' if guard else ', no guard'}"
             found.append(Way(name=name, settings=settings))

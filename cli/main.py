@@ -61,7 +61,7 @@ for command in (
     view,
     warmup,
 ):
-    app.command(cls=PlainCommand)(command)
+    app.command(command.__name__, cls=PlainCommand)(command)
 
 
 def main() -> None:

@@ -63,7 +63,6 @@ def assign_credit(
         NothingToCreditError: No trajectory is complete; no file was changed.
         EngineError: The engine cannot finish; iterations that it did not finish are unchanged.
     """
-    settings.check()
     # A worker on another machine has another current directory.
     store = Store(store.root.absolute())
     listed = store.shards(run_id)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from graphcredit.collector.options import CollectOptions, GameOptions, LanguageOptions, PlayOptions
+from graphcredit.credit.options import CreditOptions
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import (
     AtLeastOne,
@@ -17,7 +18,6 @@ from graphcredit.store.options import (
     PathOption,
     Positive,
     Texts,
-    Weight,
     read_toml,
 )
 from graphcredit.trainer.config_words import VERSION, VERSION_KEY, in_words_of_today
@@ -45,31 +45,13 @@ class CollectTable(LanguageOptions, PlayOptions, GameOptions):
         return CollectOptions(**(shared | changes))
 
 
-class CreditTable(Options):
+class CreditTable(CreditOptions):
     """`[credit]`: how credit is assigned, as the flags of `graphcredit credit` say it."""
 
-    owner: ClassVar[str] = "credit"
-
     estimators: Texts = ("graphgpo",)
-    """What to compute; the first is trained on, unless [train] says otherwise."""
-    set: Texts = ()
-    """Options of estimators, ESTIMATOR.OPTION=VALUE each."""
-    merge: str = "exact"
-    """Which texts are one state: exact, segments or embedding."""
-    threshold: float = 0.95
-    """Least cosine at which embedding unites two states."""
-    embedder: str = "ngram"
-    """ngram, or a sentence-transformers model on this machine."""
-    normalise: Texts = ()
-    """Rules that texts go through first."""
-    substitute: Texts = ()
-    """'REGEX=>TEXT' each, applied after the rules."""
-    guard: bool = True
-    """Never unite states whose admissible actions differ."""
-    invalid_action_penalty: Weight = 0.0
-    """Taken off the reward of every invalid step first."""
+    """Names of estimators; the first is trained on, unless [train] says otherwise."""
     graph_window: Count = 0
-    """Find distances on the last so many passes over the tasks too."""
+    """Find distances on the last so many passes over the tasks too; 0 is the papers'."""
 
 
 class EvaluateTable(Options):

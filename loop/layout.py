@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphcredit.loop.config import CreditTable, LoopConfig
+from graphcredit.loop.config import LoopConfig
 from graphcredit.store import Store
 from graphcredit.store.errors import OptionError
 
@@ -80,8 +80,10 @@ class Loop:
 
     def credit_settings(self) -> "CreditSettings":
         """Return how credit is assigned; the window reaches over whole passes."""
-        window = self.config.credit.graph_window * self.updates_per_pass
-        return _credit_settings(self.config.credit, graph_window=window)
+        from graphcredit.credit.iteration.settings import settings_of
+
+        credit = self.config.credit
+        return settings_of(credit.changed(graph_window=credit.graph_window * self.updates_per_pass))
 
     def train_config(self, iteration: int) -> "TrainConfig":
         """Return how the policy of an iteration becomes the next one."""
@@ -101,28 +103,6 @@ def _policy_dir(config: LoopConfig, number: int) -> Path:
 
 def _model(config: LoopConfig, number: int) -> str:
     return str(_policy_dir(config, number) / "model")
-
-
-def _credit_settings(table: CreditTable, *, graph_window: int) -> "CreditSettings":
-    from graphcredit.credit.estimators.table import configure
-    from graphcredit.credit.iteration.settings import CreditSettings
-    from graphcredit.credit.merging.table import MergeSettings
-
-    settings = CreditSettings(
-        estimators=configure(table.estimators, table.set),
-        merge=MergeSettings(
-            merge=table.merge,
-            threshold=table.threshold,
-            embedder=table.embedder,
-            rules=table.normalise,
-            substitutions=table.substitute,
-            guard=table.guard,
-        ),
-        invalid_action_penalty=table.invalid_action_penalty,
-        graph_window=graph_window,
-    )
-    settings.check()
-    return settings
 
 
 def _train_config(config: LoopConfig, iteration: int) -> "TrainConfig":

@@ -137,14 +137,15 @@ def _sentence(owner: str, names: list[str], details: list[ErrorDetails]) -> str:
 
     The members of a union have an error each. An option that is a table says itself what is wrong.
     """
-    first = details[0]
+    unknown = [each for each in details if each["type"] == "extra_forbidden"]
+    first = (unknown or details)[0]
     raised = first.get("ctx", {}).get("error")
     if isinstance(raised, OptionError) or not first["loc"]:
         return str(raised or first["msg"])
     name = str(first["loc"][0])
     if first["type"] == "missing":
         return f"{owner} must be told {name!r}"
-    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+    if unknown:
         return _unknown(owner, name, names)
     rules = dict.fromkeys(_rule(each) for each in details if each["loc"][0] == name)
     return f"{owner}.{name} must be {' or '.join(rules)}: got {first['input']!r}"

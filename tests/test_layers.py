@@ -55,7 +55,17 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("options", "task_locks", "environments", "recording", "policies", "playing", "collect"),
     ),
     "credit": (
-        *("steps", "merging", "graph", "inputs", "audit", "estimators", "iteration", "stage"),
+        *(
+            "options",
+            "steps",
+            "merging",
+            "graph",
+            "inputs",
+            "audit",
+            "estimators",
+            "iteration",
+            "stage",
+        ),
     ),
     "trainer": (
         *("options", "config_words", "config", "fingerprint", "data", "batching"),

@@ -2,54 +2,37 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphcredit.cli.options import given, takes
 from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
+from graphcredit.credit.options import (
+    CreditOptions,
+    EstimatorOptions,
+    GraphOptions,
+    MergeOptions,
+)
+from graphcredit.store.options import Options
 
 if TYPE_CHECKING:
     from graphcredit.credit.iteration.report import CreditReport
     from graphcredit.store import Store
 
 
+PANELS: Mapping[str, type[Options]] = {
+    "Estimators": EstimatorOptions,
+    "States": MergeOptions,
+    "Graph and rewards": GraphOptions,
+}
+
+
+@takes(PANELS, names={"estimators": ("--estimator", "-e"), "set": ("--set",)})
 def credit(
     store: Annotated[Path, typer.Argument(help="The store.")],
-    estimator: Annotated[
-        list[str], typer.Option("--estimator", "-e", help="grpo, rloo, gigpo, …; may be repeated.")
-    ],
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="ESTIMATOR.OPTION=VALUE; may be repeated."),
-    ] = None,
-    merge: Annotated[
-        str, typer.Option(help="Which texts are one state: exact, segments or embedding.")
-    ] = "exact",
-    threshold: Annotated[
-        float, typer.Option(help="Least cosine at which --merge embedding unites two states.")
-    ] = 0.95,
-    embedder: Annotated[
-        str, typer.Option(help="ngram, or a sentence-transformers model on this machine.")
-    ] = "ngram",
-    normalise: Annotated[
-        list[str] | None,
-        typer.Option(help="Rule that texts go through first; may be repeated: whitespace, …"),
-    ] = None,
-    substitute: Annotated[
-        list[str] | None,
-        typer.Option(help="'REGEX=>TEXT', applied after the rules; may be repeated."),
-    ] = None,
-    guard: Annotated[
-        bool, typer.Option(help="Never unite states whose admissible actions differ.")
-    ] = True,
-    invalid_action_penalty: Annotated[
-        float, typer.Option(help="Taken off the reward of every invalid step first.")
-    ] = 0.0,
-    graph_window: Annotated[
-        int,
-        typer.Option(help="Find distances on the last so many iterations of the tasks too."),
-    ] = 0,
     run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
     iteration: Annotated[int | None, typer.Option(help="Only this iteration.")] = None,
     audit: Annotated[
@@ -63,6 +46,7 @@ def credit(
         typer.Option(help="HOST:PORT of a Ray cluster; else RAY_ADDRESS, or a new local one."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    **flags: Any,
 ) -> None:
     """Assign credit to every step of the complete trajectories and write it beside them.
 
@@ -78,26 +62,12 @@ def credit(
 
         graphcredit credit STORE -e graphgpo --engine ray --ray-address 10.0.0.1:6379
     """
-    from graphcredit.credit.estimators.table import configure
     from graphcredit.credit.iteration.engines.local import open_engine
-    from graphcredit.credit.iteration.settings import CreditSettings
-    from graphcredit.credit.merging.table import MergeSettings
+    from graphcredit.credit.iteration.settings import settings_of
     from graphcredit.credit.stage import assign_credit
     from graphcredit.store.layout import open_store
 
-    settings = CreditSettings(
-        estimators=configure(estimator, setting or ()),
-        merge=MergeSettings(
-            merge=merge,
-            threshold=threshold,
-            embedder=embedder,
-            rules=tuple(normalise or ()),
-            substitutions=tuple(substitute or ()),
-            guard=guard,
-        ),
-        invalid_action_penalty=invalid_action_penalty,
-        graph_window=graph_window,
-    )
+    settings = settings_of(CreditOptions(**given(flags)))
     opened = open_store(store)
     remedy = "each iteration has its new credit or its old one"
     with (

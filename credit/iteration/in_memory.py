@@ -84,7 +84,6 @@ def compute(
         merge=merge or MergeSettings(),
         invalid_action_penalty=invalid_action_penalty,
     )
-    settings.check()
     if on_incomplete not in get_args(OnIncomplete):
         raise OptionError(
             f"on_incomplete must be one of {', '.join(get_args(OnIncomplete))}: got "

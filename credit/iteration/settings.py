@@ -1,36 +1,40 @@
 """What a credit run computes, and how; written into the metadata of all that it makes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
-from graphcredit.credit.estimators.table import Assigner, Estimator, estimator_named
+from pydantic import Field, model_validator
+
+from graphcredit.credit.estimators.table import Estimator, configure, estimator_named
 from graphcredit.credit.inputs.run_history.counts import StateScores
 from graphcredit.credit.inputs.table import INPUTS, Input, Source
 from graphcredit.credit.merging.table import MergeSettings
+from graphcredit.credit.options import CreditOptions, GraphOptions, MergeOptions
 from graphcredit.credit.steps.batches import BATCH_ROWS
 from graphcredit.credit.steps.complete import COLUMNS
 from graphcredit.store.credit_marks.inputs import INPUTS_KEY
 from graphcredit.store.errors import OptionError
-from graphcredit.store.options import check_options, options_as_json
-from graphcredit.store.schema import LARGEST_NUMBER
+from graphcredit.store.options import AtLeastOne, check_options, options_as_json
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CreditSettings:
+class CreditSettings(GraphOptions):
     """What to compute, and how."""
 
-    estimators: Mapping[str, Assigner]
+    estimators: Mapping[str, Any]
     """Name to options, as `table.configure` returns them."""
-    merge: MergeSettings = field(default_factory=MergeSettings)
+    merge: MergeSettings = Field(default_factory=MergeSettings)
     """Which texts are one state."""
-    invalid_action_penalty: float = 0.0
-    """Taken off the reward of every invalid step before anything else."""
-    graph_window: int = 0
-    """Distances are found on the transitions of this and the last so many iterations, of the same
-    tasks; 0 is the papers'."""
-    batch_rows: int = BATCH_ROWS
+    batch_rows: AtLeastOne = BATCH_ROWS
     """Rows that are processed together: bounds the memory, changes no number."""
+
+    @model_validator(mode="after")
+    def _fit(self) -> Self:
+        """Refuse what the estimators do not take."""
+        if not self.estimators:
+            raise OptionError("name at least one estimator")
+        for name, options in self.estimators.items():
+            check_options(options, owner=estimator_named(name).name)
+        return self
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -72,21 +76,6 @@ class CreditSettings:
         )
         return next(scores, None)
 
-    def check(self) -> None:
-        """Raise OptionError where a setting is out of its range."""
-        if not self.estimators:
-            raise OptionError("name at least one estimator")
-        self.merge.check()
-        for name, options in self.estimators.items():
-            check_options(options, owner=estimator_named(name).name)
-        if self.graph_window < 0:
-            raise OptionError(f"graph_window must be 0 or more: got {self.graph_window}")
-        if not 0 <= self.invalid_action_penalty <= LARGEST_NUMBER:
-            raise OptionError(
-                f"invalid_action_penalty must be 0 or more, and at most {LARGEST_NUMBER:g}: got "
-                f"{self.invalid_action_penalty}"
-            )
-
     def graph_as_json(self) -> dict[str, Any]:
         """Return what the states of an iteration and the distances between them depend on."""
         return {**self.merge.as_json(), "graph_window": self.graph_window}
@@ -110,3 +99,16 @@ class CreditSettings:
             }
             configuration[name] = {**way, **mark(name, way)}
         return configuration
+
+
+def settings_of(options: CreditOptions) -> CreditSettings:
+    """Return the settings that the options of a command or a loop stand for.
+
+    Raises:
+        OptionError: An estimator, a merge or an option of theirs is not right.
+    """
+    values = dict(options)
+    merge = {name: values[name] for name in MergeOptions.model_fields}
+    graph = {name: values[name] for name in GraphOptions.model_fields}
+    estimators = configure(options.estimators, options.set)
+    return CreditSettings(estimators=estimators, merge=MergeSettings(**merge), **graph)

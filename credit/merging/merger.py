@@ -62,7 +62,7 @@ class Merger:
         """
         self.settings = settings
         self._method = method
-        self._rules = rules_of(settings.rules, settings.substitutions)
+        self._rules = rules_of(settings.normalise, settings.substitute)
 
     def learn(self, tables: Iterable[pa.Table]) -> "Merger":
         """Return the merger that has seen a whole iteration, as some methods must.
@@ -99,7 +99,7 @@ class Merger:
         )
 
     def _candidates(self, steps: Steps, table: pa.Table) -> Candidates:
-        if HISTORY_RULE in self.settings.rules:
+        if HISTORY_RULE in self.settings.normalise:
             steps = with_inventory(steps)
         signature = np.full(len(steps.row), UNKNOWN)
         if self.settings.guard:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from graphcredit.credit.merging.embedding.merge import (
     EmbeddingMerge,
@@ -10,51 +12,36 @@ from graphcredit.credit.merging.embedding.merge import (
     check_embedder,
     open_embedder,
 )
-from graphcredit.credit.merging.embedding.ngram import NGRAM
 from graphcredit.credit.merging.exact import ExactMerge
 from graphcredit.credit.merging.method import MergeMethod
 from graphcredit.credit.merging.rules import rules_of
 from graphcredit.credit.merging.segments.merge import SegmentMerge
+from graphcredit.credit.options import MergeOptions
 from graphcredit.store.errors import OptionError
 
 GUARD_COLUMN = "admissible_actions"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MergeSettings:
-    """How texts become states. The defaults make one state of each distinct text."""
+class MergeSettings(MergeOptions):
+    """How texts become states."""
 
-    merge: str = "exact"
-    """`exact`: equal after the rules. `segments`: equal but for what comes and goes.
-    `embedding`: similar enough."""
-    threshold: float = 0.95
-    """Least cosine at which `embedding` merges (GraphGPO's; RewardFlow uses 0.9)."""
-    embedder: str = NGRAM
-    """`ngram`, or the name or path of a sentence-transformers model."""
-    rules: tuple[str, ...] = ()
-    """Names from `normalise.RULE_NAMES`, applied in order."""
-    substitutions: tuple[str, ...] = ()
-    """`REGEX=>TEXT`, applied after the rules."""
-    guard: bool = True
-    """Never merge states whose logged admissible actions differ."""
+    @model_validator(mode="after")
+    def _exists(self) -> Self:
+        """Refuse a merge or a rule that does not exist."""
+        merge_named(self.merge)
+        rules_of(self.normalise, self.substitute)
+        return self
 
     @property
     def is_exact(self) -> bool:
         """Whether each distinct text is a state of its own."""
         goes_on = merge_named(self.merge).goes_on
-        return not (goes_on or self.rules or self.substitutions)
+        return not (goes_on or self.normalise or self.substitute)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Step columns that are needed besides those of every credit run."""
         return () if self.is_exact or not self.guard else (GUARD_COLUMN,)
-
-    def check(self) -> None:
-        """Raise OptionError if a value is not one that the stage can work with."""
-        merge_named(self.merge)
-        if not 0 < self.threshold <= 1:
-            raise OptionError(f"--threshold must be above 0 and at most 1: got {self.threshold}")
-        rules_of(self.rules, self.substitutions)
 
     def as_json(self) -> dict[str, Any]:
         """Return what the states depend on, for the metadata of the columns made from them."""
@@ -62,7 +49,7 @@ class MergeSettings:
         described |= {name: getattr(self, name) for name in merge_named(self.merge).options}
         if self.is_exact:
             return described
-        rules = {"rules": list(self.rules), "substitutions": list(self.substitutions)}
+        rules = {"rules": list(self.normalise), "substitutions": list(self.substitute)}
         return described | rules | {"guard": self.guard}
 
 

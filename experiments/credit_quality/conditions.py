@@ -21,7 +21,7 @@ MERGES: Mapping[str, MergeSettings] = MappingProxyType(
     {
         "exact": MergeSettings(),
         "segments": MergeSettings(merge="segments"),
-        "ngram 0.8": MergeSettings(merge="embedding", threshold=0.8, rules=_RULES),
+        "ngram 0.8": MergeSettings(merge="embedding", threshold=0.8, normalise=_RULES),
     }
 )
 """How texts become states."""

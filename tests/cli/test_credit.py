@@ -52,7 +52,10 @@ def test_settings_reach_the_estimator(tmp_path: Path):
         (["-e", "grpo", "--set", "grpo.gamma=1"], "grpo has no option 'gamma'"),
         (["-e", "grpo", "--run", "r9"], "for run 'r9'"),
         (["-e", "grpo", "--merge", "magic"], "--merge must be one of exact"),
-        (["-e", "grpo", "--invalid-action-penalty", "nan"], "must be 0 or more"),
+        (
+            ["-e", "grpo", "--invalid-action-penalty", "nan"],
+            "penalty must be a finite number: got nan",
+        ),
     ],
 )
 def test_wrong_use_exits_with_2_and_says_what_is_right(

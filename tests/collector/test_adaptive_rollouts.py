@@ -3,7 +3,7 @@
 import json
 import multiprocessing
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,12 @@ from graphcredit.store.errors import OptionError
 TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=4, seed=0)
 
 
-def _collect(store: Path, tasks: Sequence[Task] = TASKS, **options: Any) -> CollectReport:
+def _collect(
+    store: Path,
+    tasks: Sequence[Task] = TASKS,
+    on_progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> CollectReport:
     options = {
         "policy": "oracle:0.4",
         "max_steps": 7,
@@ -33,7 +38,7 @@ def _collect(store: Path, tasks: Sequence[Task] = TASKS, **options: Any) -> Coll
         "allocation": "spo3",
         **options,
     }
-    return collect(store, tasks, CollectOptions(**options))
+    return collect(store, tasks, CollectOptions(**options), on_progress=on_progress)
 
 
 @pytest.fixture(scope="module")

@@ -130,7 +130,7 @@ def merged_without_noise(root: Path, guard: bool, **actions: list[list[str] | No
     for row in rows:
         row["admissible_actions"] = next(turns[row["state"]]) if row["state"] in turns else None
     store = write_store(root, rows)
-    merge = MergeSettings(substitutions=("!=>",), guard=guard)
+    merge = MergeSettings(substitute=("!=>",), guard=guard)
     report = assign_credit(store, CreditSettings(estimators=configure(["grpo"]), merge=merge))
     assert report["r0", 0].num_refused_merges == 0, "precondition: the two are one node"
     return store

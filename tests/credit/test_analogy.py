@@ -229,7 +229,9 @@ def test_a_batch_without_analogies_is_refused():
 
 @pytest.mark.parametrize("value", ["0", "-1", "inf", "nan"])
 def test_the_cost_of_searching_must_be_a_number_above_0(value: str):
-    with pytest.raises(OptionError, match=r"analogy\.search_cost must be above 0"):
+    with pytest.raises(
+        OptionError, match=r"analogy\.search_cost must be (above 0|a finite number): got"
+    ):
         configure(["analogy"], [f"analogy.search_cost={value}"])
 
 
@@ -266,7 +268,7 @@ def test_the_size_of_a_batch_changes_nothing(tmp_path: Path):
 def test_states_that_are_merged_are_one_state(tmp_path: Path):
     """With the carrot ignored, both states are one, and its actions are those of both."""
     store = write_store(tmp_path / "s", example())
-    merge = MergeSettings(substitutions=(" carrot=>",), guard=False)
+    merge = MergeSettings(substitute=(" carrot=>",), guard=False)
     assert [row["analogy_step_reward"] for row in credited(store, merge=merge)] == [1, 1, 0, 0]
 
 

@@ -84,7 +84,7 @@ def _written(store: Store) -> dict[str, bytes]:
     "merge",
     [
         MergeSettings(),
-        MergeSettings(merge="segments", rules=("whitespace",), substitutions=(r"\d=>",)),
+        MergeSettings(merge="segments", normalise=("whitespace",), substitute=(r"\d=>",)),
         MergeSettings(merge="embedding", threshold=0.9, guard=False),
     ],
     ids=lambda merge: merge.merge,
@@ -93,11 +93,11 @@ def test_a_cluster_writes_the_bytes_that_one_process_writes(
     tmp_path: Path, ray_engine: BatchEngine, merge: MergeSettings
 ):
     others = [row.name for row in ESTIMATORS if row.name != "rloo"]
-    wanted = replace(GRPO, estimators=configure(others), merge=merge, graph_window=1)
+    wanted = GRPO.changed(estimators=configure(others), merge=merge, graph_window=1)
     written, reports = [], []
     for name, engine in (("local", LOCAL), ("ray", ray_engine)):
         store = _two_iterations(tmp_path / name)
-        assign_credit(store, replace(GRPO, estimators=configure(["rloo"])))
+        assign_credit(store, GRPO.changed(estimators=configure(["rloo"])))
         reports.append(assign_credit(store, wanted, engine=engine))
         written.append(_written(store))
     assert written[0] == written[1]
@@ -213,7 +213,7 @@ def test_a_batch_that_kills_every_worker_ends_the_run_and_changes_nothing(
     with pytest.raises(EngineError, match="one of the 4 workers"):
         assign_credit(
             store,
-            replace(GRPO, invalid_action_penalty=1.0),
+            GRPO.changed(invalid_action_penalty=1.0),
             engine=_merging(ray_engine, deadly),
         )
     assert len(list(deadly.folder.iterdir())) == 4

@@ -51,7 +51,7 @@ def credit(store: Store, *names: str, **settings: Any) -> CreditReport:
 
 def test_texts_that_are_equal_after_the_rules_are_one_node():
     rows = [*trajectory("x", "A a B b a c C"), *trajectory("y", "a a b d D")]
-    nodes, report = merged(rows, rules=("casefold",))
+    nodes, report = merged(rows, normalise=("casefold",))
     # A and a: 0; B and b: 1; C 2; D 3.
     assert nodes.state_of_step.tolist() == [0, 1, 0, 0, 1]
     assert nodes.target_of_step.tolist() == [1, 0, 2, 1, 3]
@@ -61,7 +61,7 @@ def test_texts_that_are_equal_after_the_rules_are_one_node():
 
 def test_merging_stays_within_a_group_and_leaves_goals_alone():
     won = trajectory("x", "A a a", success=True, task_id="t0")
-    nodes, _ = merged([*won, *trajectory("y", "a a A", task_id="t1")], rules=("casefold",))
+    nodes, _ = merged([*won, *trajectory("y", "a a A", task_id="t1")], normalise=("casefold",))
     assert nodes.node_start.tolist() == [0, 2, 3]
     assert nodes.goal_of_group.tolist() == [1, -1]
     assert nodes.state_of_step.tolist() == [0, 2]
@@ -71,32 +71,32 @@ def test_merging_stays_within_a_group_and_leaves_goals_alone():
 def test_a_merge_that_creates_contradictions_shows():
     # go leads from A to B and from a to C: one node once A and a are one.
     rows = [*trajectory("x", "A go B"), *trajectory("y", "a go C")]
-    _, report = merged(rows, rules=("casefold",))
+    _, report = merged(rows, normalise=("casefold",))
     assert (report.num_contradictions_before, report.num_contradictions) == (0, 1)
 
 
 def test_a_merge_that_resolves_contradictions_shows():
     rows = [*trajectory("x", "A go B"), *trajectory("y", "A go b")]
-    _, report = merged(rows, rules=("casefold",))
+    _, report = merged(rows, normalise=("casefold",))
     assert (report.num_contradictions_before, report.num_contradictions) == (1, 0)
 
 
 def test_the_guard_keeps_states_with_different_admissible_actions_apart():
     rows = [*trajectory("x", "A a B"), *trajectory("y", "a a b")]
     differing = with_admissible(rows, ["a", "open"], ["a", "close"])
-    nodes, report = merged(differing, rules=("casefold",))
+    nodes, report = merged(differing, normalise=("casefold",))
     assert nodes.state_of_step.tolist() == [0, 2]
     # Nothing is known of B and b, where both trajectories stop.
     assert nodes.target_of_step.tolist() == [1, 1]
     assert report.num_refused == 1
-    nodes, report = merged(differing, rules=("casefold",), guard=False)
+    nodes, report = merged(differing, normalise=("casefold",), guard=False)
     assert nodes.state_of_step.tolist() == [0, 0]
     assert report.num_refused == 0
 
 
 def test_the_guard_sees_sets():
     rows = [*trajectory("x", "A a B"), *trajectory("y", "a a b")]
-    nodes, _ = merged(with_admissible(rows, ["a", "b"], ["b", "a", "b"]), rules=("casefold",))
+    nodes, _ = merged(with_admissible(rows, ["a", "b"], ["b", "a", "b"]), normalise=("casefold",))
     assert nodes.state_of_step.tolist() == [0, 0]
 
 
@@ -195,7 +195,7 @@ def test_the_stage_merges_reports_and_records_how(tmp_path: Path):
         if following["step_index"]:
             row["next_state"] = following["state"]
     store = write_store(tmp_path / "s", noisy)
-    report = credit(store, "graphgpo", substitutions=("!=>",))
+    report = credit(store, "graphgpo", substitute=("!=>",))
     assert (report.num_texts, report.num_merged_texts) == (5, 1)
     shard = pq.ParquetFile(store.shards()[0].credit_path)
     assert shard.read()["graphgpo_advantage"][4].as_py() == pytest.approx(0.5240, abs=5e-5)
@@ -240,7 +240,7 @@ def test_merging_does_not_depend_on_how_the_iteration_is_cut(tmp_path: Path):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"rules": ("casefold", "alfworld")}, {"merge": "embedding"}, {"merge": "segments"}],
+    [{"normalise": ("casefold", "alfworld")}, {"merge": "embedding"}, {"merge": "segments"}],
 )
 def test_a_store_without_a_complete_trajectory_has_no_states(
     tmp_path: Path, settings: dict[str, Any]
@@ -260,10 +260,10 @@ def test_a_store_without_a_complete_trajectory_has_no_states(
     ("settings", "message"),
     [
         ({"merge": "magic"}, "--merge must be one of exact, "),
-        ({"threshold": 0.0}, "above 0 and at most 1: got 0.0"),
-        ({"threshold": float("nan")}, "above 0 and at most 1: got nan"),
-        ({"rules": ("nope",)}, "no rule is called 'nope'"),
-        ({"substitutions": ("nope",)}, "REGEX=>TEXT"),
+        ({"threshold": 0.0}, "above 0: got 0.0"),
+        ({"threshold": float("nan")}, "a finite number: got nan"),
+        ({"normalise": ("nope",)}, "no rule is called 'nope'"),
+        ({"substitute": ("nope",)}, "REGEX=>TEXT"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(

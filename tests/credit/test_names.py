@@ -57,7 +57,7 @@ def _numbered(text: str, rng: random.Random) -> str:
 
 
 MERGES: dict[str, tuple[MergeSettings, Disturb]] = {
-    "rules": (MergeSettings(rules=("casefold", "whitespace")), _shouted),
+    "rules": (MergeSettings(normalise=("casefold", "whitespace")), _shouted),
     "segments": (MergeSettings(merge="segments"), _advertised),
     "embedding": (MergeSettings(merge="embedding", threshold=0.8), _numbered),
 }
@@ -217,7 +217,7 @@ def test_without_a_merge_the_text_is_all(tmp_path: Path):
 
 
 def test_the_guard_holds_between_iterations_too(tmp_path: Path):
-    rules = MergeSettings(rules=("casefold",))
+    rules = MergeSettings(normalise=("casefold",))
     texts = ("Hall", "hall", "HALL")
     lists = (["open"], ["close"], ["open"])
     iterations = [
@@ -253,7 +253,7 @@ def test_a_state_known_without_actions_takes_those_it_is_seen_with_next(
     lists: tuple[list[str] | None, ...],
     expected: dict[str, int],
 ):
-    rules = MergeSettings(rules=("casefold",))
+    rules = MergeSettings(normalise=("casefold",))
     iterations = [
         [step | {"admissible_actions": actions} for step in trajectory("x", [before, "a", after])]
         for (before, after), actions in zip(steps, lists, strict=True)

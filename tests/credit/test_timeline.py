@@ -119,7 +119,7 @@ def test_a_whole_run_agrees_with_the_reference(
     is_incremental: bool,
 ):
     """Trajectories end at the same time, in states where others act, and with invalid steps."""
-    merge = MergeSettings(rules=("casefold",), guard=False) if merges else MergeSettings()
+    merge = MergeSettings(normalise=("casefold",), guard=False) if merges else MergeSettings()
     root = tmp_path_factory.mktemp("run") / "s"
     for number, rows in enumerate(iterations):
         store = write_store(root, rows, iteration=number)

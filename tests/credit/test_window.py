@@ -108,5 +108,5 @@ def test_batches_change_nothing(tmp_path: Path):
 
 
 def test_a_negative_window_is_refused(tmp_path: Path):
-    with pytest.raises(OptionError, match="graph_window must be 0 or more: got -1"):
+    with pytest.raises(OptionError, match="graph_window must be at least 0: got -1"):
         _credit(_two_iterations(tmp_path / "s"), -1)

@@ -4,7 +4,7 @@ import itertools
 import math
 import random
 from dataclasses import replace
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pytest
 import torch
@@ -303,9 +303,9 @@ def test_an_objective_takes_numbers_and_text_alike():
         ("trpo", {}, "no objective is called 'trpo'; there are ppo, gspo, cispo, reinforce"),
         ("gspo", {"epsilon": 1}, r"gspo has no option 'epsilon'; its options: gspo.clip_low"),
         ("reinforce", {"clip_low": 1}, "its options: none"),
-        ("ppo", {"clip_low": 1.5}, "ppo.clip_low must be at least 0 and at most 1: got 1.5"),
+        ("ppo", {"clip_low": 1.5}, "ppo.clip_low must be at most 1: got '1.5'"),
         ("ppo", {"clip_high": True}, "ppo.clip_high must be a number: got 'True'"),
-        ("cispo", {"clip_high": "nan"}, "cispo.clip_high must be at least 0: got nan"),
+        ("cispo", {"clip_high": "nan"}, "cispo.clip_high must be a finite number: got 'nan'"),
     ],
 )
 def test_a_wrong_name_or_option_is_refused(name: str, options: dict[str, Any], message: str):
@@ -314,5 +314,5 @@ def test_a_wrong_name_or_option_is_refused(name: str, options: dict[str, Any], m
 
 
 def test_the_help_of_the_flag_names_every_objective():
-    _, text = get_args(get_type_hints(TrainConfig, include_extras=True)["objective"])
+    text = TrainConfig.model_fields["objective"].description or ""
     assert [row.name for row in OBJECTIVES if row.name not in text] == []

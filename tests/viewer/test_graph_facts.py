@@ -93,7 +93,7 @@ def test_a_trajectory_goes_through_its_states_and_transitions(store: Store):
 def test_the_texts_of_a_state_are_counted(tmp_path: Path):
     spaced = trajectory("zz", ["A", "a", "B  ", "b", "A"])
     store = write_store(tmp_path / "s", [*worked_example(), *spaced])
-    merge = MergeSettings(rules=("whitespace",))
+    merge = MergeSettings(normalise=("whitespace",))
     assign_credit(store, CreditSettings(estimators=configure(["graphgpo"]), merge=merge))
     texts = state_texts(store, **HERE, task_id="t0", state_id=1)
     # x stepped on from B, z ended there; zz stepped on from the text with spaces.

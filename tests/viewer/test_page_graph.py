@@ -197,7 +197,7 @@ def test_merged_texts_are_shown_with_their_likeness_and_difference(
     other = trajectory("zz", ["A", "a", "a HALL", "b", "A"])
     first = trajectory("z", ["A", "a", "a hall", "b", "A"])
     store = write_store(tmp_path / "s", [*first, *other])
-    merge = MergeSettings(rules=("casefold",))
+    merge = MergeSettings(normalise=("casefold",))
     assign_credit(store, CreditSettings(estimators=configure(["graphgpo"]), merge=merge))
     app = open_page(monkeypatch, store, "graph", at="n1")
     assert "2 texts are this state" in markdown_of(app)

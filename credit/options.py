@@ -1,0 +1,59 @@
+"""The options of a credit run, in groups.
+
+A field is written once. Its type, range, default and docstring are also those of the flag of
+`graphcredit credit` and of the key in the loop's `[credit]` table.
+"""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from graphcredit.store.options import Count, Options, Texts, Weight
+from graphcredit.store.schema import LARGEST_NUMBER
+
+
+class MergeOptions(Options):
+    """Which texts are one state. The defaults make one state of each distinct text."""
+
+    owner: ClassVar[str] = "credit"
+
+    merge: str = "exact"
+    """Which texts are one state: exact (equal after the rules), segments (equal but for what comes
+    and goes) or embedding (similar enough)."""
+    threshold: Annotated[float, Field(gt=0, le=1)] = 0.95
+    """Least cosine at which embedding unites two states (GraphGPO's; RewardFlow uses 0.9)."""
+    embedder: str = "ngram"
+    """ngram, or the name or path of a sentence-transformers model on this machine."""
+    normalise: Texts = ()
+    """Rules that texts go through first, in order: whitespace, casefold, …"""
+    substitute: Texts = ()
+    """Substitutions after the rules, 'REGEX=>TEXT' each."""
+    guard: bool = True
+    """Never unite states whose logged admissible actions differ."""
+
+
+class GraphOptions(Options):
+    """What else the graph and the rewards on it depend on."""
+
+    owner: ClassVar[str] = "credit"
+
+    invalid_action_penalty: Annotated[Weight, Field(le=LARGEST_NUMBER)] = 0.0
+    """Taken off the reward of every invalid step first."""
+    graph_window: Count = 0
+    """Find distances on the transitions of the last so many iterations of the same tasks too; 0 is
+    the papers'."""
+
+
+class EstimatorOptions(Options):
+    """What is computed."""
+
+    owner: ClassVar[str] = "credit"
+
+    estimators: Texts
+    """Names of estimators: grpo, rloo, gigpo, …"""
+    set: Texts = ()
+    """Options of estimators, ESTIMATOR.OPTION=VALUE each."""
+
+
+class CreditOptions(GraphOptions, MergeOptions, EstimatorOptions):
+    """All options of a credit run."""

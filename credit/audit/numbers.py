@@ -4,12 +4,6 @@ from dataclasses import dataclass
 
 from graphcredit.credit.audit.check import Need, Sql
 from graphcredit.credit.audit.checks.actions import judged_lists
-from graphcredit.credit.audit.checks.advantages import (
-    EPISODE_COLUMNS,
-    GROUP_COLUMNS,
-    STATE_COLUMNS,
-    balanced_columns,
-)
 from graphcredit.credit.audit.checks.progress import judged
 from graphcredit.credit.audit.scope import GROUP, Scope
 from graphcredit.store.sql.views import identifier, quoted
@@ -106,12 +100,11 @@ NUMBERS: tuple[Numbers, ...] = (
 
 
 def _num_balanced(scope: Scope) -> str:
-    names = (*EPISODE_COLUMNS, *STATE_COLUMNS, *GROUP_COLUMNS)
-    return f"SELECT {len(balanced_columns(scope, names))} * count(*) FROM groups"
+    return f"SELECT {len(scope.balanced)} * count(*) FROM groups"
 
 
 def _num_episodes(scope: Scope) -> str:
-    number = len(balanced_columns(scope, EPISODE_COLUMNS))
+    number = len(scope.balanced_over("trajectories"))
     return f"SELECT {number} * count(DISTINCT (run_id, iteration, trajectory_id)) FROM credited"
 
 

@@ -18,6 +18,7 @@ or 0 where it is so small that rounding may have made it).
 """
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ from typing import Any
 import duckdb
 
 from graphcredit.credit.audit.thresholds import AuditThresholds
+from graphcredit.store.credit_marks.described import BALANCES, balanced_of, inputs_of
 from graphcredit.store.credit_marks.formulas import is_of_other_formula
-from graphcredit.store.credit_marks.inputs import inputs_of
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
@@ -99,6 +100,8 @@ class Scope:
     connection: duckdb.DuckDBPyConnection
     columns: tuple[str, ...]
     """Columns of `credit` that an estimator wrote."""
+    balanced: Mapping[str, str]
+    """Those of them whose mean is 0, and over what: see `described.BALANCED_KEY`."""
     has_credit: bool
     """Whether any complete trajectory has credit."""
     has_truth: bool
@@ -113,6 +116,10 @@ class Scope:
         """Return the columns of some parts, for example `step_advantage`."""
         splits = {name: split_estimator_column(name) for name in self.columns}
         return [name for name, split in splits.items() if split and split[1] in parts]
+
+    def balanced_over(self, *parts: str) -> list[str]:
+        """Return the columns whose mean is 0 over some parts, for example `states`."""
+        return [name for name, over in self.balanced.items() if over in parts]
 
     def has(self, need: str) -> bool:
         """Return whether there is what a check needs."""
@@ -148,7 +155,7 @@ def prepare(
         connection.execute(f"SET VARIABLE {name} = {value!r}")
     connection.execute(_MACROS)
     connection.execute(_TABLES)
-    _write_made_by(connection, store, run_id, iteration)
+    ways = _write_made_by(connection, store, run_id, iteration)
     names = [str(row[0]) for row in connection.execute("DESCRIBE credit").fetchall()]
     columns = tuple(name for name in names if split_estimator_column(name))
     numbers = [identifier(name) for name in (*_DISTANCES, *columns)]
@@ -162,6 +169,7 @@ def prepare(
     return Scope(
         connection=connection,
         columns=columns,
+        balanced=_balanced(columns, ways),
         has_credit=_any(connection, "FROM credited"),
         has_truth=_any(
             connection, "FROM steps WHERE isfinite(oracle_distance - next_oracle_distance)"
@@ -180,7 +188,8 @@ def _any(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
 
 def _write_made_by(
     connection: duckdb.DuckDBPyConnection, store: Store, run_id: str | None, iteration: int | None
-) -> None:
+) -> Mapping[str, Any]:
+    """Make the table `made_by`, and return one way in which each estimator's columns were made."""
     found: dict[tuple[str, int, str], set[str]] = {}
     outdated: set[tuple[str, int, str]] = set()
     for shard in store.shards(run_id, iteration):
@@ -202,6 +211,16 @@ def _write_made_by(
     ]
     if rows:
         connection.executemany("INSERT INTO made_by VALUES (?, ?, ?, ?, ?, ?)", rows)
+    return {estimator: way for (_, _, estimator), way in made_by.items()}
+
+
+def _balanced(columns: Iterable[str], ways: Mapping[str, Any]) -> dict[str, str]:
+    splits = {name: split for name in columns if (split := split_estimator_column(name))}
+    over = {
+        name: balanced_of(estimator, ways.get(estimator)).get(part)
+        for name, (estimator, part) in splits.items()
+    }
+    return {name: what for name, what in over.items() if what in BALANCES}
 
 
 def _configuration(path: Path) -> dict[str, Any]:

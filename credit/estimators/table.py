@@ -1,8 +1,8 @@
 """All estimators. Adding one is a file in `estimators/` and a row here."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
 
 from graphcredit.credit.estimators.analogy import Analogy
 from graphcredit.credit.estimators.batch import StepBatch
@@ -29,6 +29,11 @@ class Assigner(Protocol):
         ...
 
 
+Balance: TypeAlias = Literal["trajectories", "states", "group"]
+"""`trajectories`: over those of a group, all steps of one having one value. `states`: over the
+steps that start from one state. `group`: over all steps of a group."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NodeValue:
     """A number of an estimator for each node of the graph."""
@@ -51,6 +56,8 @@ class Estimator:
     """Dataclass of its options; its docstring is the specification."""
     writes: tuple[str, ...]
     """Parts it defines: columns `<name>_<part>`."""
+    balanced: Mapping[str, Balance] = field(default_factory=dict[str, Balance])
+    """Those parts whose mean is 0, and over what: the audit checks it."""
     inputs: tuple[str, ...] = ()
     """Rows of `inputs/table.py` that it needs."""
     reads: tuple[str, ...] = ()
@@ -73,10 +80,26 @@ class Estimator:
 _EPISODE = ("episode_advantage", "advantage")
 _BOTH = ("step_advantage", "episode_advantage", "advantage")
 
+# HGPO mixes several clusters and SAPO clips: their step parts need not balance.
+_ALL_ALIKE: dict[str, Balance] = dict.fromkeys(_EPISODE, "trajectories")
+_TRAJECTORIES: dict[str, Balance] = {"episode_advantage": "trajectories"}
+_STATES: dict[str, Balance] = {"step_advantage": "states"}
+_GROUP: dict[str, Balance] = {"step_advantage": "group"}
+
 ESTIMATORS: tuple[Estimator, ...] = (
-    Estimator(name="grpo", options=Grpo, writes=_EPISODE, paper="GiGPO, Eq. 3"),
-    Estimator(name="rloo", options=Rloo, writes=_EPISODE, paper="GiGPO, Eq. 10"),
-    Estimator(name="gigpo", options=Gigpo, writes=_BOTH, paper="GiGPO, Eq. 5-8"),
+    Estimator(
+        name="grpo", options=Grpo, writes=_EPISODE, balanced=_ALL_ALIKE, paper="GiGPO, Eq. 3"
+    ),
+    Estimator(
+        name="rloo", options=Rloo, writes=_EPISODE, balanced=_ALL_ALIKE, paper="GiGPO, Eq. 10"
+    ),
+    Estimator(
+        name="gigpo",
+        options=Gigpo,
+        writes=_BOTH,
+        balanced=_STATES | _TRAJECTORIES,
+        paper="GiGPO, Eq. 5-8",
+    ),
     Estimator(
         name="hgpo",
         options=Hgpo,
@@ -88,12 +111,14 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=RewardFlow,
         writes=("step_reward", *_BOTH),
         node_value=NodeValue(column="rewardflow_value", of=RewardFlow.value, options=("gamma",)),
+        balanced=_STATES | _TRAJECTORIES,
         paper="RewardFlow, Eq. 3-9",
     ),
     Estimator(
         name="graphgpo",
         options=GraphGpo,
         writes=("step_reward", *_BOTH),
+        balanced=_STATES | _TRAJECTORIES,
         paper="GraphGPO, Eq. 3-8",
     ),
     Estimator(
@@ -101,6 +126,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Spo3,
         writes=("step_reward", "step_advantage", "advantage"),
         inputs=("past",),
+        balanced=_STATES,
         paper="3SPO, Eq. 1-4",
     ),
     Estimator(
@@ -109,12 +135,14 @@ ESTIMATORS: tuple[Estimator, ...] = (
         writes=("step_reward", *_BOTH),
         inputs=("mentions",),
         where_missing="sapo's step reward is 0 there",
+        balanced=_TRAJECTORIES,
         paper="SAPO, Eq. 4-14",
     ),
     Estimator(
         name="g2po",
         options=G2po,
         writes=("step_reward", *_BOTH),
+        balanced=_GROUP | _TRAJECTORIES,
         paper="arXiv 2606.22995",
     ),
     Estimator(
@@ -125,6 +153,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         where_missing="analogy imagines nothing there, its step reward is the gain on the walked "
         "graph, and 0 where no trajectory succeeds",
         where_partial="analogy imagines nothing at the others",
+        balanced=_GROUP,
         paper="this project, docs/estimator-analogy.md",
     ),
 )

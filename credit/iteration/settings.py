@@ -12,7 +12,7 @@ from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.options import CreditOptions, GraphOptions, MergeOptions
 from graphcredit.credit.steps.batches import BATCH_ROWS
 from graphcredit.credit.steps.complete import COLUMNS
-from graphcredit.store.credit_marks.inputs import INPUTS_KEY
+from graphcredit.store.credit_marks.described import BALANCED_KEY, INPUTS_KEY
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import AtLeastOne, check_options, options_as_json
 
@@ -91,9 +91,11 @@ class CreditSettings(GraphOptions):
         """
         configuration: dict[str, Any] = {}
         for name, options in self.estimators.items():
+            row = estimator_named(name)
             way = {
                 "options": options_as_json(options),
-                INPUTS_KEY: list(estimator_named(name).inputs),
+                INPUTS_KEY: list(row.inputs),
+                BALANCED_KEY: dict(row.balanced),
                 **self.graph_as_json(),
                 "invalid_action_penalty": self.invalid_action_penalty,
             }

@@ -11,11 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
-from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.estimators.table import ESTIMATORS, configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
+from graphcredit.store.credit_marks.described import balanced_of, inputs_of
 from graphcredit.store.credit_marks.sources import Sources
 from graphcredit.store.credit_marks.state import credit_states, doubts
 from graphcredit.store.errors import InputError
@@ -312,3 +313,9 @@ def test_what_credit_was_made_of_follows_from_its_inputs_and_not_from_a_name(tmp
         "mentions": every | {"entities"},
         "analogies": every,
     }
+
+
+def test_what_older_shards_are_taken_for_is_what_their_estimators_say_today():
+    for row in ESTIMATORS:
+        assert inputs_of(row.name, {}) == row.inputs
+        assert balanced_of(row.name, {}) == row.balanced

@@ -4,67 +4,52 @@ from collections.abc import Mapping
 
 from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, NOTHING, TRAJECTORY, Scope
-
-EPISODE_COLUMNS: tuple[str, ...] = (
-    "grpo_advantage",
-    "grpo_episode_advantage",
-    "rloo_advantage",
-    "rloo_episode_advantage",
-    "gigpo_episode_advantage",
-    "rewardflow_episode_advantage",
-    "graphgpo_episode_advantage",
-    "sapo_episode_advantage",
-    "g2po_episode_advantage",
-)
-"""One value per trajectory, mean 0 over those of a group (over their steps by option)."""
-
-STATE_COLUMNS: tuple[str, ...] = (
-    "gigpo_step_advantage",
-    "rewardflow_step_advantage",
-    "graphgpo_step_advantage",
-    "spo3_step_advantage",
-)
-"""Mean 0 over the steps of each state group. HGPO mixes several clusters and SAPO clips: their
-step parts need not balance."""
-
-GROUP_COLUMNS: tuple[str, ...] = ("analogy_step_advantage", "g2po_step_advantage")
-"""Mean 0 over the steps of each group."""
-
-
-def balanced_columns(scope: Scope, names: tuple[str, ...]) -> list[str]:
-    """Return those of some columns that the store has."""
-    return [name for name in names if name in scope.columns]
+from graphcredit.store.sql.views import identifier, quoted
 
 
 def _per_trajectory(scope: Scope) -> str:
     """Return SQL of one row per trajectory and episode column; none without such columns."""
-    names = balanced_columns(scope, EPISODE_COLUMNS)
+    names = scope.balanced_over("trajectories")
     if not names:
         return ""
     return _unpivoted(
         f"{GROUP}, trajectory_id, count(*) AS num_steps",
-        {name: (f"avg({name}::DOUBLE)", f"min({name})", f"max({name})") for name in names},
+        {
+            name: (f"avg({column}::DOUBLE)", f"min({column})", f"max({column})")
+            for name in names
+            for column in [identifier(name)]
+        },
         ("mean", "low", "high"),
     )
 
 
 def _per_state(scope: Scope) -> str:
     """Return SQL of one row per state group and step column; none without such columns."""
-    names = balanced_columns(scope, (*STATE_COLUMNS, *GROUP_COLUMNS))
+    names = scope.balanced_over("states", "group")
     if not names:
         return ""
     return _unpivoted(
         f"{GROUP}, state_id, count(*) AS num_steps",
-        {name: (f"avg({name}::DOUBLE)", f"max(abs({name}))") for name in names},
+        {
+            name: (f"avg({column}::DOUBLE)", f"max(abs({column}))")
+            for name in names
+            for column in [identifier(name)]
+        },
         ("mean", "largest"),
     )
 
 
 def _unpivoted(keys: str, columns: Mapping[str, tuple[str, ...]], names: tuple[str, ...]) -> str:
     """Return SQL that groups `credited` in one pass, and has one row per key and column."""
-    values = [f'{sql} AS "{c}.{i}"' for c, sqls in columns.items() for i, sql in enumerate(sqls)]
+    values = [
+        f"{sql} AS {identifier(f'{column}.{number}')}"
+        for column, sqls in columns.items()
+        for number, sql in enumerate(sqls)
+    ]
     rows = [
-        "(" + ", ".join(f'"{column}.{i}"' for i in range(len(names))) + f") AS '{column}'"
+        "("
+        + ", ".join(identifier(f"{column}.{number}") for number in range(len(names)))
+        + f") AS {quoted(column)}"
         for column in columns
     ]
     return f"""
@@ -77,15 +62,15 @@ def _unbalanced(scope: Scope) -> str:
     trajectories, states = _per_trajectory(scope), _per_state(scope)
     parts = [_unbalanced_episodes(trajectories)] if trajectories else []
     if states:
-        whole = ", ".join(f"'{name}'" for name in GROUP_COLUMNS)
+        whole = ", ".join(map(quoted, scope.balanced_over("group")))
         of_group = f"""
             SELECT {GROUP}, "column", sum(mean * num_steps) / sum(num_steps) AS mean,
                 max(largest) AS largest, sum(num_steps) AS num_steps, ' of the group' AS place
-            FROM ({states}) WHERE "column" IN ({whole}) GROUP BY {GROUP}, "column"
+            FROM ({states}) WHERE "column" IN [{whole}] GROUP BY {GROUP}, "column"
         """
         of_state = f"""
             SELECT {GROUP}, "column", mean, largest, num_steps, ' from node ' || state_id AS place
-            FROM ({states}) WHERE "column" NOT IN ({whole})
+            FROM ({states}) WHERE "column" NOT IN [{whole}]
         """
         parts += [_unbalanced_steps(of_group), _unbalanced_steps(of_state)]
     return " UNION ALL ".join(f"({part})" for part in parts) or NOTHING

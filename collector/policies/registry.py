@@ -1,4 +1,4 @@
-"""Every policy that can be named on the command line."""
+"""The table of all policies that can be named on the command line."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,44 +26,44 @@ class Policy(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Fields of `Settings`: what decides its actions besides what the name says."""
+        """Fields of `Settings` that determine its actions, apart from the name."""
         ...
 
     @property
     def needs_oracle(self) -> bool:
-        """Whether observations must have a plan to win."""
+        """Whether observations must include a winning plan."""
         ...
 
     @property
     def concurrency(self) -> int:
-        """How many trajectories it likes to play at a time."""
+        """Number of trajectories to play at a time by default."""
         ...
 
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
-        """Return, for each question, as many decisions as it wants."""
+        """Return, for each request, `count` decisions."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LanguageOptions:
-    """How a language model plays."""
+    """Options of a policy that is a language model."""
 
     template: str = "textworld"
-    """Name or path of the template that puts situations into words."""
+    """Name or path of the prompt template."""
     temperature: float = 1.0
-    """Of sampling; 0 takes the most probable token, for evaluation."""
+    """Sampling temperature; 0 takes the most probable token, for evaluation."""
     max_new_tokens: int = 512
-    """Where an answer is cut off."""
+    """Most tokens of an answer."""
     dtype: str = "auto"
-    """What the model computes in: auto, float32 or bfloat16."""
+    """Number type of the model's arithmetic: auto, float32 or bfloat16."""
 
     def sampling(self) -> Sampling:
-        """Return how answers are sampled.
+        """Return the sampling parameters.
 
         Raises:
             OptionError: A number is out of range.
         """
-        # A NaN is refused too: it is not within any range.
+        # This form refuses NaN too.
         if not 0.0 <= self.temperature < float("inf"):
             raise OptionError(f"temperature must be 0 or more: got {self.temperature}")
         if self.max_new_tokens < 1:
@@ -71,7 +71,7 @@ class LanguageOptions:
         return Sampling(temperature=self.temperature, max_new_tokens=self.max_new_tokens)
 
     def arithmetic(self) -> Dtype:
-        """Return what the model computes in.
+        """Return the number type of the model's arithmetic.
 
         Raises:
             OptionError: There is no such type.
@@ -129,7 +129,7 @@ POLICIES: dict[str, Callable[[str, LanguageOptions], Policy]] = {
     "vllm": _sampled_by("vllm"),
     "tutor": _tutor,
 }
-"""Name → from what follows the colon, and how a language model is to play, to a policy."""
+"""Name to a function that makes the policy, from the text after the colon and the options."""
 
 
 def parse_policy(text: str, options: LanguageOptions = _DEFAULTS) -> Policy:
@@ -137,7 +137,7 @@ def parse_policy(text: str, options: LanguageOptions = _DEFAULTS) -> Policy:
 
     Raises:
         OptionError: There is no such policy, or its argument or an option is out of range.
-        MissingDependencyError: The library that runs its model is not installed.
+        MissingDependencyError: The library of its engine is not installed.
     """
     name, _, argument = text.partition(":")
     if name not in POLICIES:

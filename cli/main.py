@@ -1,4 +1,4 @@
-"""The `graphcredit` command: one function per command, each in its own file."""
+"""The `graphcredit` command line: registers the commands and turns errors into messages."""
 
 import errno
 import os
@@ -65,9 +65,10 @@ for command in (
 
 
 def main() -> None:
-    """Run the command line; an error raised on purpose becomes one message.
+    """Run the command line; print a `GraphcreditError` as one message, without a traceback.
 
-    The exit code is 2 for wrong use, and 1 where a file is damaged or the same command may go on.
+    The exit code is 2 for wrong use. It is 1 if a file is damaged, or if the same command can
+    succeed later.
     """
     try:
         with interrupts(), system_errors(), missing_extras(), _flushed():
@@ -86,7 +87,7 @@ def main() -> None:
 
 
 def _refuse_undecodable(arguments: list[str]) -> None:
-    """Raise OptionError for an argument that is not text, for example a path in another code."""
+    """Raise OptionError for an argument that is not UTF-8, for example a path in Latin-1."""
     for argument in arguments:
         try:
             argument.encode()
@@ -99,14 +100,14 @@ def _refuse_undecodable(arguments: list[str]) -> None:
 
 @contextmanager
 def _flushed() -> Generator[None]:
-    """Write what is left of the results here, where an error can still be told."""
+    """Flush stdout before the interpreter exits, while an error can still be reported."""
     try:
         yield
     finally:
         try:
             sys.stdout.flush()
         except OSError as error:
-            # Nothing is left for Python, which would try again when it ends.
+            # Python flushes stdout again at exit, which would fail again: redirect it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if error.errno == errno.EPIPE:
                 raise SystemExit(1) from None

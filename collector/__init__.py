@@ -1,4 +1,4 @@
-"""From environments to step shards: recorder, environments, policies, rollout."""
+"""Play rollouts and record their steps: recorder, environments, policies, rollouts."""
 
 from graphcredit.collector.recording.recorder import StepRecorder
 from graphcredit.collector.recording.trajectory import Trajectory

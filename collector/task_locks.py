@@ -1,11 +1,10 @@
-"""Who plays a task: one collection at a time, and who recovers spools: one process at a time.
+"""Locks of tasks, which one collection at a time may play, and of the recovery of spools.
 
-A claim locks one byte of `spool/.lock` for each task of an iteration, at a place that is a hash of
-its name. So thousands of tasks take one open file, and the places of different tasks do not meet.
-The locks belong to the open file (they are "open file description locks"), which workers are given:
-the kernel lets go of them when the last process that has the file open has ended, however it ends.
-So nobody unlocks what workers hold; closing the file is enough. A worker that outlives its parent
-for a while still keeps others from its tasks.
+A claim locks one byte of `spool/.lock` for each task of an iteration, at an offset that is a hash
+of the task's name. So thousands of tasks need only one open file, and collisions are practically
+impossible. The locks belong to the open file ("open file description locks"), which workers
+inherit: the kernel releases them when the last process with that file has exited, in any way. So
+closing the file is enough, and a worker that outlives its parent still keeps others from its tasks.
 """
 
 import fcntl
@@ -26,13 +25,13 @@ from graphcredit.store.layout import Store
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Tasks that nobody else plays until every process that this was given to has ended."""
+    """Locks on tasks, held until every process that got this claim has exited."""
 
     file: LockFile
-    """The file that is locked."""
+    """The open lock file."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Be inherited by a process that is started with this."""
+        """Pass the open file to a child process that is started with this claim."""
         return _inherited, (DupFd(self.file.descriptor),)
 
 
@@ -44,10 +43,10 @@ def _inherited(descriptor: Any) -> Claim:
 def claimed(
     store: Store, *, run_id: str, iteration: int, task_ids: Iterable[str]
 ) -> Generator[Claim]:
-    """Be the only one who plays these tasks in this iteration.
+    """Lock some tasks of an iteration, so that no other collection plays them.
 
-    Waits while another process plays one of them, and says so once on stderr. Everybody takes the
-    places in one order, so no two wait for each other.
+    Wait while another process plays one of them, and say so once on stderr. All processes lock in
+    the same order, so there is no deadlock.
     """
     claims = sorted((_place(f"{run_id}/{iteration}/{task}"), task) for task in task_ids)
     path = _path(store)
@@ -62,7 +61,7 @@ def claimed(
                     sys.stderr.write(
                         f"graphcredit: waiting, because another process plays {task_id} of run "
                         f"{run_id}, iteration {iteration}, into {store.root} (`fuser {path}` names "
-                        "it); what it completes will not be played again\n"
+                        "it); trajectories that it completes will not be played again\n"
                     )
                     sys.stderr.flush()
                 is_told = True
@@ -72,24 +71,24 @@ def claimed(
 
 @contextmanager
 def recovering(store: Store) -> Generator[None]:
-    """Be the only one who recovers spools: what another has at hand is in shards after the wait."""
+    """Hold the lock of recovery; after the wait, the spools of another recovery are shards."""
     with LockFile(_path(store)) as file:
         _lock(file, _place("recovery"), fcntl.F_OFD_SETLKW)
         yield
 
 
 def _path(store: Store) -> Path:
-    """Return the file to lock; no worker's files have this name, and it is never removed."""
+    """Return the lock file. No worker's file has this name, and the file is never removed."""
     return store.spool_dir / ".lock"
 
 
 def _place(name: str) -> int:
-    """Return a byte from 0 to 2^62 - 1; a lock may be beyond the end of its file."""
+    """Return the offset of a name's byte, 0 to 2^62 - 1; locks may lie beyond the end of a file."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 2
 
 
 def _lock(file: LockFile, place: int, command: int) -> None:
-    """Lock one byte for writing: `struct flock` of Linux, 64 bits."""
+    """Lock one byte for writing, by the 64-bit `struct flock` of Linux."""
     fcntl.fcntl(
         file.descriptor, command, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
     )

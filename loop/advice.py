@@ -1,4 +1,4 @@
-"""What to do where an iteration of a loop has taught nothing."""
+"""Advice for an iteration of a loop in which the policy could not learn anything."""
 
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def what_to_do(config: LoopConfig, summary: Summary, credit: "CreditReport") -> str:
-    """Return what gives a loop something to learn from.
+    """Return a sentence that says which options to change, so that there is something to learn.
 
     Args:
-        config: What the loop was asked to do.
-        summary: What its trajectories came to.
-        credit: What the credit stage found in them.
+        config: The loop's configuration.
+        summary: Statistics of the iteration's trajectories.
+        credit: The report of the credit stage.
     """
     if credit.num_degenerate_groups < credit.num_groups:
         return (
@@ -25,15 +25,15 @@ def what_to_do(config: LoopConfig, summary: Summary, credit: "CreditReport") -> 
         )
     if summary.success_rate == 1:
         return (
-            "every trajectory succeeded, so these tasks have nothing left to teach: take others, "
-            "or harder ones, in [collect] (games, tasks, max_steps)"
+            "every trajectory succeeded, so there is nothing left to learn from these tasks: "
+            "choose others, or harder ones, in [collect] (games, tasks, max_steps)"
         )
     return (
         "in every group all returns are equal, so trajectories cannot be told apart: in [collect] "
-        f"take more or easier tasks (tasks is {config.collect.tasks}), larger groups (group_size "
+        f"choose more or easier tasks (tasks is {config.collect.tasks}), larger groups (group_size "
         f"is {config.collect.group_size}), longer trajectories (max_steps is "
         f"{config.collect.max_steps}) or more groups where all returns are equal "
-        f"(resample_degenerate is {config.collect.resample_degenerate}); begin with a model that "
-        "succeeds now and then; or choose an estimator with a step part, such as graphgpo or "
-        "gigpo, or an invalid_action_penalty, in [credit]"
+        f"(resample_degenerate is {config.collect.resample_degenerate}); start from a model that "
+        "succeeds sometimes; or choose an estimator with a step part, such as graphgpo or gigpo, "
+        "or an invalid_action_penalty, in [credit]"
     )

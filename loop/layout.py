@@ -1,11 +1,11 @@
-"""Where a loop has everything, and what each of its iterations is to do.
+"""The directory of a loop, and the settings of each of its iterations.
 
 DIR/
-  config.json             what the loop was asked to do, and hashes of models and template
+  config.json             the loop's configuration, and hashes of models and template
   store/                  every run: RUN, and RUN-greedy and RUN-sampled of the evaluations
-  policies/policy-000000  the model to begin with; its name is the version that the log has
-  policies/policy-000001  what iteration 0 made of it, as `graphcredit train` leaves it
-  loop.jsonl              one line for each iteration, and one for the last policy's evaluation
+  policies/policy-000000  the first model; the folder's name is the policy_version in the log
+  policies/policy-000001  the output of `graphcredit train` in iteration 0
+  loop.jsonl              one line per iteration, and one for the last policy's evaluation
 """
 
 import os
@@ -27,71 +27,71 @@ _SET_BY_LOOP = ("store", "out", "model", "run", "iteration", "policy_version", "
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Loop:
-    """A loop. Get one whose directory is made from `loop_open.open_loop`."""
+    """A loop. `loop.open.open_loop` makes its directory and returns it."""
 
     config: LoopConfig
-    """What it was asked to do."""
+    """The loop's configuration."""
     tasks: tuple["Task", ...]
-    """What is learnt from."""
+    """Tasks to learn from."""
     held_out: tuple["Task", ...]
-    """What is only played to evaluate."""
+    """Tasks that are only played for evaluation."""
 
     @property
     def store(self) -> Store:
-        """Where every run is recorded."""
+        """The store in which every run is recorded."""
         return Store(self.config.out / "store")
 
     @property
     def updates_per_pass(self) -> int:
-        """Iterations until every task was played once."""
+        """Number of iterations in which every task is played once."""
         return -(-len(self.tasks) // self._num_tasks)
 
     @property
     def num_updates(self) -> int:
-        """Iterations in all, and the number of the last policy."""
+        """Number of all iterations; also the number of the last policy."""
         return self.config.iterations * self.updates_per_pass
 
     def tasks_of(self, iteration: int) -> tuple["Task", ...]:
-        """Return what is played in an iteration."""
+        """Return the tasks that an iteration plays."""
         first = iteration % self.updates_per_pass * self._num_tasks
         return self.tasks[first : first + self._num_tasks]
 
     @property
     def _num_tasks(self) -> int:
-        """How many are played in an iteration; the last one of a pass may have fewer."""
+        """Number of tasks that an iteration plays; the last one of a pass may play fewer."""
         every = self.config.update_every
         named = {"iteration": len(self.tasks), "group": 1}
         return named[every] if isinstance(every, str) else min(every, len(self.tasks))
 
     def is_evaluated(self, number: int) -> bool:
-        """Return whether a policy is evaluated: now and then, and the last one."""
+        """Return whether a policy is evaluated: every `evaluate.every` passes, and the last one."""
         evaluate = self.config.evaluate
         if evaluate is None:
             return False
         return number == self.num_updates or number % (evaluate.every * self.updates_per_pass) == 0
 
     def policy_dir(self, number: int) -> Path:
-        """Return where a policy is."""
+        """Return the directory of a policy."""
         return _policy_dir(self.config, number)
 
     def policy(self, number: int) -> str:
-        """Return a policy as `graphcredit collect` is told it."""
+        """Return a policy as the argument of `graphcredit collect --policy`."""
         return f"{self.config.collect.engine}:{_model(self.config, number)}"
 
     def credit_settings(self) -> "CreditSettings":
-        """Return how credit is assigned; the window reaches over whole passes."""
+        """Return the settings of the credit stage; the graph window spans whole passes."""
         from graphcredit.credit.iteration.settings import settings_of
 
         credit = self.config.credit
         return settings_of(credit.changed(graph_window=credit.graph_window * self.updates_per_pass))
 
     def train_config(self, iteration: int) -> "TrainConfig":
-        """Return how the policy of an iteration becomes the next one."""
+        """Return the training configuration that turns an iteration's policy into the next one."""
         return _train_config(self.config, iteration)
 
 
 def link(path: Path, target: str | Path) -> None:
-    """Make a path stand for another one, if it does not exist yet."""
+    """Make a symbolic link, unless its path exists already."""
     if not os.path.lexists(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         os.symlink(target, path)
@@ -106,15 +106,15 @@ def _model(config: LoopConfig, number: int) -> str:
 
 
 def _train_config(config: LoopConfig, iteration: int) -> "TrainConfig":
-    """Return the configuration of a training: what [train] says, and where everything is.
+    """Return the training configuration of an iteration: the table [train], with paths filled in.
 
-    The optimizer goes on from the policy before, unless with LoRA; the divergence is from the first
-    policy.
+    The optimizer state continues from the previous policy's, except with LoRA. The KL divergence is
+    from the first policy.
     """
     from graphcredit.trainer.config import read_config
 
     if taken := [name for name in _SET_BY_LOOP if name in config.train]:
-        raise OptionError(f"[train] must leave {taken[0]!r} to the loop, which sets it")
+        raise OptionError(f"[train] must not set {taken[0]!r}: the loop sets it. Remove it")
     before = _policy_dir(config, iteration)
     values: dict[str, Any] = {
         "advantage": config.credit.estimators[0],
@@ -131,8 +131,8 @@ def _train_config(config: LoopConfig, iteration: int) -> "TrainConfig":
         values["continue_from"] = before
     elif (before / "config.toml").exists():
         raise OptionError(
-            f"{before} must have the result.json that its training left there, so that the "
-            f"optimizer goes on: found none. Put it back, or begin another loop from {before}/model"
+            f"{before} must have the result.json of its training, so that the optimizer state can "
+            f"continue: found none. Put it back, or start another loop from {before}/model"
         )
     if config.train.get("kl_coefficient") != 0:
         values.setdefault("reference", _model(config, 0))

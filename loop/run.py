@@ -1,9 +1,9 @@
-"""The stages of a loop, in their order; each does only what is left to do.
+"""Run a loop: collect, credit and train, again and again, from where it was interrupted.
 
-Iteration n plays policy n and makes policy n + 1. Its stages call what the commands call, with the
-same arguments, so they may as well be typed by hand. A stage that was killed is called again and
-goes on by itself; the line of an iteration is written last, and an iteration that has a line is
-passed over.
+Iteration n plays policy n and makes policy n + 1. Its stages call the same functions as the
+commands, with the same arguments, so each stage can also be run by hand. A killed stage resumes
+when it is called again. The line of an iteration is written last; an iteration that has a line is
+skipped.
 """
 
 import json
@@ -29,27 +29,28 @@ if TYPE_CHECKING:
     from graphcredit.credit.iteration.report import CreditReport
 
 Line = dict[str, Any]
-"""What an iteration came to. Names that end in `_seconds` are how long its stages took; only
-`cpu_seconds` is how long this process was at work, on all its threads, without the evaluation."""
+"""The results of one iteration. Keys that end in `_seconds` are wall-clock times of its stages;
+only `cpu_seconds` is the CPU time of this process, all threads, without the evaluation."""
 
 OnProgress = Callable[[str, float, int], None]
-"""Told what is being done, how much of it is done, and of how much; 0 where that is not known."""
+"""Called with the name of the stage, the units done, and their total; 0 where it is unknown."""
 
 OnNotice = Callable[[str], None]
-"""Told what is odd but no reason to stop, and of which iteration and stage it is."""
+"""Called with oddities that do not stop the loop; the message names iteration and stage."""
 
 _RESULT = ("num_updates", "num_kept", "dropped", "not_trained", "nothing_learnt")
-"""What a line has of a training's result, by the same names. No key is there where no step was
-dropped: lines are read as tables, whose columns must have fields."""
+"""Keys of the training's result that a line copies. `dropped` is missing if no step was dropped:
+lines are read as tables, and an empty object has no table type."""
 
 _SHOWN = ("entropy", "kl", "grad_norm")
-"""Metrics of a training's last optimizer step that a line has."""
+"""Metrics of the training's last optimizer step that a line copies."""
 
 _PLAIN: Mapping[str, Any] = {"allocation": None, "resample_degenerate": 0, "oracle": False}
 """Options of a collection that only evaluates."""
 
 _NOT_MODEL = ("checkpoints", "logprobs")
-"""What is let go once the next policy is there; it is several times the size of a model."""
+"""Entries of a policy's directory that are removed once the next policy exists. They are several
+times the size of a model."""
 
 
 def run_loop(
@@ -59,24 +60,23 @@ def run_loop(
     on_progress: OnProgress = lambda what, done, total: None,
     on_notice: OnNotice = lambda notice: None,
 ) -> Generator[Line]:
-    """Run a loop, or go on with one that was interrupted; yield the line of each iteration.
+    """Run a loop, or resume one that was interrupted; yield the line of each iteration.
 
-    Lines that are there already are yielded first.
+    The lines of earlier iterations are yielded first.
 
     Args:
-        config: What to do.
-        environments: Where to play if this process plays: what other loops saw in them need not be
-            seen again. The caller closes them.
-        on_progress: Told how far each stage is.
-        on_notice: Told what the stages notice; what one iteration after the other would say in the
-            same words is told of the first.
+        config: The loop's configuration.
+        environments: Used if this process plays. Several loops may share them, and with them the
+            cache of observations. The caller closes them.
+        on_progress: Called with the progress of each stage.
+        on_notice: Called with the notices of the stages; with equal ones only once.
 
     Raises:
-        InputError: What is there is of another loop or is run by another process, or a stage
-            refuses what it is given.
+        InputError: The directory belongs to another loop or is in use by another process, or a
+            stage refuses its input.
         RecorderError: A worker died.
         TrainingError: A gradient was not finite.
-        MissingDependencyError: A library that is needed is not installed.
+        MissingDependencyError: A required library is not installed.
     """
     from graphcredit.collector.environments.prefix_cache import Environments
 
@@ -100,24 +100,27 @@ def run_loop(
 
 
 def _read_lines(path: Path, num_updates: int) -> list[Line]:
-    """Return the lines there are; that of a last policy does not count if it is to be trained."""
+    """Return the lines of the file, without that of a last policy if it is now to be trained.
+
+    That is so if the number of iterations was raised since.
+    """
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     lines = [json.loads(line) for line in text.splitlines()]
     return [line for line in lines if "train_seconds" in line or line["iteration"] >= num_updates]
 
 
 def _check_policy(loop: Loop, number: int) -> None:
-    """Raise InputError where the policy of the next iteration is gone."""
+    """Raise InputError if the policy of the next iteration is missing."""
     model = loop.policy_dir(number) / "model"
     if not model.is_dir():
         raise InputError(
-            f"iteration {number} must begin with {model}, which the one before it made: found "
-            "none. Put it back, or name another `out`"
+            f"iteration {number} needs {model}, the result of the previous one: found none. "
+            "Put it back, or name another `out`"
         )
 
 
 def _iterate(stages: "_Stages", number: int, num_before: int) -> Line:
-    """Return the line of an iteration, or of the last policy, from which nothing is learnt."""
+    """Run an iteration and return its line; the last policy is only evaluated, not trained."""
     loop = stages.loop
     line: Line = {"iteration": number, "env_steps": num_before}
     if loop.is_evaluated(number):
@@ -159,24 +162,24 @@ def _timed(line: Line, stage: str) -> Generator[None]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Stages:
-    """What is done in an iteration."""
+    """The stages of an iteration."""
 
     loop: Loop
     environments: "Environments"
-    """What was seen in them is known to later iterations too, if this process plays."""
+    """Shared by all iterations, with their cache of observations, if this process plays."""
     on_progress: OnProgress
     on_notice: OnNotice
     told: set[str] = field(default_factory=set[str])
-    """What was noticed since the loop was started."""
+    """Notices that were passed on since the loop was started."""
 
     def collect(self, iteration: int) -> Summary:
-        """Play what is learnt from."""
+        """Play the tasks to learn from, and return their statistics."""
         run_id = self.loop.config.run
         self._play("collect", iteration, self.loop.tasks_of(iteration), run=run_id)
         return summarise(self.loop.store, run_id, iteration)
 
     def evaluate(self, number: int) -> Line:
-        """Play without learning; return success rates by how and what was played."""
+        """Play without learning; return success rates by sampling (greedy or not) and task list."""
         loop, evaluate = self.loop, self.loop.config.evaluate
         assert evaluate is not None
         parts = {"held_out": loop.held_out}
@@ -224,12 +227,12 @@ class _Stages:
         self._tell(what, iteration, report.notes)
         if report.casualties:
             raise RecorderError(
-                f"{'; '.join(report.casualties)}. What the others played is kept: the same command "
-                "plays what is missing and goes on"
+                f"{'; '.join(report.casualties)}. The trajectories of the other workers are kept: "
+                "give the same command again to play the missing ones and continue"
             )
 
     def assign_credit(self, iteration: int) -> "CreditReport":
-        """Assign credit, again if need be: that takes little time, and gives the same bytes."""
+        """Assign credit, even if it was done before: it takes little time and is deterministic."""
         from graphcredit.credit.iteration.report import merge_reports
         from graphcredit.credit.stage import assign_credit
 
@@ -246,7 +249,7 @@ class _Stages:
         return merge_reports(reports.values())
 
     def train(self, iteration: int) -> Mapping[str, Any]:
-        """Make the next policy and return what came of it; without any signal it is this one."""
+        """Train the next policy and return the result; without any signal it is a link to this."""
         from graphcredit.trainer.train import train
 
         try:
@@ -256,7 +259,7 @@ class _Stages:
                 on_notice=lambda notice: self._tell("train", iteration, [notice]),
             )
         except NothingToTrainError as error:
-            # To what made it: a system follows no more than some 40 links, one after the other.
+            # Link to the directory itself, not to a link: a system follows at most some 40 links.
             made = self.loop.policy_dir(iteration).resolve().name
             link(self.loop.policy_dir(iteration + 1), made)
             self._tell("train", iteration, [f"the policy stays as it is: {error}"])
@@ -269,23 +272,23 @@ class _Stages:
         return result or {}
 
     def advise(self, iteration: int, summary: Summary, credit: "CreditReport") -> None:
-        """Say what to do where nothing was learnt."""
+        """Report how to change the configuration if nothing was learnt."""
         advice = what_to_do(self.loop.config, summary, credit)
         self._tell("nothing was learnt", iteration, [advice])
 
     def let_go(self, iteration: int) -> None:
-        """Remove what only the training of the next policy needed."""
+        """Remove files that only the training of the next policy needed."""
         before, after = (self.loop.policy_dir(n).resolve() for n in (iteration, iteration + 1))
         if before == after:
             return
         for name in _NOT_MODEL:
             remove_directory(before / name)
-        # What a removal that was killed has put aside.
+        # Temporary names that a killed removal left behind.
         for path in before.glob(f"*{TEMPORARY_SUFFIX}"):
             shutil.rmtree(path)
 
     def _tell(self, what: str, iteration: int, notices: Iterable[str]) -> None:
-        """Pass on what was not told before; the same in each iteration would bury all else."""
+        """Pass on new notices only: repeated in each iteration, they would bury the others."""
         for notice in notices:
             if notice not in self.told:
                 self.told.add(notice)

@@ -1,4 +1,4 @@
-"""What an iteration's trajectories came to, read from the store."""
+"""Statistics of an iteration's trajectories, read from the store."""
 
 import json
 from collections.abc import Collection
@@ -20,18 +20,18 @@ _COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Summary:
-    """The complete trajectories of some tasks in one iteration of a run."""
+    """Statistics of the complete trajectories of some tasks in one iteration of a run."""
 
     num_trajectories: int
-    """Complete ones."""
+    """Number of complete trajectories."""
     num_env_steps: int
-    """Steps that were decided on; what branches of a tree share counts once."""
+    """Environment steps; a prefix that branches of a tree share counts once."""
     success_rate: float
     """Share of trajectories that accomplished their task."""
     mean_return: float
-    """Reward of a trajectory."""
+    """Mean sum of rewards of a trajectory."""
     mean_length: float
-    """Steps of a trajectory."""
+    """Mean number of steps of a trajectory."""
     valid_share: float
     """Share of steps whose action was valid."""
 
@@ -39,9 +39,9 @@ class Summary:
 def summarise(
     store: Store, run_id: str, iteration: int, task_ids: Collection[str] | None = None
 ) -> Summary:
-    """Return what the complete trajectories came to.
+    """Return statistics of the complete trajectories.
 
-    Those that a dead worker left without an end are not counted: they were played again.
+    Trajectories that a dead worker left unfinished do not count: they were played again.
 
     Args:
         store: The store.
@@ -77,5 +77,5 @@ def summarise(
 
 
 def _num_shared(extra: str) -> int:
-    """Return how many steps of a trajectory are those of another, from its first step's extra."""
+    """Return how many steps a trajectory shares with another, given its first step's `extra`."""
     return json.loads(extra).get("shared_steps", 0)

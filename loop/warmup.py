@@ -1,12 +1,14 @@
-"""The stages of a warm-up, each done once: what is done is in OUT/warmup.json.
+"""Make a tiny model to start a loop from: learn a vocabulary, play at random, imitate, play.
+
+Each stage runs once; finished stages are listed in OUT/warmup.json.
 
 OUT/
-  warmup.json   the options, and the figures of each stage that is done
-  store/        runs `text`, `clone` and `warm`: random play that words are learnt from, random play
-                that is imitated, the model's own play
-  letters/      a model without words: its tokenizer has a token per byte
-  init/         the model before it has learnt anything, and its tokenizer
-  model/        the model
+  warmup.json   the options, and the figures of each finished stage
+  store/        the runs `text` (random play, from which the vocabulary is learnt), `clone` (random
+                play, which the model imitates) and `warm` (the model's own play)
+  letters/      a model whose tokenizer has one token per byte
+  init/         the untrained model and its tokenizer
+  model/        the trained model
 """
 
 import json
@@ -30,29 +32,28 @@ if TYPE_CHECKING:
     from graphcredit.collector.environments.base import Task
 
 OnProgress = Callable[[str, int, int, str], None]
-"""Told what is being done, how much of it is done, of how much (0 where that is not known), and
-what else there is to say of it."""
+"""Called with the stage, the units done, their total (0 where it is unknown), and a note."""
 
 _TEXT_EPISODES = 10
-"""Plays of each task that words are learnt from, at most: they see most of what can be said."""
+"""Most episodes of each task from which the vocabulary is learnt: they show most of the words."""
 
 _OWN_EPISODES = 8
-"""Plays of each task by the model itself."""
+"""Episodes of each task that the trained model plays."""
 
 
 class WarmupOptions(GameOptions):
-    """What to make."""
+    """The options of a warm-up."""
 
     owner: ClassVar[str] = "warmup"
 
     directory: PathOption
-    """OUT: where the model and all else goes."""
+    """OUT: the directory of the model and of everything it is made from."""
     tasks: AtLeastOne = 12
     """Number of tasks."""
     episodes: AtLeastOne = 100
-    """Random plays of each task."""
+    """Random episodes of each task."""
     max_steps: AtLeastOne = 20
-    """Steps after which a play is truncated."""
+    """Steps after which an episode is truncated."""
     vocabulary: Annotated[int, Field(ge=257)] = 1024
     """Tokens of the tokenizer, at most; with 257 it knows no words."""
     steps: AtLeastOne = 400
@@ -60,21 +61,21 @@ class WarmupOptions(GameOptions):
     template: str = "tiny"
     """Prompts of the model: tiny, or a TOML file."""
     seed: Count = 0
-    """Decides the games, all plays, the weights, and the order of learning."""
+    """Seed of the games, the episodes, the weights and the order of the batches."""
     workers: Count = 2
-    """Processes that play; 0 plays in this one. Decides the speed alone."""
+    """Processes that play; 0 plays in this one. Does not change the result."""
     games_dir: PathOption | None = None
     """Directory of generated games; the user's cache by default."""
 
     def list_tasks(self) -> "list[Task]":
-        """Return what is played."""
+        """Return the tasks to play."""
         from graphcredit.collector.environments.registry import environment_kind
 
         kind = environment_kind(self.env)
         return kind.list_tasks(self.games, num_tasks=self.tasks, seed=self.seed)
 
     def check(self) -> None:
-        """Raise OptionError or MissingDependencyError where something cannot be done."""
+        """Raise OptionError or MissingDependencyError if the warm-up cannot run."""
         from graphcredit.collector.policies.engines.registry import require_engine
 
         if self.directory.exists() and not self.directory.is_dir():
@@ -83,7 +84,7 @@ class WarmupOptions(GameOptions):
         require_engine("hf")
 
     def decisive(self) -> dict[str, Any]:
-        """Return what decides the result, as JSON has it."""
+        """Return the options that change the result, as a JSON object."""
         from graphcredit.collector.policies.language.prompts import load_template
 
         return {
@@ -100,25 +101,25 @@ class WarmupOptions(GameOptions):
 
 
 def run_warmup(plan: WarmupOptions, *, on_progress: OnProgress) -> dict[str, dict[str, Any]]:
-    """Do what is not done yet of a warm-up.
+    """Run the stages of a warm-up that are not done yet.
 
     Args:
-        plan: What to make.
-        on_progress: Told of every play and update.
+        plan: The options.
+        on_progress: Called after every episode and optimizer step.
 
     Returns:
         The figures of each stage, `seconds` among them.
 
     Raises:
-        InputError: The directory is of a warm-up with other options or is used by another process,
+        InputError: The directory has a warm-up with other options or is in use by another process,
             or an option is out of range.
-        MissingDependencyError: A library that is needed is not installed.
-        EngineError: A process that played died.
+        MissingDependencyError: A required library is not installed.
+        EngineError: A worker process died.
     """
     plan.check()
     options = plan.decisive()
     refusal = (
-        f"{plan.directory} must have one warm-up at a time, but another process makes one there: "
+        f"only one process at a time may run a warm-up in {plan.directory}, and another one does: "
         "wait for it, end it, or name another directory"
     )
     with alone_in(plan.directory, refusal):
@@ -136,20 +137,20 @@ def run_warmup(plan: WarmupOptions, *, on_progress: OnProgress) -> dict[str, dic
 
 
 def _letters(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
-    """Make a tokenizer that can say anything, so that what is said can be recorded."""
+    """Make a byte-level tokenizer and model, so that random play can be recorded as tokens."""
     from graphcredit.collector.policies.train_tokenizer import NUM_LETTERS
 
     return _make_model(plan, "letters", (), NUM_LETTERS)
 
 
 def _text(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
-    """Play at random, for the words."""
+    """Play at random, to collect text for the vocabulary."""
     number = min(plan.episodes, _TEXT_EPISODES)
     return _play(plan, "text", "tutor:letters", number, on_progress)
 
 
 def _init(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
-    """Learn the words, and make a model that has them."""
+    """Train the tokenizer, and make an untrained model with its vocabulary."""
     from graphcredit.collector.policies.train_tokenizer import recorded_texts
 
     texts = recorded_texts(_store(plan), "text", plan.directory / "letters")
@@ -157,12 +158,12 @@ def _init(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
 
 
 def _clone(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
-    """Play at random, in the model's tokens."""
+    """Play at random, recorded in the tokens of the model."""
     return _play(plan, "clone", "tutor:init", plan.episodes, on_progress)
 
 
 def _model(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
-    """Teach the model to play like that."""
+    """Train the model to imitate the random play."""
     from graphcredit.trainer.cloning.clone import CloneConfig, clone
 
     config = CloneConfig(
@@ -180,7 +181,7 @@ def _model(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
 
 
 def _warm(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
-    """Let the model play."""
+    """Play with the trained model."""
     longest = _read(plan.directory / "warmup.json", plan.decisive())["model"]["longest_response"]
     return _play(plan, "warm", "hf:model", _OWN_EPISODES, on_progress, max_new_tokens=longest)
 
@@ -220,7 +221,7 @@ def _play(
     on_progress: OnProgress,
     max_new_tokens: int = 512,
 ) -> dict[str, Any]:
-    """Play every task, and return what the whole run is like."""
+    """Play every task, and return statistics of the run."""
     from graphcredit.collector.collect import collect
 
     kind, _, model = policy.partition(":")
@@ -243,8 +244,8 @@ def _play(
     )
     if report.casualties:
         raise EngineError(
-            f"every play must end, but {'; '.join(report.casualties)}. "
-            "The same command plays what is missing"
+            f"every episode must end, but {'; '.join(report.casualties)}. "
+            "Give the same command again to play the missing ones"
         )
     found = summarise(_store(plan), run_id, iteration=0)
     return {
@@ -256,7 +257,7 @@ def _play(
 
 
 def _read(path: Path, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the figures of the stages that are done."""
+    """Return the figures of the finished stages."""
     if not path.exists():
         return {}
     try:
@@ -264,14 +265,14 @@ def _read(path: Path, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         known, stages = dict(found["options"]), dict(found["stages"])
     except (ValueError, TypeError, KeyError) as error:
         raise OptionError(
-            f"OUT must be a new directory, or a warm-up's to go on with it: {path} is not a "
-            f"warm-up's ({error!r})"
+            f"OUT must be a new directory, or one of a warm-up to resume: {path} was not written "
+            f"by a warm-up ({error!r})"
         ) from error
     if changed := [name for name in options if known.get(name) != options[name]]:
         name = changed[0]
         raise OptionError(
-            f"{path} is of a warm-up with other options ({name} was {known.get(name)!r}, is "
-            f"{options[name]!r}): give the same ones to go on with it, or another directory"
+            f"{path} has a warm-up with other options ({name} was {known.get(name)!r}, is now "
+            f"{options[name]!r}): give the same options to resume it, or name another directory"
         )
     return stages
 

@@ -1,6 +1,6 @@
-"""The store: what is on disk, how it is read, written, queried and checked.
+"""The store on disk: its schema and layout, and how it is read, written, queried and checked.
 
-`connect`, which needs DuckDB, is imported when it is first used.
+`connect` needs DuckDB, which is imported at its first use.
 """
 
 from typing import TYPE_CHECKING, Any

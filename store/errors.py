@@ -1,22 +1,22 @@
 """Every error this project raises on purpose.
 
     GraphcreditError
-    ├── InputError                what the caller gave breaks a rule (also a ValueError)
+    ├── InputError                the caller's input breaks a rule (also a ValueError)
     │   ├── StoreFormatError      not a store, or one this version cannot read
     │   ├── PathError             a path cannot be read or written (also an OSError)
     │   ├── SchemaError           a file's columns are not those of the schema
-    │   │   ├── DamagedFileError  a file has not the bytes that it was written with
+    │   │   ├── DamagedFileError  a file's bytes are not those that were written
     │   │   └── NewerSchemaError  a file has a schema version that this program does not know
     │   ├── StepRefusedError      a logged step breaks a rule; nothing of it was written
     │   ├── OptionError           an option of a command or an estimator is unknown or out of range
     │   ├── NothingToTrainError   no step is left to train on
     │   ├── ReplacedError         files were replaced while they were being read
     │   └── QueryRefusedError     a SQL statement is not allowed, or exceeded its limits
-    ├── NothingToCreditError      no trajectory is complete; credit that was there is kept
+    ├── NothingToCreditError      no trajectory is complete; existing credit is kept
     ├── DiskError                 the disk is full, or fails (also an OSError)
-    ├── RecorderError             a recorder cannot start or go on; what it acknowledged is kept
-    ├── TrainingError             training cannot go on; its last checkpoint is kept
-    ├── EngineError               batches cannot be computed where they were to be
+    ├── RecorderError             a recorder cannot start or continue; acknowledged steps are kept
+    ├── TrainingError             training cannot continue; its last checkpoint is kept
+    ├── EngineError               an engine cannot start, or cannot finish its batches
     └── MissingDependencyError    an optional extra is needed; the message says how to install it
 
 A message says what must hold, what was found, where, and what to do.
@@ -31,29 +31,29 @@ from importlib import metadata
 
 _REMEDIES = {
     errno.ENOSPC: "Free some space",
-    errno.EDQUOT: "Free some space, or have the quota raised",
-    errno.EFBIG: "Have the limit of file sizes raised: `ulimit -f`",
-    errno.EIO: "Look at the disk, or take another one",
-    errno.EMFILE: "Have the limit of open files raised: `ulimit -n`",
-    errno.ENFILE: "Have the limit of open files raised",
-    errno.EACCES: "Have its owner allow it to you, or name another path",
-    errno.EPERM: "Have its owner allow it to you, or name another path",
-    errno.EROFS: "Name a path on a file system that can be written",
+    errno.EDQUOT: "Free some space, or ask for a larger quota",
+    errno.EFBIG: "Raise the limit of file sizes: `ulimit -f`",
+    errno.EIO: "Check the disk, or use another one",
+    errno.EMFILE: "Raise the limit of open files: `ulimit -n`",
+    errno.ENFILE: "Ask for a higher limit of open files",
+    errno.EACCES: "Ask its owner for permission, or name another path",
+    errno.EPERM: "Ask its owner for permission, or name another path",
+    errno.EROFS: "Name a path on a writable file system",
     errno.EISDIR: "Name a file",
     errno.ENOTDIR: "A part of the path is a file: name another path",
-    errno.EEXIST: "A part of the path is no directory: name another path",
-    errno.ELOOP: "Its links lead to each other: name another path",
+    errno.EEXIST: "A part of the path is not a directory: name another path",
+    errno.ELOOP: "Its symbolic links form a cycle: name another path",
     errno.ENAMETOOLONG: "Name a shorter path",
 }
-"""Error of the system to what the user may do."""
+"""What the user can do about each error of the system."""
 
 _REASON_LENGTH = 300
-"""Characters of what a library says; some list all that they know."""
+"""Most characters of a library's message to show; some libraries list everything they know."""
 
 _PASSING = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE}
 )
-"""Errors after which the same command may go on; the others are of the path that was named."""
+"""Errors after which the same command may succeed; the others are about the path in use."""
 
 
 class GraphcreditError(Exception):
@@ -61,7 +61,7 @@ class GraphcreditError(Exception):
 
 
 class InputError(GraphcreditError, ValueError):
-    """What the caller gave breaks a rule."""
+    """The caller's input breaks a rule."""
 
 
 class StoreFormatError(InputError):
@@ -69,7 +69,7 @@ class StoreFormatError(InputError):
 
 
 class PathError(InputError, OSError):
-    """A path cannot be read or written as it is to be."""
+    """A path cannot be read or written."""
 
 
 class SchemaError(InputError):
@@ -77,11 +77,11 @@ class SchemaError(InputError):
 
 
 class DamagedFileError(SchemaError):
-    """A file has not the bytes that it was written with, or is no Parquet at all."""
+    """A file's bytes are not those that were written, or the file is not Parquet."""
 
 
 class NewerSchemaError(SchemaError):
-    """A file has a schema version that this program does not know; it stays as it is."""
+    """A file has a schema version that this program does not know; the file stays as it is."""
 
 
 class StepRefusedError(InputError):
@@ -97,7 +97,7 @@ class NothingToTrainError(InputError):
 
 
 class ReplacedError(InputError):
-    """Files were replaced while they were being read, by a writer that had waited long enough."""
+    """A writer replaced files while they were being read."""
 
 
 class QueryRefusedError(InputError):
@@ -105,23 +105,23 @@ class QueryRefusedError(InputError):
 
 
 class NothingToCreditError(GraphcreditError):
-    """No trajectory is complete; credit that was there is as it was."""
+    """No trajectory is complete; existing credit stays as it is."""
 
 
 class DiskError(GraphcreditError, OSError):
-    """The disk is full, or fails; the same call may go on when it is mended."""
+    """The disk is full, or fails; repeat the call when the cause is removed."""
 
 
 class RecorderError(GraphcreditError):
-    """A recorder cannot start or go on; every step it acknowledged is in its spool or a shard."""
+    """A recorder cannot start or continue; all acknowledged steps are in its spool or a shard."""
 
 
 class EngineError(GraphcreditError):
-    """An engine cannot start or finish; what it was to write is as it was before."""
+    """An engine cannot start or finish; the files that it was to write stay as they were."""
 
 
 class TrainingError(GraphcreditError):
-    """Training cannot go on; its last checkpoint is kept."""
+    """Training cannot continue; its last checkpoint is kept."""
 
 
 class MissingDependencyError(GraphcreditError, ImportError):
@@ -129,12 +129,12 @@ class MissingDependencyError(GraphcreditError, ImportError):
 
 
 class CreditWarning(UserWarning):
-    """Credit is missing, or says less than its estimator could, for a reason that is in the log."""
+    """Credit is missing or less informative than it could be, because of data in the log."""
 
 
 @contextmanager
 def interrupts() -> Generator[None]:
-    """Let Ctrl-C be a KeyboardInterrupt: DuckDB makes a RuntimeError of it."""
+    """Raise KeyboardInterrupt at Ctrl-C, also inside DuckDB, which raises a RuntimeError."""
     try:
         yield
     except RuntimeError as error:
@@ -145,9 +145,9 @@ def interrupts() -> Generator[None]:
 
 @contextmanager
 def system_errors() -> Generator[None]:
-    """Turn an error of the system into one of ours: the path, the reason, and what to do.
+    """Turn an OSError into one of our errors, which names the path, the reason and the remedy.
 
-    Also a decorator. What the other end of a connection did stays as it is.
+    Also a decorator. Errors of connections and child processes pass through.
 
     Raises:
         PathError: A path cannot be read or written.
@@ -165,7 +165,7 @@ def system_errors() -> Generator[None]:
 
 def _of_system(error: OSError, number: int) -> GraphcreditError:
     names = [os.fsdecode(name) for name in (error.filename, error.filename2) if name is not None]
-    # pyarrow puts words of its own, and temporary names, in the place of the reason.
+    # pyarrow puts its own words and temporary names where the system's reason belongs.
     what = f"{' and '.join(names)}: {os.strerror(number)}" if names else error.strerror
     message = f"{what}. {_REMEDIES.get(number, 'Check the path')}"
     if number in _PASSING:
@@ -175,13 +175,13 @@ def _of_system(error: OSError, number: int) -> GraphcreditError:
 
 @contextmanager
 def library_errors(rule: str) -> Generator[None]:
-    """Turn whatever a library raises of files that a user named into an InputError of one line.
+    """Turn any error of a library about a user's file into a one-line InputError.
 
-    Loaders of models and tokenizers have no errors of their own for what is wrong in a file: they
-    end in an ImportError, a KeyError, a ZeroDivisionError.
+    Loaders of models and tokenizers have no exception for a broken file: they end in an
+    ImportError, a KeyError or a ZeroDivisionError.
 
     Args:
-        rule: What must hold, and of which path; the library's reason follows it.
+        rule: The rule that the file must keep, with its path; the library's reason follows it.
 
     Raises:
         InputError: The library raised something.
@@ -199,7 +199,7 @@ def library_errors(rule: str) -> Generator[None]:
 
 @contextmanager
 def missing_extras() -> Generator[None]:
-    """Turn the lack of a package into an error that names the extra it is in.
+    """Turn a missing package into an error that names the optional extra with that package.
 
     Raises:
         MissingDependencyError: A package of an optional extra is not installed.
@@ -218,7 +218,7 @@ def missing_extras() -> Generator[None]:
 
 
 def _extra_of(package: str) -> str | None:
-    """Return the optional extra that a package is in."""
+    """Return the optional extra of ours that installs a package, or None."""
     for line in metadata.requires("graphcredit") or ():
         name, _, condition = line.partition(";")
         found = re.match(r"[\w-]+", name)

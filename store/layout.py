@@ -1,4 +1,4 @@
-"""Where everything is in a store, and what may be a name in it."""
+"""The layout of a store: its folders and files, and the rules for names in its paths."""
 
 import json
 import os
@@ -17,15 +17,15 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def is_name(value: object) -> bool:
-    """Return whether something may become part of a path."""
+    """Return whether a value may be a name in a path of the store."""
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
 def refuse_undecodable(path: Path) -> Path:
-    """Return a path whose bytes are text, which DuckDB and Arrow ask for.
+    """Return the path if it is UTF-8, which DuckDB and Arrow require.
 
     Raises:
-        StoreFormatError: They are not.
+        StoreFormatError: It is not.
     """
     try:
         str(path).encode()
@@ -38,7 +38,7 @@ def refuse_undecodable(path: Path) -> Path:
 
 
 def is_iteration(value: str) -> bool:
-    """Return whether a text is the number of an iteration, as folders have it."""
+    """Return whether a text is an iteration number, as in a folder `iteration=<number>`."""
     return value.isascii() and value.isdigit() and int(value) < 1 << 31
 
 
@@ -46,7 +46,7 @@ def check_name(kind: str, value: object) -> str:
     """Return a name that may become part of a path.
 
     Args:
-        kind: What is named ("run_id", "worker_id"); used in the message.
+        kind: The kind of name ("run_id", "worker_id"), for the message.
         value: The candidate.
 
     Raises:
@@ -63,7 +63,7 @@ def check_name(kind: str, value: object) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shard:
-    """A step shard, and where its credit shard belongs."""
+    """A step shard, and the path of its credit shard."""
 
     run_id: str
     iteration: int
@@ -75,44 +75,44 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The paths of one store. Get one from `open_store` or `create_store`."""
+    """The paths of one store. `open_store` and `create_store` return one."""
 
     root: Path
 
     @property
     def spool_dir(self) -> Path:
-        """Steps that are not in a shard yet."""
+        """The spools of workers: steps that are not in a shard yet."""
         return self.root / "spool"
 
     @property
     def quarantine_dir(self) -> Path:
-        """What was refused, and why."""
+        """Files that broke a rule, each with a note that says why."""
         return self.root / "quarantine"
 
     @property
     def catalog_path(self) -> Path:
-        """The DuckDB file of views; can be deleted and rebuilt."""
+        """The DuckDB file with the views; it can be deleted and rebuilt."""
         return self.root / "store.duckdb"
 
     def steps_dir(self, run_id: str, iteration: int) -> Path:
-        """Return where new step shards of an iteration go."""
+        """Return the folder for new step shards of an iteration."""
         return self._partition("steps", run_id, iteration)
 
     def credit_dir(self, run_id: str, iteration: int) -> Path:
-        """Return where new credit shards of an iteration go."""
+        """Return the folder for new credit shards of an iteration."""
         return self._partition("credit", run_id, iteration)
 
     def graph_dir(self, run_id: str, iteration: int) -> Path:
-        """Return where the graph tables of an iteration go."""
+        """Return the folder for the graph tables of an iteration."""
         return self._partition("graph", run_id, iteration)
 
     def history_path(self, run_id: str) -> Path:
-        """Return where the counts of a run's states are."""
+        """Return the file with the counts of a run's states."""
         check_name("run_id", run_id)
         return self.root / "history" / f"run_id={run_id}" / "state_scores.parquet"
 
     def training_path(self, run_id: str, iteration: int, name: str) -> Path:
-        """Return where the metrics of a training go."""
+        """Return the file for the metrics of a training."""
         check_name("the name of a training", name)
         return self._partition("training", run_id, iteration) / f"{name}.parquet"
 
@@ -157,13 +157,13 @@ class Store:
 
 @system_errors()
 def create_store(root: str | Path) -> Store:
-    """Open a store, making it first where there is none.
+    """Open a store; create it if there is none.
 
-    Any number of processes may do this to one path at a time.
+    Several processes may call this with the same path at the same time.
 
     Raises:
         StoreFormatError: `root` holds other files, or is a store that this version cannot read.
-        PathError: It cannot be made, or not be read.
+        PathError: `root` cannot be created or read.
         DiskError: The disk is full, or fails.
     """
     root = Path(root)
@@ -182,9 +182,9 @@ def open_store(root: str | Path) -> Store:
     """Open an existing store.
 
     Raises:
-        StoreFormatError: There is none at `root`, its version is newer than this program's, or its
+        StoreFormatError: `root` is not a store, its version is newer than this program's, or its
             path is not UTF-8.
-        PathError: It cannot be read.
+        PathError: `root` cannot be read.
     """
     root = Path(root)
     refuse_undecodable(root.absolute())
@@ -232,9 +232,9 @@ def _refuse_foreign_directory(root: Path) -> None:
 
 
 def refuse_foreign_folders(store: Store) -> None:
-    """Raise StoreFormatError for files whose folder is no run or iteration; views would read them.
+    """Raise StoreFormatError for a folder `run_id=…` or `iteration=…` whose value is not valid.
 
-    What is called otherwise altogether is left to the checks.
+    The views would read its files. Folders of other names are left to the checks.
     """
     for table in ("steps", "credit", "graph", "training"):
         for _, run_dir in _partitions(store.root / table, "run_id"):
@@ -245,10 +245,10 @@ def refuse_foreign_folders(store: Store) -> None:
 
 
 def unreadable_folder(error: OSError) -> StoreFormatError:
-    """Return what is raised for a folder that cannot be listed, which must not pass for empty."""
+    """Return the error for a folder that cannot be listed, which must not pass for empty."""
     return StoreFormatError(
-        f"every folder of a store must be readable: {error.filename}: {error.strerror}. Have its "
-        "owner allow it to you"
+        f"every folder of a store must be readable: {error.filename}: {error.strerror}. Ask its "
+        "owner for permission"
     )
 
 
@@ -263,8 +263,8 @@ def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
     """Yield (value, path) of the `key=value` folders; other names are left to the checks.
 
     Raises:
-        StoreFormatError: A folder has that key, another value than it can have, and files; or one
-            folder has two names, one of which is a link.
+        StoreFormatError: A folder with that key has files but an invalid value; or one folder has
+            two names, one of them a link.
     """
     if not directory.is_dir():
         return
@@ -291,6 +291,6 @@ def _refuse_second_name(path: Path, found: dict[tuple[int, int], Path]) -> None:
     first = found.setdefault((status.st_dev, status.st_ino), path)
     if first != path:
         raise StoreFormatError(
-            f"a folder of a store must have one name: {path} and {first} are the same, whose steps "
-            "would count twice. Remove the link"
+            f"a folder of a store must have one name: {path} and {first} are the same folder, so "
+            "its steps would count twice. Remove the link"
         )

@@ -1,6 +1,6 @@
-"""Every column of the store, declared once: name, Arrow type, nullability, meaning.
+"""The schema of the store: every column with name, Arrow type, nullability and meaning.
 
-Reading these tables is reading the schema. No other file spells a column's type.
+Each column is declared here and nowhere else.
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ CONFIGURATION_KEY = b"graphcredit.configuration"
 
 
 LARGEST_NUMBER = 1e24
-"""Greatest size of a reward, a cost or a distance: sums of 2³¹ of them fit credit's 32-bit floats,
-and the squares of such sums fit 64 bits."""
+"""Largest magnitude of a reward, a cost or a distance. Sums of 2³¹ such numbers fit the 32-bit
+floats of credit, and squares of such sums fit 64-bit floats."""
 
 SMALLEST_COST = 1e-24
-"""Least cost of a step."""
+"""Smallest cost of a step."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,7 +97,10 @@ CREDIT_COLUMNS: tuple[Column, ...] = (
     _nullable("group_success_rate", _FLOAT, "share of them that succeeded"),
     _nullable("is_degenerate_group", _BOOL, "all trajectories of the group have one return"),
 )
-"""Columns every credit shard has; null on the steps of incomplete trajectories."""
+"""Columns of every credit shard; all but the keys are null for incomplete trajectories."""
+
+CREDIT_KEY_COLUMNS: tuple[Column, ...] = CREDIT_COLUMNS[:2]
+"""The columns that a credit shard copies from its step shard, to identify each row."""
 
 ESTIMATOR_PARTS: tuple[str, ...] = (
     "step_reward",
@@ -211,8 +214,8 @@ TRAINING_COLUMNS: tuple[Column, ...] = (
     metric_column("mfu", "share of the device's peak arithmetic; null where the peak is unknown"),
     metric_column("peak_memory", "bytes on the device; null without one"),
 )
-"""One row per optimizer step, in `training/`. Files may have more metrics: what an objective tells
-of its own (`dual_clipped` is one such) need not be listed here."""
+"""One row per optimizer step, in `training/`. Files may have more metrics: those that an objective
+adds (such as `dual_clipped`) need not be listed here."""
 
 
 def estimator_column(name: str) -> Column:
@@ -223,7 +226,7 @@ def estimator_column(name: str) -> Column:
 def split_estimator_column(name: str) -> tuple[str, str] | None:
     """Return estimator and part of a `<estimator>_<part>` column; None for any other name.
 
-    Any estimator may write columns, known to this program or not.
+    The estimator may be one that this program does not know.
     """
     for part in ESTIMATOR_PARTS:
         estimator = name.removesuffix(f"_{part}")

@@ -34,7 +34,7 @@ def test_the_log_of_the_readme_may_be_written_twice(
     monkeypatch.chdir(tmp_path)
     (code,) = [command[2] for command, _ in session() if "StepRecorder" in command[-1]]
     exec(code)
-    with pytest.warns(match="2 trajectories were in the store already"):
+    with pytest.warns(match="2 trajectories already in the store"):
         exec(code)
     assert sum(table.num_rows for table in read_steps(open_store("my-store"))) == 3
 

@@ -1,1 +1,1 @@
-"""Looking at a store: pictures and, later, pages."""
+"""The viewer: a Streamlit app that shows a store, and exports of its pages."""

@@ -1,4 +1,4 @@
-"""The viewer: the page of the URL, under a menu of all pages."""
+"""The Streamlit app: a menu of all pages, and the page of the URL."""
 
 import os
 from pathlib import Path
@@ -10,12 +10,12 @@ from graphcredit.viewer.sitemap import PAGES, page
 from graphcredit.viewer.widgets import missing, selection
 
 _STYLE = "<style>[data-testid=stMainBlockContainer] { padding-top: 4.5rem }</style>"
-"""Streamlit leaves room for two menus above a page; what is chosen and drawn needs it more."""
+"""Streamlit leaves room for two menus above a page; the page can use that room."""
 
 
 def main() -> None:
     """Show the page of the URL."""
-    # Tabs of several stores are told apart by their titles.
+    # The title distinguishes browser tabs of several stores.
     name = Path(os.environ[STORE_VARIABLE]).name
     st.set_page_config(page_title=f"{name} · graphcredit", page_icon="🎯", layout="wide")
     st.html(_STYLE)

@@ -1,22 +1,22 @@
-"""How the viewer's server is started: on loopback, offline, without telemetry."""
+"""Flags and files to start the viewer's server: on loopback, offline, without telemetry."""
 
 from importlib.util import find_spec
 from pathlib import Path
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""Addresses that no other machine can reach."""
+"""Addresses that other machines cannot reach."""
 
 STORE_VARIABLE = "GRAPHCREDIT_STORE"
 """Environment variable that tells the viewer which store to show."""
 
 
 def script() -> Path:
-    """Return the script that shows the page of the URL."""
+    """Return the path of the Streamlit script."""
     return _entry("script")
 
 
 def server() -> Path:
-    """Return the server that `streamlit run` is given; it runs the script."""
+    """Return the path of the server for `streamlit run`; the server runs the script."""
     return _entry("serve")
 
 
@@ -30,10 +30,10 @@ def _entry(name: str) -> Path:
 def server_flags(*, address: str, port: int) -> list[str]:
     """Return the flags of `streamlit run`.
 
-    Flags, because a configuration file of the user would win against one of ours.
+    We use flags because a user's configuration file would override one of ours.
 
     Args:
-        address: Where to listen.
+        address: The address to listen on.
         port: The TCP port.
     """
     options: dict[str, object] = {
@@ -44,7 +44,7 @@ def server_flags(*, address: str, port: int) -> list[str]:
         "server.fileWatcherType": "none",
         "server.enableStaticServing": False,
         "server.enableAgentApi": False,
-        # Streamlit guesses it from where it is installed, and then refuses a port.
+        # Streamlit guesses this from its install path, and in development mode refuses a port.
         "global.developmentMode": False,
         "browser.gatherUsageStats": False,
         # Without it Streamlit asks a server on the internet for this machine's address.
@@ -58,7 +58,7 @@ def server_flags(*, address: str, port: int) -> list[str]:
         # Bare expressions and docstrings are no output.
         "runner.magicEnabled": False,
     }
-    # A page of another site that resolves its name to this machine is turned away.
+    # Against DNS rebinding: refuse requests under other host names.
     hosts = LOOPBACK if address in LOOPBACK else ()
     return [
         *(f"--{name}={str(value).lower()}" for name, value in options.items()),

@@ -1,4 +1,4 @@
-"""Only the viewer's own pages may talk to the viewer, and no other page may show them."""
+"""ASGI middleware that refuses requests from other origins, and forbids frames."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
@@ -13,31 +13,31 @@ _HEADERS = (
     (b"content-security-policy", b"frame-ancestors 'none'"),
     (b"x-frame-options", b"DENY"),
 )
-"""Sent with every response: no page may put one of ours into a frame."""
+"""Headers of every response, which forbid other pages to show ours in a frame."""
 
 _PAGE_SCHEMES = {"ws": "http", "wss": "https"}
 
 
 class OwnOrigin:
-    """ASGI middleware that answers 403 to what a page of another origin asks for.
+    """ASGI middleware that answers 403 to requests from pages of another origin.
 
-    A browser names the page's origin in `Origin` and the address that it connects to in `Host`, and
-    no page can change either. They agree on the own origin only, also where a port is forwarded.
-    Streamlit itself accepts every port of this machine. What is no browser sends no `Origin`.
+    A browser sends the page's origin in `Origin` and the address of the server in `Host`, and pages
+    cannot change them. They match only for our own origin, also if a port is forwarded. (Streamlit
+    itself accepts every port of this machine.) Clients that are not browsers send no `Origin`.
     """
 
     def __init__(self, app: App) -> None:
-        """Guard an application."""
+        """Wrap an application."""
         self._app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request, or hand it on."""
+        """Refuse a request, or pass it on."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
         elif _is_own(scope):
             await self._app(scope, receive, _unframed(send))
         elif scope["type"] == "websocket":
-            # Closed before it was accepted, which servers answer with 403.
+            # Servers answer 403 if a websocket is closed before it was accepted.
             await send({"type": "websocket.close", "code": 1008})
         else:
             await send({"type": "http.response.start", "status": 403, "headers": [*_HEADERS]})

@@ -1,4 +1,4 @@
-"""The pages of the viewer: what they are called and where they live."""
+"""The list of the viewer's pages: names, titles and order."""
 
 from functools import partial
 from importlib import import_module
@@ -20,9 +20,9 @@ PAGES: dict[str, str] = {
 
 
 def page(name: str) -> Page:
-    """Return Streamlit's page of a name in `PAGES`: for the menu, for links, for switching to it.
+    """Return the Streamlit page of a name in `PAGES`, for menus, links and switches.
 
-    Streamlit tells pages apart by their path, so each caller may make its own.
+    Streamlit identifies pages by their path, so each caller may make its own object.
     """
     return st.Page(
         partial(_show, name),
@@ -33,5 +33,5 @@ def page(name: str) -> Page:
 
 
 def _show(name: str) -> None:
-    """Import a page when it is first opened, so that each costs only what it needs."""
+    """Import a page at its first use, so that the others cost nothing."""
     import_module(f"graphcredit.viewer.pages.{name}").show()

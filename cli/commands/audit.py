@@ -1,4 +1,4 @@
-"""`graphcredit audit`: is the grouping sound, and does the credit mean what it seems to?"""
+"""`graphcredit audit`: check that groups are sound and that their credit can be trusted."""
 
 import json
 import sys
@@ -21,37 +21,38 @@ def audit(
     iteration: Annotated[int | None, typer.Option(help="Only this iteration.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     max_incomplete_share: Annotated[
-        float, typer.Option(help="Incomplete trajectories to put up with.")
+        float, typer.Option(help="Tolerated share of incomplete trajectories.")
     ] = 0.1,
     max_singleton_share: Annotated[
-        float, typer.Option(help="Groups of one trajectory to put up with.")
+        float, typer.Option(help="Tolerated share of groups with one trajectory.")
     ] = 0.2,
     max_dead_share: Annotated[
-        float, typer.Option(help="Groups without spread of returns to put up with.")
+        float, typer.Option(help="Tolerated share of groups whose returns are all equal.")
     ] = 0.5,
     max_alone_share: Annotated[
-        float, typer.Option(help="Steps alone in their state group to put up with.")
+        float, typer.Option(help="Tolerated share of steps that are alone in their state group.")
     ] = 0.5,
     max_aliased_share: Annotated[
-        float, typer.Option(help="(state, action) pairs with several outcomes to put up with.")
+        float, typer.Option(help="Tolerated share of (state, action) pairs with several outcomes.")
     ] = 0.05,
     min_effective_share: Annotated[
-        float, typer.Option(help="Effective over actual number of trajectories, by steps.")
+        float,
+        typer.Option(help="Least ratio of effective to actual trajectories, weighted by steps."),
     ] = 0.6,
     min_equal_steps: Annotated[
-        int, typer.Option(help="Shorter trajectories may be equal by chance.")
+        int, typer.Option(help="Ignore equal trajectories of fewer steps: that may be chance.")
     ] = 5,
     max_equal_chance: Annotated[
-        float, typer.Option(help="Equal samples less probable than this are copies.")
+        float, typer.Option(help="Equal samples that are less probable than this are copies.")
     ] = 1e-6,
     max_mean_advantage: Annotated[
-        float, typer.Option(help="|mean| / largest |value| that is still 0.")
+        float, typer.Option(help="Largest |mean| / largest |value| that counts as 0.")
     ] = 1e-4,
 ) -> None:
-    """Look for faults of grouping and of credit: what is wrong, where, how much, what to do.
+    """Check the groups and the credit of a store. Each finding says where, how much, what to do.
 
-    Up to a share that is put up with, a fault is reported as something to know. The exit code is 1
-    if there is an error. A store without credit gets the checks that need steps alone.
+    A fault within its tolerated share is reported for information only. The exit code is 1 if
+    there is an error. A store without credit gets only the checks that need steps alone.
 
     Example: graphcredit audit STORE --max-singleton-share 0.1
     """
@@ -89,7 +90,7 @@ def audit(
 
 
 def show_findings(report: "AuditReport") -> None:
-    """Print one line per finding: how bad, how much, where the worst is."""
+    """Print one line per finding: its severity, its size and its worst place."""
     for finding in report.findings:
         worst = finding.places[0]
         _print(f"{finding.severity}: {finding.check.name}: {finding.message}; {_at(worst)}")
@@ -111,7 +112,7 @@ def _show(report: "AuditReport") -> None:
         _print(f"{title:<{width}}  {shown}")
     if report.skipped:
         _print(
-            f"not checked, for want of credit: {', '.join(report.skipped)}. "
+            f"not checked, because there is no credit: {', '.join(report.skipped)}. "
             "`graphcredit credit STORE --estimator …` assigns it."
         )
 

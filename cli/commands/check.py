@@ -1,4 +1,4 @@
-"""`graphcredit check`: every rule of the format, over the whole store."""
+"""`graphcredit check`: check every rule of the format over the whole store."""
 
 import json
 import sys
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphcredit.store.plural import counted
+
 if TYPE_CHECKING:
     from graphcredit.store.checks.violations import CheckReport, Violation
     from graphcredit.store.layout import Store
     from graphcredit.store.quarantine.move import Quarantined
-
 
 _SHOWN_LOST = 20
 
@@ -30,15 +31,15 @@ def check(
         bool,
         typer.Option(
             "--quarantine",
-            help="Move what is broken to quarantine/, keep the sound trajectories and one of equal "
-            "copies, delete nothing.",
+            help="Move broken files to quarantine/. Sound trajectories stay, and so does one of "
+            "several equal copies. Nothing is deleted.",
         ),
     ] = False,
 ) -> None:
     """Check every rule of the store's format, and the digest of every file.
 
-    Errors name the file and the rows, and the exit code is 1 if there is one. Notices are oddities
-    that may stay. Trajectories that never ended are counted, and are no error.
+    Errors name the file and the rows. The exit code is 1 if there is an error. Notices are
+    oddities that may stay. Trajectories that never ended are counted; they are not errors.
 
     Example: graphcredit check STORE --recover
     """
@@ -51,14 +52,14 @@ def check(
     try:
         report = _check(opened, moved, quarantine=quarantine)
     except BaseException:
-        # What moved is said, whatever stopped the rest.
+        # Report the moves even if an error stopped the rest.
         _print_moved(opened, moved)
         raise
     if as_json:
         found = {"recovered": recovered, "not_recovered": held} if recover else {}
         content = _as_json(opened, report, moved) | found
         text = json.dumps(content, indent=2, ensure_ascii=False)
-        # The name of a file need not be text.
+        # A file name may contain bytes that are not UTF-8.
         sys.stdout.write(text.encode(errors="backslashreplace").decode() + "\n")
     else:
         _print_recovered(recovered, held)
@@ -69,7 +70,10 @@ def check(
 
 
 def _recover(store: "Store", held: dict[str, str]) -> list[dict[str, Any]]:
-    """Recover spools; `held` gets the workers whose lock a process holds, and says which."""
+    """Recover the spools of dead workers.
+
+    `held` receives each worker whose lock another process holds, with a message that names it.
+    """
     from graphcredit.collector.recording.recovery import recover_spools
 
     return [
@@ -93,7 +97,7 @@ def _relative(path: Path, store: "Store") -> str:
 
 
 def _check(store: "Store", moved: "list[Quarantined]", *, quarantine: bool) -> "CheckReport":
-    """Check, and with `quarantine` move; every move is in `moved`, also if an error ends this."""
+    """Check the store; with `quarantine`, move broken files. `moved` lists moves despite errors."""
     from graphcredit.cli.output.console import progress
     from graphcredit.store.checks.run import check_store
     from graphcredit.store.quarantine.move import quarantine_store
@@ -141,14 +145,15 @@ def _print_recovered(recovered: list[dict[str, Any]], held: dict[str, str]) -> N
     for worker, reason in held.items():
         _print(f"not recovered: the steps of worker {worker}: {reason}")
     for spool in recovered:
-        where = spool["shard"] or spool["quarantined"] or "nothing: it held no step"
+        where = spool["shard"] or spool["quarantined"] or "the spool held no step"
         left = (
-            f"; {spool['num_bytes_unread']:,} bytes, of steps that were never acknowledged or that "
-            f"are damaged, could not be read: {spool['quarantined']} has them"
+            f"; {spool['num_bytes_unread']:,} bytes could not be read (steps that are damaged or "
+            f"were never acknowledged): they are in {spool['quarantined']}"
             if spool["num_bytes_unread"]
             else ""
         )
-        _print(f"recovered {spool['num_steps']:,} steps of {spool['worker_id']}: {where}{left}")
+        steps = counted(spool["num_steps"], "step")
+        _print(f"recovered {steps} of {spool['worker_id']}: {where}{left}")
 
 
 def _print_moved(store: "Store", moved: "list[Quarantined]") -> None:
@@ -156,14 +161,16 @@ def _print_moved(store: "Store", moved: "list[Quarantined]") -> None:
 
     for item in moved:
         kept = f"; its sound trajectories are in {item.kept}" if item.kept else ""
-        copied = f"; of {len(item.copied):,} trajectories an equal copy stays" * bool(item.copied)
+        trajectories = counted(len(item.copied), "trajectory")
+        copied = f"; an equal copy of {trajectories} stays" * bool(item.copied)
         nothing = "" if kept or copied else "; nothing of it stays"
         _print(f"moved {item.source} to {item.target}{kept}{copied}{nothing}")
     lost = lost_trajectories(store, moved)
     for one in lost[:_SHOWN_LOST]:
         _print(one.message)
     if lost[_SHOWN_LOST:]:
-        _print(f"and {len(lost) - _SHOWN_LOST:,} trajectories more: --json or the notes name them")
+        more = len(lost) - _SHOWN_LOST
+        _print(f"and {more:,} more: --json and the notes in quarantine/ name all of them")
     if lost:
         _print(lost[0].remedy(store))
 
@@ -172,23 +179,23 @@ def _print_report(report: "CheckReport") -> None:
     for violation in report.errors:
         _print(f"error: {violation.rule.name}: {violation.message}")
     for violation, others in _alike(report.notices):
-        more = f" (and the same in {others:,} more files)" if others else ""
+        more = f" (and the same in {counted(others, 'more file')})" if others else ""
         _print(f"notice: {violation.rule.name}: {violation.message}{more}")
     if report.num_unverified:
         _print(
-            f"unverified: {report.num_unverified:,} of {report.num_files:,} files have no digest, "
-            "having been written by another program or an older graphcredit: where a bit flips in "
-            "one, it may read as another value"
+            f"unverified: {report.num_unverified:,} of {counted(report.num_files, 'file')}, "
+            "without a digest because another program or an older graphcredit wrote them: a "
+            "flipped bit may go unnoticed"
         )
     _print(
-        f"{report.num_step_shards:,} step shards, {report.num_steps:,} steps, "
-        f"{report.num_trajectories:,} trajectories ({report.num_incomplete:,} incomplete): "
-        f"{len(report.errors):,} errors, {len(report.notices):,} notices"
+        f"{counted(report.num_step_shards, 'step shard')}, {counted(report.num_steps, 'step')}, "
+        f"{counted(report.num_trajectories, 'trajectory')} ({report.num_incomplete:,} incomplete): "
+        f"{counted(len(report.errors), 'error')}, {counted(len(report.notices), 'notice')}"
     )
 
 
 def _alike(notices: "tuple[Violation, ...]") -> "list[tuple[Violation, int]]":
-    """Return one of each kind of notice, and how many more files have it."""
+    """Return one notice of each kind, and the number of other files that have the same one."""
     kinds: dict[tuple[str, str], list[Violation]] = {}
     for notice in notices:
         kinds.setdefault((notice.rule.name, notice.found), []).append(notice)

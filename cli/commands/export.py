@@ -1,4 +1,4 @@
-"""`graphcredit export`: steps and credit as ordinary Parquet files."""
+"""`graphcredit export`: write steps and credit as ordinary Parquet files."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,21 +6,22 @@ from typing import Annotated
 import typer
 
 from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
+from graphcredit.store.plural import counted
 
 
 def export(
     store: Annotated[Path, typer.Argument(help="The store.", show_default=False)],
     target: Annotated[Path, typer.Argument(help="A new or empty directory.", show_default=False)],
     estimator: Annotated[
-        str | None, typer.Option(help="Only this estimator's columns; all if not given.")
+        str | None, typer.Option(help="Only this estimator's columns; by default all.")
     ] = None,
     run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
     iteration: Annotated[int | None, typer.Option(help="Only this iteration.")] = None,
 ) -> None:
     """Write each step shard and its credit as one Parquet file, for other trainers.
 
-    Every file has the same columns; run and iteration are among them. The directory appears when
-    all of it is written; what a killed export left is removed by the next one. Example:
+    Every file has the same columns, run and iteration among them. The directory appears only when
+    all files are written. The next export removes what a killed one left behind. Example:
 
         graphcredit export STORE OUT --estimator graphgpo
     """
@@ -40,10 +41,10 @@ def export(
             on_progress=lambda done, total: show("export", done, total),
         )
     for path in report.removed:
-        talk.print(f"removed {path}, which a killed export had left", **PLAIN)
+        talk.print(f"removed {path}, which a killed export left behind", **PLAIN)
     out.print(
-        f"{report.num_steps:,} steps in {report.num_files:,} files, "
-        f"{report.num_without_credit:,} of them without credit",
+        f"{counted(report.num_steps, 'step')} in {counted(report.num_files, 'file')}; "
+        f"{counted(report.num_without_credit, 'step')} without credit",
         **PLAIN,
     )
     for doubt in doubts(credit_states(opened, run_id=run, iteration=iteration)):

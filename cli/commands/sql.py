@@ -1,4 +1,4 @@
-"""`graphcredit sql`: one query over the views of a store."""
+"""`graphcredit sql`: run one query over the views of a store."""
 
 import sys
 from contextlib import nullcontext
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphcredit.store.errors import OptionError
+from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,23 +39,26 @@ def sql(
         int | None,
         typer.Option(
             min=0,
-            help=f"Rows at most, 0 for all; {_TABLE_ROWS} in a table and all elsewhere by default.",
+            help=f"Most rows to write, 0 for all. Default: {_TABLE_ROWS} in a table, else all.",
         ),
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds the query may take.")] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Time limit of the query in seconds.")] = 60.0,
     memory: Annotated[
-        int, typer.Option(help="MiB the query and its result may use; its process has 256 more.")
+        int,
+        typer.Option(help="MiB that the query and its result may use; its process gets 256 more."),
     ] = 1024,
     unlocked: Annotated[
         bool,
-        typer.Option("--unlocked", help="No locks, no limits: any SQL on any file, as you."),
+        typer.Option(
+            "--unlocked", help="Run any SQL, on any file that you can access, without limits."
+        ),
     ] = False,
 ) -> None:
     """Query a store's views with SQL.
 
     The views are steps, credit, enriched (both joined), trajectories, groups, nodes, edges,
-    state_scores, training and credit_state (is the credit made of what is there now?). The query
-    sees these and no other file, writes none, and ends within its limits.
+    state_scores, training and credit_state (is the credit up to date?). The query reads only
+    these views, writes no file, and is stopped at its limits.
 
     Example: graphcredit sql STORE "SELECT task_id, success_rate FROM groups ORDER BY 2"
     """
@@ -83,8 +87,8 @@ def sql(
     if result.is_cut:
         more = "more" if result.num_left_out is None else f"{result.num_left_out:,} more"
         talk.print(
-            f"{result.table.num_rows:,} rows shown, {more} left out: --limit-rows sets how many, "
-            "0 shows all",
+            f"{counted(result.table.num_rows, 'row')} shown, {more} left out: --limit-rows N shows "
+            "N rows, 0 shows all",
             highlight=False,
             soft_wrap=True,
         )
@@ -104,7 +108,9 @@ def _write(table: "pa.Table", format_: ResultFormat, path: Path | None) -> None:
         table, as_text = for_parquet(table)
         write_table_unsynced(table, path)
         for name in as_text:
-            talk.print(f"notice: Parquet has no type for {plain_text(name)!r}: it is text", **PLAIN)
+            talk.print(
+                f"notice: Parquet has no type for {plain_text(name)!r}: written as text", **PLAIN
+            )
     elif path is not None:
         with path.open("w", encoding="utf-8") as stream:
             if format_ is ResultFormat.TABLE:

@@ -1,4 +1,4 @@
-"""`graphcredit view`: a store in the browser."""
+"""`graphcredit view`: show a store in the browser."""
 
 import os
 import socket
@@ -16,12 +16,12 @@ def view(
     store: Annotated[Path, typer.Argument(help="The store.", show_default=False)],
     port: Annotated[int, typer.Option(min=1, max=65535, help="TCP port to listen on.")] = 8501,
     address: Annotated[
-        str, typer.Option(help="Address to listen on; any but this machine's own warns.")
+        str, typer.Option(help="Address to listen on; other than loopback gives a warning.")
     ] = "127.0.0.1",
 ) -> None:
-    """Show which steps got credit, and why, in a browser on this machine.
+    """Show in a browser on this machine which steps got credit, and why.
 
-    The viewer only reads. It listens until Ctrl-C, and nothing it shows leaves this machine.
+    The viewer only reads. It runs until Ctrl-C. No data leaves this machine.
 
     Example: graphcredit view STORE --port 8600
     """
@@ -39,10 +39,11 @@ def view(
     _check_address(address, port)
     if address not in LOOPBACK:
         talk.print(
-            f"Warning: whoever reaches {address}:{port} can read this store, without a password.",
+            f"Warning: anyone who can reach {address}:{port} can read this store without a "
+            "password.",
             **PLAIN,
         )
-    # -P: the folder that the user stands in is no place to import from.
+    # -P: a module in the user's working directory must not shadow ours.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(server())]
     flags = server_flags(address=address, port=port)
     environment = os.environ | {STORE_VARIABLE: str(opened.root.resolve())}
@@ -50,7 +51,7 @@ def view(
 
 
 def _check_address(address: str, port: int) -> None:
-    """Raise OptionError where nothing can listen: Streamlit would say so in a traceback."""
+    """Raise OptionError if the address cannot be bound: Streamlit would show a traceback."""
     try:
         ((family, kind, protocol, _, where), *_) = socket.getaddrinfo(
             address, port, type=socket.SOCK_STREAM
@@ -62,5 +63,5 @@ def _check_address(address: str, port: int) -> None:
         reason = getattr(error, "strerror", None) or error
         raise OptionError(
             f"the viewer cannot listen on {address}:{port}: {reason}. "
-            "Name another place with --port or --address"
+            "Choose another with --port or --address"
         ) from error

@@ -25,8 +25,8 @@ def demo(
 ) -> None:
     """Play TextWorld games, credit every step, and show which steps deserved it.
 
-    The policy knows the way and takes it with probability 0.15; otherwise it acts at random. The
-    store stays: the commands that the demo prints at its end go on from there. Example:
+    The policy takes the shortest path with probability 0.15 and otherwise acts at random. The
+    store is kept: the demo ends with a list of commands to try on it. Example:
 
         graphcredit demo --store my-store --games 8
     """

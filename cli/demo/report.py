@@ -1,4 +1,4 @@
-"""What the demo shows of a credited store, one function per part."""
+"""The output of the demo: one function for each part that it shows of a credited store."""
 
 import shutil
 import sys
@@ -30,11 +30,12 @@ GROUP BY action ORDER BY taken DESC LIMIT 5""",
        round(avg((sign(grpo_advantage) * sign(graphgpo_advantage) < 0)::INT), 2) AS sign_flips
 FROM enriched GROUP BY task_id ORDER BY sign_flips DESC LIMIT 5""",
 )
-"""Which steps of failed trajectories led nearer; and where GRPO and GraphGPO disagree most."""
+"""The actions of failed trajectories that led nearer to the goal; and the tasks in which GRPO and
+GraphGPO disagree most about signs."""
 
 _PIPE_WIDTH = 200
 _PICTURED_STATES = 14
-"""A graph of about this size is rich and still legible on a page."""
+"""Number of nodes of a graph that is rich and still legible on a page."""
 
 
 def show_games(connection: Connection) -> None:
@@ -65,7 +66,7 @@ def show_credit(reports: dict[tuple[str, int], CreditReport]) -> None:
 
 
 def show_shares(connection: Connection) -> None:
-    """Print how much progress failures hold, and how much idleness successes."""
+    """Print how often steps of failures made progress, and how often steps of successes did not."""
     found = step_shares(connection)
     progress = found.num_failed_progress / max(found.num_failed_steps, 1)
     idle = found.num_successful_idle / max(found.num_successful_steps, 1)
@@ -120,14 +121,14 @@ def show_trajectory(connection: Connection, estimators: Sequence[str]) -> None:
 
 
 def show_query(store: Store, query: str) -> None:
-    """Print a query and its result, from the locked-down connection of `graphcredit sql`."""
+    """Print a query and its result, which comes from the sandbox of `graphcredit sql`."""
     out.print(query, style="dim", **PLAIN)
     print_table(out, run_query(store, query).table)
     out.print()
 
 
 def draw_a_game(connection: Connection, store: Store) -> Path:
-    """Write the picture of a legible graph beside the store and return its path."""
+    """Draw a graph of legible size as SVG, beside the store, and return its path."""
     ((run_id, iteration, task_id),) = connection.execute(
         """
         SELECT run_id, iteration, task_id FROM nodes GROUP BY ALL
@@ -180,7 +181,7 @@ def _trajectory_table(steps: Sequence[Sequence[Any]], estimators: Sequence[str])
 
 
 def _print_wide(table: Table) -> None:
-    """Print a table; off a terminal there is no width that it has to fit."""
+    """Print a table; a pipe has no width, so the table gets a wide one there."""
     out.print(table, width=None if out.is_terminal else _PIPE_WIDTH)
 
 

@@ -1,4 +1,4 @@
-"""Results go to stdout, talk and progress to stderr; bars are drawn on a terminal only."""
+"""Console output: results go to stdout, messages and progress to stderr, bars to terminals only."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -20,16 +20,16 @@ from rich.progress import (
 from graphcredit.store.errors import interrupts
 
 out = Console()
-"""Results."""
+"""For results."""
 
 talk = Console(stderr=True)
-"""Everything a pipe should not see."""
+"""For messages and progress, which do not belong in a pipe."""
 
 SILENCE = 30.0
-"""Seconds after which a command that draws no bar says where it is."""
+"""Seconds without output after which a command without a bar reports its progress."""
 
 PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
-"""For `print`: the text as it is, neither interpreted nor broken into lines."""
+"""Options of `print` that leave the text as it is: no markup, no colours, no line breaks."""
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def interruptible(remedy: str) -> Generator[None]:
     """Turn Ctrl-C into one line and exit code 1.
 
     Args:
-        remedy: What the user may do next.
+        remedy: The end of that line, which says how to proceed.
     """
     try:
         with interrupts():
@@ -48,26 +48,26 @@ def interruptible(remedy: str) -> Generator[None]:
 
 
 class Show(Protocol):
-    """Says how far a command is."""
+    """Shows the progress of a command."""
 
     def __call__(self, what: str, done: float = 0, total: int = 0, note: str = "") -> None:
-        """Take what is being done, how much of how much of it, and a note for the bar.
+        """Show progress.
 
         Args:
-            what: The stage; its clock begins with the first call that names it.
-            done: How much of it is done.
-            total: Of how much; 0 where that is not known, 1 where `done` is a share.
-            note: Something about its newest part.
+            what: The stage; its clock starts with the first call that names it.
+            done: Units of the stage that are done.
+            total: Units of the stage; 0 if unknown, 1 if `done` is a share.
+            note: Text beside the stage, for example the latest loss.
         """
         ...
 
 
 @contextmanager
 def progress(what: str) -> Generator[Show]:
-    """Say on stderr how far a command is: by a bar on a terminal, elsewhere by a line now and then.
+    """Show progress on stderr: a bar on a terminal, elsewhere a line every `SILENCE` seconds.
 
     Args:
-        what: Its first stage.
+        what: The first stage of the command.
     """
     with _bar() if talk.is_terminal else _lines() as show:
         show(what)
@@ -76,7 +76,7 @@ def progress(what: str) -> Generator[Show]:
 
 @contextmanager
 def _bar() -> Generator[Show]:
-    """Draw a bar; what has no news still turns and counts its seconds."""
+    """Draw a bar, whose spinner and clock move even without news."""
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -103,7 +103,7 @@ def _bar() -> Generator[Show]:
 
 @contextmanager
 def _lines() -> Generator[Show]:
-    """Print a line whenever nothing was said for `SILENCE`, news or not."""
+    """Print a line after every `SILENCE` seconds, with or without news."""
     heartbeat = Heartbeat(lambda line: talk.print(line, **PLAIN))
     ended = Event()
 
@@ -119,21 +119,21 @@ def _lines() -> Generator[Show]:
 
 
 class Heartbeat:
-    """Where a command is, said once in `SILENCE` at most."""
+    """Reports progress in lines, at most one every `SILENCE` seconds."""
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = monotonic) -> None:
-        """Begin in silence.
+        """Start the clock.
 
         Args:
-            say: Takes a line.
-            clock: Returns seconds.
+            say: Called with each line.
+            clock: Returns the time in seconds.
         """
         self._say, self._clock, self._lock = say, clock, Lock()
         self._what, self._at = "", ""
         self._began = self._said = clock()
 
     def show(self, what: str, done: float = 0, total: int = 0, note: str = "") -> None:
-        """Take where the command is; see `Show`."""
+        """Show progress; see `Show`."""
         del note
         with self._lock:
             if what != self._what:
@@ -142,7 +142,7 @@ class Heartbeat:
         self.beat()
 
     def beat(self) -> None:
-        """Say where it is if nothing was said for long."""
+        """Print a line if the last one is `SILENCE` seconds old."""
         with self._lock:
             now = self._clock()
             if now - self._said < SILENCE:
@@ -153,7 +153,7 @@ class Heartbeat:
 
 
 def at(done: float, total: int) -> str:
-    """Return how much is done, as text; see `Show`."""
+    """Return the progress as text, such as `3 of 4 (75%)`; see `Show`."""
     if not total:
         return ""
     share = f"{done / total:.0%}"

@@ -1,4 +1,4 @@
-"""Text from logs, made harmless to a terminal."""
+"""Escape text from logs, so that control characters in it cannot act on a terminal."""
 
 import unicodedata
 from typing import TextIO
@@ -10,11 +10,11 @@ _DIRECTION_MARKS = frozenset(
 
 
 def plain_text(text: str, *, keep: str = "") -> str:
-    r"""Return text with control characters spelled out (`\n`, `\x1b`), so that none acts.
+    r"""Return text whose control characters are escaped (`\n`, `\x1b`).
 
     Args:
         text: Any text, for example a state that an agent observed.
-        keep: Control characters to leave as they are.
+        keep: Control characters that are not escaped.
     """
     if text.isprintable() and text.isascii():
         return text
@@ -22,13 +22,13 @@ def plain_text(text: str, *, keep: str = "") -> str:
 
 
 class Plain:
-    """A terminal to write to, on which lines and tabs are all that acts."""
+    """A text stream that escapes all control characters but newlines and tabs."""
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal
 
     def write(self, text: str) -> int:
-        """Write a text as `plain_text` makes it."""
+        """Write a text, escaped by `plain_text`."""
         return self._terminal.write(plain_text(text, keep="\n\t"))
 
 

@@ -1,4 +1,4 @@
-"""Query results as text: a table to look at, CSV and JSON for programs."""
+"""Write query results as text: a table for people, CSV and JSON for programs."""
 
 import csv
 import json
@@ -19,9 +19,10 @@ from graphcredit.store.sql.values import python_rows
 
 
 def print_table(console: Console, table: pa.Table) -> None:
-    """Print rows in full: as columns where they fit the terminal, else one block per row.
+    """Print rows in full: as columns if they fit the terminal, else one block per row.
 
-    Off a terminal there is no width to fit, and each row is one line.
+    A pipe or file has no width to fit: each row is one line, without trailing spaces. (A
+    `rich.table` would pad the last column, and hold every rendered row in memory.)
     """
     names = [Text(plain_text(name), style="bold") for name in table.column_names]
     widths = [name.cell_len for name in names]
@@ -70,7 +71,7 @@ def _cell(value: object) -> Text:
 
 
 def write_csv(table: pa.Table, stream: TextIO | Plain) -> None:
-    """Write CSV: a header, null as nothing, lists and structs as JSON."""
+    """Write CSV with a header. Null is an empty field; lists and structs are JSON."""
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(table.column_names)
     for row in python_rows(table):
@@ -78,16 +79,16 @@ def write_csv(table: pa.Table, stream: TextIO | Plain) -> None:
 
 
 def write_json(table: pa.Table, stream: TextIO | Plain) -> None:
-    """Write a JSON array of objects, one a line; NaN and infinities are strings.
+    """Write a JSON array of objects, one per line; NaN and infinities are strings.
 
     Raises:
-        OptionError: Two columns have one name, of which an object would keep one.
+        OptionError: Two columns have the same name, and an object can hold only one of them.
     """
     names = table.column_names
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise OptionError(
-            f"columns of JSON must have names of their own: {plain_text(twice)!r} is there twice. "
-            "Name one of them with AS"
+            f"columns of JSON must have different names: {plain_text(twice)!r} is there twice. "
+            "Rename one of them with AS"
         )
     separator = "["
     for row in python_rows(table):

@@ -1,1 +1,1 @@
-"""Environments that rollouts play; one file each."""
+"""The environments that rollouts are played in."""

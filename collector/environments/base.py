@@ -1,4 +1,4 @@
-"""What an environment is to a rollout: three records and three methods.
+"""The interface between environments and rollouts: three records and three methods.
 
 An environment is one file in `environments/` with a class that has the methods of `Environment`, a
 function that opens it, a function that names its tasks, and a row in `registry.py`.
@@ -16,68 +16,68 @@ class Task:
     environment: str
     """Name in the table of environments."""
     spec: str
-    """What the environment needs to make this initial state again, anywhere: settings and seed."""
+    """The settings and the seed from which the environment makes this initial state anywhere."""
 
     @property
     def task_id(self) -> str:
-        """The stable, readable name under which its rollouts are recorded."""
+        """The stable, readable id under which its rollouts are recorded."""
         return f"{self.environment}-{self.spec}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Observation:
-    """What there is to know before an action."""
+    """The observation before an action."""
 
     state: str
-    """What identifies the state: equal whenever the agent is in the same situation again, so
-    without counters, scores and what was just said."""
+    """Text that identifies the state. It is equal whenever the agent is in the same situation, so
+    it has no counters, no scores and no reply to the last action."""
     text: str | None
-    """The full text shown to the agent; None where it is the state."""
+    """The full text shown to the agent; None if that is the state."""
     admissible_actions: tuple[str, ...] | None
-    """What the environment accepts here, sorted; None where it cannot tell."""
+    """The actions that the environment accepts here, sorted; None if it cannot tell."""
     oracle_actions: tuple[str, ...] | None
-    """A plan that wins from here: empty when won, None when there is none or it was not asked
-    for."""
+    """A plan that wins from here: empty if won, None if there is none or none was requested."""
     oracle_distance: float | None
-    """Cost of that plan; 0 when won, None where there is no plan."""
+    """Cost of that plan; 0 if won, None if there is no plan."""
     thoughts: Mapping[str, str] | None = None
-    """What a scripted policy says before an action, by action; None where the environment lends no
-    words. A policy with words of its own ignores it."""
+    """By action, the thought that a scripted policy records with it; None if the environment offers
+    none. Language models ignore it."""
     task: str | None = None
-    """What is to be done, in words; None where the environment does not say it."""
+    """Description of the task in words; None if the environment has none."""
     situation: Hashable | None = None
-    """Equal only where every action does the same from here on, whatever was done before; None
-    where the environment cannot tell. Unlike `state` it may have what the agent cannot see."""
+    """Equal only if every sequence of actions has the same effect from here on, whatever was done
+    before; None if the environment cannot tell. Unlike `state`, it may include facts that the agent
+    cannot see."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Transition:
-    """What one action did."""
+    """The result of one action."""
 
     observation: Observation
-    """What there is to know now."""
+    """The observation after it."""
     reward: float
     """Reward of this step."""
     cost: float
-    """Cost of this step, > 0; 1.0 where the environment knows no costs."""
+    """Cost of this step, > 0; 1.0 if the environment has no costs."""
     is_action_valid: bool
-    """False: the environment refused the action, and its state is as it was."""
+    """False if the environment refused the action, which left its state unchanged."""
     terminated: bool
-    """The episode is over: won, lost or closed by the environment. No step may follow."""
+    """Whether the episode is over: won, lost or closed by the environment. No step may follow."""
     success: bool
-    """The task is accomplished with this step."""
+    """Whether this step accomplished the task."""
 
 
 class Environment(Protocol):
-    """One task, ready to be played any number of times.
+    """One task, which can be played any number of times.
 
-    The same actions after a reset give the same transitions, so any state can be reached again:
-    reset, then step through the prefix that led there.
+    It is deterministic: the same actions after a reset give the same transitions. So any state can
+    be reached again by a reset and a replay of the actions that led there.
     """
 
     @property
     def note(self) -> str | None:
-        """What a report should say about how the task was made; None for nothing."""
+        """A remark for the report about how the task was generated, or None."""
         ...
 
     def reset(self) -> Observation:
@@ -85,16 +85,16 @@ class Environment(Protocol):
         ...
 
     def step(self, action: str) -> Transition:
-        """Do one action. A refused action is a transition like any other, marked as not valid."""
+        """Take one action. A refused action gives a transition, too, marked as not valid."""
         ...
 
     def close(self) -> None:
-        """Let go of whatever the environment holds; it cannot be used afterwards."""
+        """Release the environment's resources; it cannot be used afterwards."""
         ...
 
 
 def replay(environment: Environment, actions: Sequence[str]) -> Observation:
-    """Reset, take the actions of a prefix, and return what there is to know after them."""
+    """Reset, take the actions, and return the observation after them."""
     observation = environment.reset()
     for action in actions:
         observation = environment.step(action).observation

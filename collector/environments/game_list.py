@@ -1,21 +1,22 @@
-"""A list of games, as `--games` takes it: entries by commas, and so many tasks."""
+"""Parse the list of games in `--games`: entries separated by commas."""
 
 from collections.abc import Collection, Sequence
 
 from graphcredit.collector.environments.base import Task
 from graphcredit.store.errors import OptionError
+from graphcredit.store.plural import counted
 
 
 def entries_of(games: str | None, num_tasks: int, *, default: str) -> list[str]:
     """Return the entries of a list.
 
     Args:
-        games: The list; an empty one is not none.
-        num_tasks: How many tasks are wanted.
-        default: The list where none is given.
+        games: The list; None stands for the default, an empty text does not.
+        num_tasks: The number of tasks asked for.
+        default: The default list.
 
     Raises:
-        OptionError: No task is wanted.
+        OptionError: `num_tasks` is less than 1.
     """
     if num_tasks < 1:
         raise OptionError(f"the number of tasks must be 1 or more: got {num_tasks}")
@@ -23,17 +24,17 @@ def entries_of(games: str | None, num_tasks: int, *, default: str) -> list[str]:
 
 
 def refuse_left_out(named: Sequence[str], tasks: Collection[Task], num_tasks: int) -> None:
-    """Raise OptionError where a game that a list names is not among the tasks made of it.
+    """Raise OptionError if a game that the list names is not among the tasks.
 
     Args:
-        named: The games that it names one by one.
-        tasks: What is played.
-        num_tasks: How many tasks were wanted.
+        named: The games that the list names individually.
+        tasks: The tasks to play.
+        num_tasks: The number of tasks asked for.
     """
     played = {task.spec for task in tasks}
     left_out = [spec for spec in dict.fromkeys(named) if spec not in played]
     if left_out:
         raise OptionError(
-            f"every game that is named must be played: with {num_tasks} tasks, {len(left_out)} "
+            f"every named game must be played: with {counted(num_tasks, 'task')}, {len(left_out)} "
             f"would be left out, {left_out[0]} the first. Ask for more tasks, or name fewer games"
         )

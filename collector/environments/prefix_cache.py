@@ -1,13 +1,13 @@
-"""Environments that are asked only once: what an action did after a prefix is remembered.
+"""A cache of transitions by the prefix of actions, so that environments repeat no work.
 
-An environment is deterministic: the same actions after a reset give the same transitions. So what
-was seen is kept as a tree of actions, and a rollout walks along it without a real environment. When
-it leaves what is known, a real one is brought to where the rollout stands, and goes on with it. A
-refused action leads nowhere: the rollout stays where it stands. Where the environment says that it
-is in a situation that it was in before, branches grow together.
+An environment is deterministic: the same actions after a reset give the same transitions. So the
+transitions are kept as a tree of actions, and a rollout walks along it without a real environment.
+When it takes an action that the tree lacks, a real environment is brought to its place, and takes
+the action. A refused action leaves the rollout where it is. If the environment reports a situation
+that it was in before, the branches are joined there.
 
-What is recorded is the same with and without this; rollouts of one task that go the same ways, as
-those of a trained policy do, cost next to nothing.
+The recorded steps are the same with and without this cache. Rollouts of one task that take the same
+actions, as those of a trained policy do, cost next to nothing.
 """
 
 from collections import OrderedDict
@@ -18,26 +18,26 @@ from graphcredit.collector.environments.base import Environment, Observation, Tr
 from graphcredit.store.errors import InputError
 
 MAX_OPEN = 64
-"""Real environments that are open at a time."""
+"""Most real environments that are open at a time."""
 MAX_TRANSITIONS = 50_000
-"""Transitions that are remembered; those of the tasks played longest ago are forgotten first."""
+"""Most transitions in the cache; those of the least recently played tasks are dropped first."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class _Node:
-    """Where the actions on the way from the root lead, and others that lead to its situation."""
+    """A place in the tree: reached by the actions from the root, or by others that join it."""
 
     observation: Observation
     parent: "_Node | None" = None
     action: str = ""
-    """Leads here from the parent."""
+    """The action that leads here from the parent."""
     known: dict[str, tuple[Transition, "_Node"]] = field(default_factory=dict)
-    """Action to what it does here, and where it leads: here, if it is refused."""
+    """Action to its transition and the next node, which is this one if the action is refused."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class _Memory:
-    """What is known of one task."""
+    """The tree of one task."""
 
     root: _Node
     note: str | None
@@ -46,7 +46,7 @@ class _Memory:
     num_transitions: int = 0
 
     def node_at(self, observation: Observation, parent: _Node, action: str) -> _Node:
-        """Return where an action led: where it was before, or a new node."""
+        """Return the node of an action's observation: that of a known situation, or a new one."""
         node = _Node(observation=observation, parent=parent, action=action)
         if observation.situation is None:
             return node
@@ -60,20 +60,20 @@ class _Real:
     key: Hashable
     environment: Environment
     at: _Node | None = None
-    """Where it stands; None before its first reset, and after an action that did not return."""
+    """Its place in the tree; None before the first reset, and after an action that raised."""
     user: "_Walk | None" = None
     """The rollout that used it last, if that is still open."""
 
 
 class Environments:
-    """Real environments and what was seen in them, shared by the rollouts of a process."""
+    """Real environments and their cached transitions, shared by the rollouts of a process."""
 
     def __init__(self, *, max_open: int = MAX_OPEN, max_transitions: int = MAX_TRANSITIONS) -> None:
-        """Know nothing yet.
+        """Start with an empty cache.
 
         Args:
-            max_open: Real environments that may be open at a time.
-            max_transitions: Transitions that may be remembered.
+            max_open: Most real environments that may be open at a time.
+            max_transitions: Most transitions in the cache.
         """
         self._max_open = max_open
         self._max_transitions = max_transitions
@@ -81,21 +81,21 @@ class Environments:
         self._reals: list[_Real] = []  # in the order of their last use
 
     def enter(self, key: Hashable, open_real: Callable[[], Environment]) -> Environment:
-        """Return an environment for one rollout, which closes it when it has ended.
+        """Return an environment for one rollout, which must close it when it has ended.
 
         Args:
-            key: What the environment is; equal ones are the same task, opened in the same way.
-            open_real: Opens a real one.
+            key: Identifies the environment: equal keys mean the same task, opened in the same way.
+            open_real: Opens a real environment.
         """
         return _Walk(self, key, open_real)
 
     def close(self) -> None:
-        """Close every real environment; what was seen stays known."""
+        """Close every real environment; the cache is kept."""
         while self._reals:
             self._reals.pop().environment.close()
 
     def memory_for(self, walk: "_Walk") -> _Memory:
-        """Return what is known of a rollout's task; its start, if nothing was."""
+        """Return the tree of a rollout's task; if there is none, make one with its root."""
         if walk.key not in self._memories:
             real = self._real_for(walk)
             root = _Node(observation=real.environment.reset())
@@ -108,9 +108,10 @@ class Environments:
         return self._memories[walk.key]
 
     def explore(self, walk: "_Walk", memory: _Memory, here: _Node, action: str) -> None:
-        """Do what was not done before where a rollout stands, and remember it."""
+        """Take a new action at a rollout's place in a real environment; cache the transition."""
         real = self._real_for(walk)
         _bring(real, here)
+        # If the step raises, the environment's place is unknown.
         real.at = None
         done = real.environment.step(action)
         there = here
@@ -123,13 +124,17 @@ class Environments:
             self._memories.popitem(last=False)
 
     def leave(self, walk: "_Walk") -> None:
-        """Let others have the real environment of a rollout that has ended."""
+        """Free the real environment of a rollout that has ended."""
         for real in self._reals:
             if real.user is walk:
                 real.user = None
 
     def _real_for(self, walk: "_Walk") -> _Real:
-        """Return the rollout's own real environment, or a free one, or a new one, or another's."""
+        """Return a real environment for a rollout.
+
+        In order of preference: its own one; a free one of the same task; a new one; and if too many
+        are open, the least recently used one, free ones first.
+        """
         of_task = [real for real in self._reals if real.key == walk.key]
         own = next((real for real in of_task if real.user is walk), None)
         real = own or next((real for real in of_task if real.user is None), None)
@@ -150,7 +155,7 @@ class Environments:
 
 
 class _Walk:
-    """The environment of one rollout: a place in what is known."""
+    """The environment of one rollout: a place in the tree."""
 
     def __init__(
         self, environments: Environments, key: Hashable, open_real: Callable[[], Environment]
@@ -180,7 +185,7 @@ class _Walk:
 
 
 def _bring(real: _Real, there: _Node) -> None:
-    """Bring a real environment to a place: onward from where it stands, or from the start."""
+    """Bring a real environment to a node: forward from its place, or from a reset."""
     ahead: list[_Node] = []
     node = there
     while node is not real.at and node.parent is not None:
@@ -198,7 +203,7 @@ def _bring(real: _Real, there: _Node) -> None:
 def _check_same(found: Observation, known: _Node) -> None:
     if found.state != known.observation.state:
         raise InputError(
-            "an environment must do the same after the same actions: after "
-            f"{known.action or 'a reset'!r} there was {known.observation.state[:120]!r}, and the "
+            "an environment must be deterministic: after the same actions, the last of them "
+            f"{known.action or 'a reset'!r}, there was {known.observation.state[:120]!r}, and the "
             f"next time {found.state[:120]!r}"
         )

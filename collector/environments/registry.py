@@ -1,6 +1,6 @@
-"""Every environment that can be played: its name, its tasks, how one is opened.
+"""The table of all environments: name, list of tasks, and function that opens a task.
 
-An environment's library is imported only when a task of it is opened.
+An environment's library is imported only when one of its tasks is opened.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,10 +17,10 @@ from graphcredit.store.parquet.er_graph import ErGraph
 
 
 class ListTasks(Protocol):
-    """Names tasks; plays nothing and needs no library."""
+    """Lists tasks; it needs no library of the environment."""
 
     def __call__(self, games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
-        """Return up to `num_tasks` different tasks, the same ones for the same arguments."""
+        """Return up to `num_tasks` different tasks; the same arguments give the same tasks."""
         ...
 
 
@@ -29,18 +29,19 @@ class EnvironmentKind:
     """One row of the table."""
 
     list_tasks: ListTasks
-    """Which tasks `--games`, `--tasks` and `--seed` stand for."""
+    """Returns the tasks for `--games`, `--tasks` and `--seed`."""
     open: Callable[[str, Path, bool], Environment]
-    """Opens a task: its spec, where generated files are kept, whether a plan to win is wanted."""
+    """Opens a task, given its spec, the folder of generated files, and whether observations must
+    include a winning plan."""
     library: str | None = None
-    """The package that must be importable; None where the core is enough."""
+    """The package that must be importable; None if no extra package is needed."""
     extra: str | None = None
     """The extra that installs it."""
     er_graph: Callable[[Sequence[Task]], ErGraph] | None = None
-    """Returns what tasks are about; None where they are not about entities."""
+    """Returns the entity-relation graph of tasks; None if tasks are not about entities."""
     world_of: Callable[[str], str] = str
-    """Returns what a task, by its spec, is played in: the same for two tasks of one world that are
-    only told otherwise."""
+    """Returns the name of the world of a task, given its spec: the same for two tasks that differ
+    only in the text that the player sees."""
 
 
 def _open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:

@@ -1,1 +1,1 @@
-"""Playing rollouts: episodes, worker processes, and what is left to play."""
+"""Play rollouts: episodes, worker processes, schedules, and resuming a collection."""

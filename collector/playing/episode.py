@@ -1,8 +1,8 @@
-"""Episodes that ask what to do, and a driver that answers many of them at once.
+"""Play episodes as generators, and drive many of them at once with batched decisions.
 
-An episode is a generator: it yields a question, is sent the decisions, and returns its outcome. It
-does not know who decides, nor that others are played beside it; a policy that is faster for many
-questions than for one gets those of all open episodes together.
+An episode is a generator: it yields a request for decisions, is sent the decisions, and returns its
+outcome. It does not know the policy, nor the other episodes. So the requests of all open episodes
+can go to the policy as one batch.
 """
 
 from collections.abc import Generator, Iterator
@@ -16,13 +16,13 @@ from graphcredit.collector.policies.registry import Policy
 from graphcredit.collector.recording.recorder import StepRecorder
 
 Play = Generator[DecisionRequest, list[Decision], Outcome]
-"""Asks, is answered, and returns how it ended."""
+"""Yields requests, is sent decisions, and returns the outcome."""
 
 Ending = TypeVar("Ending")
 
 
 def episode(job: Job, environment: Environment, rollout: Rollout, recorder: StepRecorder) -> Play:
-    """Play one trajectory from its first observation to its end, recording it as it happens."""
+    """Play one trajectory from its first observation to its end, and record each step at once."""
     rng = trajectory_rng(job.settings.seed, job.iteration, rollout)
     task_id, trajectory_id = rollout.task.task_id, rollout.trajectory_id
     view = PolicyView(observation=environment.reset())
@@ -50,7 +50,7 @@ def episode(job: Job, environment: Environment, rollout: Rollout, recorder: Step
 
 
 def take(environment: Environment, before: Observation, decision: Decision) -> Transition:
-    """Do what was decided; a malformed answer changes nothing and costs a step."""
+    """Carry out a decision; a malformed answer changes nothing and costs a step."""
     if not decision.is_malformed:
         return environment.step(decision.action)
     return Transition(
@@ -64,7 +64,7 @@ def take(environment: Environment, before: Observation, decision: Decision) -> T
 
 
 def after(view: PolicyView, decision: Decision, done: Transition) -> PolicyView:
-    """Return what there is to know after a step."""
+    """Return the policy's view after a step."""
     seen = (view.observation, decision.action)
     return PolicyView(observation=done.observation, history=(*view.history, seen))
 
@@ -72,7 +72,7 @@ def after(view: PolicyView, decision: Decision, done: Transition) -> PolicyView:
 def step_columns(
     job: Job, before: Observation, decision: Decision, done: Transition
 ) -> dict[str, Any]:
-    """Return the columns of a step that the policy and the environment decide."""
+    """Return the columns of a step that come from the policy and the environment."""
     later = done.observation
     with_oracle = job.settings.oracle
     tokens = decision.tokens
@@ -102,15 +102,15 @@ def drive(
     policy: Policy,
     concurrency: int,
 ) -> Generator[Ending]:
-    """Play many at a time: gather their questions, ask the policy once, send the answers.
+    """Play many episodes at a time: gather their requests, ask the policy once, send the answers.
 
     Args:
-        plays: What to play; one is drawn whenever fewer than `concurrency` are open.
-        policy: Who decides.
-        concurrency: How many are open at a time.
+        plays: The episodes; the next one starts whenever fewer than `concurrency` are open.
+        policy: The policy that decides.
+        concurrency: Most episodes that are open at a time.
 
     Yields:
-        What each play returns, in the order in which they end.
+        The return value of each episode, in the order in which they end.
     """
     asking: dict[Generator[DecisionRequest, list[Decision], Ending], DecisionRequest] = {}
     try:

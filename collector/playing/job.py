@@ -1,4 +1,4 @@
-"""What a process needs to know to play, and what it tells of each trajectory."""
+"""The job that worker processes play, and the outcome of a trajectory."""
 
 import random
 from dataclasses import dataclass
@@ -16,30 +16,30 @@ from graphcredit.store import Store
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """What all workers of a collection know."""
+    """The part of a collection that is the same for all workers."""
 
     store: Store
-    """The store."""
+    """The store to record in."""
     run_id: str
     """The run to record."""
     iteration: int
     """The iteration to record."""
     policy: Policy
-    """Who plays."""
+    """The policy that plays."""
     settings: Settings
-    """How it plays."""
+    """The settings that are recorded with each trajectory."""
     cache_dir: Path
-    """Where generated games are kept."""
+    """Folder of generated games."""
     concurrency: int = 1
     """Trajectories, or trees, that a process plays at a time."""
     allocation: Allocation | None = None
-    """How many decisions to ask for at a state; None where each trajectory is played for itself."""
+    """Number of decisions to sample at each state; None to play independent trajectories."""
     claim: Claim | None = None
-    """Keeps other collections from these tasks while any process has it."""
+    """Locks on the tasks, held while any process has this job."""
 
     @property
     def with_oracle(self) -> bool:
-        """Whether observations must have a plan to win."""
+        """Whether observations must include a winning plan."""
         return self.settings.oracle or self.policy.needs_oracle
 
     def open(self, task: Task) -> Environment:
@@ -50,24 +50,24 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """How a rollout ended."""
+    """The outcome of a trajectory."""
 
     trajectory_id: str
-    """Which one."""
+    """Its id."""
     num_steps: int
-    """Its length."""
+    """Its number of steps."""
     success: bool
     """Whether the task was accomplished."""
     truncated: bool
-    """Whether the limit ended it."""
+    """Whether the step limit ended it."""
     note: str | None
-    """What a report should say about how its task was made."""
+    """A remark for the report about how its task was generated, or None."""
 
 
 def trajectory_rng(seed: int, iteration: int, rollout: Rollout) -> random.Random:
-    """Return the randomness of one trajectory.
+    """Return the random number generator of one trajectory.
 
-    It does not depend on the run, the attempt, the worker, or on what else is played.
+    Its seed does not depend on the run, the attempt, the worker or other trajectories.
     """
     key = f"{seed}/{iteration}/{rollout.task.task_id}/{rollout.index}"
     return random.Random(int.from_bytes(blake2b(key.encode(), digest_size=16).digest()))

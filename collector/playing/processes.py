@@ -1,10 +1,10 @@
-"""Processes that play rollouts, and the conversation with them.
+"""Worker processes that play rollouts, and the protocol between them and their parent.
 
-A worker is told as many rollouts as it plays at a time, answers with the outcomes of each that has
-ended, and is told another one for it, or that there are no more. When its parent closes the pipe,
-it finishes what it is at and goes home. When its parent dies it ends at once, and what it recorded
-is recovered as that of any dead worker. A worker that died is noticed by its closed pipe. So nobody
-waits for the dead, on either side.
+The parent sends a worker as many rollouts as it plays at a time. The worker answers with the
+outcomes of each finished rollout, and gets another one in its place, or None if there are no more.
+When the parent closes the pipe, the worker finishes its open rollouts and exits. When the parent
+dies, the worker exits at once, and its spool is recovered like that of any dead worker. The parent
+notices a dead worker by its closed pipe. So neither side waits for a dead process.
 """
 
 import os
@@ -24,23 +24,24 @@ from graphcredit.collector.playing.run_rollouts import play_each
 from graphcredit.collector.playing.schedule import Rollout, Schedule
 from graphcredit.collector.recording.recorder import StepRecorder
 from graphcredit.store.errors import GraphcreditError
+from graphcredit.store.plural import counted
 
 
 @dataclass(kw_only=True, slots=True)
 class _Worker:
-    """One process, as its parent sees it."""
+    """One worker process, in its parent."""
 
     process: BaseProcess
     connection: "Connection[Any, Any]"
     playing: dict[str, Rollout]
-    """What it has not answered yet, by trajectory."""
+    """Rollouts without an answer yet, by trajectory."""
     latest: Rollout | None = None
-    """What it was told last."""
+    """The rollout that was sent last."""
     knows_all: bool = False
-    """It was told that there are no more."""
+    """Whether the worker was told that there are no more rollouts."""
 
-    def tell(self, rollout: Rollout | None) -> None:
-        """Hand over a rollout; that the worker is dead shows when it is listened to."""
+    def send(self, rollout: Rollout | None) -> None:
+        """Send a rollout, or None for no more; a dead worker is noticed by `receive`."""
         if rollout is None:
             self.knows_all = True
         else:
@@ -48,8 +49,8 @@ class _Worker:
         with suppress(OSError):
             self.connection.send(rollout)
 
-    def hear(self) -> list[Outcome] | None:
-        """Return its answer, or None when it is dead."""
+    def receive(self) -> list[Outcome] | None:
+        """Return the outcomes of a finished rollout, or None if the worker is dead."""
         try:
             answer: list[Outcome] | GraphcreditError = self.connection.recv()
         except (EOFError, OSError):
@@ -59,44 +60,44 @@ class _Worker:
         del self.playing[answer[0].trajectory_id]
         return answer
 
-    def obituary(self) -> str:
-        """Return what is known about its death."""
+    def death_report(self) -> str:
+        """Return a message about a dead worker: its open rollouts, and its exit code."""
         name, *others = self.playing or ("",)
         what = f"playing {name}" if name else "with nothing to play"
-        what += f" and {len(others)} others" if others else ""
+        what += f" and {counted(len(others), 'other')}" if others else ""
         return f"worker {self.process.name} died {what}, exit code {self.process.exitcode}"
 
 
 def play_all(
     job: Job, schedule: Schedule, worker_ids: Sequence[str], casualties: list[str]
 ) -> Generator[list[Outcome]]:
-    """Play a schedule in several processes; yield the outcomes of each rollout as they come.
+    """Play a schedule in several processes; yield the outcomes of each rollout when it ends.
 
-    Closing the generator lets each worker finish the trajectories it is at.
+    When the generator is closed, each worker finishes its open trajectories.
 
     Args:
-        job: What all workers know.
-        schedule: What to play.
-        worker_ids: One process each.
-        casualties: Gets a line for every worker that died; what it was playing stays unplayed.
+        job: The job of all workers.
+        schedule: The rollouts to play.
+        worker_ids: A name for each process.
+        casualties: Receives a message for each dead worker; its open rollouts stay unplayed.
 
     Raises:
-        GraphcreditError: A worker cannot go on, for a reason it could tell.
+        GraphcreditError: A worker raised this error.
     """
     workers: list[_Worker] = []
     try:
         workers.extend(_start(job, worker_id, len(worker_ids)) for worker_id in worker_ids)
         for _ in range(job.concurrency):
             for worker in workers:
-                _go_on(worker, schedule)
+                _send_next(worker, schedule)
         busy = [worker for worker in workers if worker.playing]
         while busy:
             ready = wait([worker.connection for worker in busy])
             for worker in [worker for worker in busy if worker.connection in ready]:
-                outcomes = worker.hear()
+                outcomes = worker.receive()
                 if outcomes is not None:
                     yield outcomes
-                    _go_on(worker, schedule)
+                    _send_next(worker, schedule)
                 if outcomes is None or not worker.playing:
                     busy.remove(worker)
     finally:
@@ -104,13 +105,13 @@ def play_all(
             worker.connection.close()
         for worker in workers:
             worker.process.join()
-        casualties += [w.obituary() for w in workers if w.process.exitcode != 0]
+        casualties += [w.death_report() for w in workers if w.process.exitcode != 0]
 
 
-def _go_on(worker: _Worker, schedule: Schedule) -> None:
-    """Give a worker its next rollout, or tell it once that there is none."""
+def _send_next(worker: _Worker, schedule: Schedule) -> None:
+    """Send a worker its next rollout, or once None if there is none."""
     if not worker.knows_all:
-        worker.tell(schedule.next_rollout(worker.latest))
+        worker.send(schedule.next_rollout(worker.latest))
 
 
 def _start(job: Job, worker_id: str, num_workers: int) -> _Worker:
@@ -128,8 +129,8 @@ def _start(job: Job, worker_id: str, num_workers: int) -> _Worker:
 
 @contextmanager
 def _interrupts_blocked() -> Generator[None]:
-    """Start children that Ctrl-C does not reach: their parent tells them when to stop."""
-    resource_tracker.ensure_running()  # the first start would do this, and unblock interrupts
+    """Block Ctrl-C in children that are started in this block: their parent stops them."""
+    resource_tracker.ensure_running()  # else the first start does this and unblocks SIGINT
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -139,7 +140,7 @@ def _interrupts_blocked() -> Generator[None]:
 
 def _work(connection: "Connection[Any, Any]", job: Job, worker_id: str, num_threads: int) -> None:
     Thread(target=_end_with_parent, daemon=True).start()
-    os.dup2(2, 1)  # a library that prints must not write into our parent's results
+    os.dup2(2, 1)  # output of libraries must not end up among our parent's results
     os.environ.setdefault("OMP_NUM_THREADS", str(num_threads))  # read when torch is imported
     gone = suppress(BrokenPipeError, ConnectionResetError)
     with gone:
@@ -151,14 +152,14 @@ def _work(connection: "Connection[Any, Any]", job: Job, worker_id: str, num_thre
                 ) as recorder,
             ):
                 for outcomes in play_each(job, _received(connection), recorder, environments):
-                    with gone:  # what is still open is played to its end all the same
+                    with gone:  # the parent may stop listening; open rollouts are still finished
                         connection.send(outcomes)
         except GraphcreditError as error:
             connection.send(error)
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent has ended: whoever comes next plays what is open here."""
+    """Exit when the parent has exited: the next collection plays the open rollouts again."""
     parent = parent_process()
     assert parent is not None
     wait([parent.sentinel])

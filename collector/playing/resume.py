@@ -1,4 +1,4 @@
-"""What of a collection is not in the store yet: the same whether it goes on or is begun."""
+"""Find the rollouts of a collection that the store lacks, to start or to resume it."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,36 +14,36 @@ from graphcredit.store import Store, read_steps
 from graphcredit.store.errors import InputError, OptionError
 
 _ROUNDING = 1e-12
-"""Of the largest return: the order in which rewards are summed."""
+"""Tolerance of equal returns, relative to the largest: sums depend on the order of rewards."""
 
 _WHAT_TO_DO = (
-    "If `graphcredit check STORE --quarantine` has moved it, mend its shard and put it back from "
-    "quarantine/; or give this collection another --run or --iteration."
+    "If `graphcredit check STORE --quarantine` has moved it, repair its shard and move it back "
+    "from quarantine/; or give this collection another --run or --iteration."
 )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Missing:
-    """What is to be played, and what need not be."""
+    """The rollouts to play, and the number of those that are complete."""
 
     rollouts: list[Rollout]
-    """What to play, task by task; of a tree, its first trajectory."""
+    """The rollouts to play, task by task; for a tree, its first trajectory."""
     num_complete: int
-    """Trajectories that are there."""
+    """Number of trajectories that the store has already."""
     num_resampled: int
-    """Tasks of which this is not the first sample: all they had so far ended alike."""
+    """Number of tasks that are sampled again, because all their returns so far are equal."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Recorded:
-    """What the store has of a trajectory."""
+    """A trajectory of the store."""
 
     is_complete: bool
     has_first_step: bool
     extra: Mapping[str, Any]
-    """Of its first step; empty where none was recorded."""
+    """`extra` of its first step; empty if none was recorded."""
     reward: float
-    """Sum over its steps."""
+    """Sum of the rewards of its steps."""
 
 
 def missing_rollouts(
@@ -56,24 +56,24 @@ def missing_rollouts(
     settings: Settings,
     num_resamples: int = 0,
 ) -> Missing:
-    """Return the trajectories that are not complete in the store, task by task.
+    """Return the rollouts that are not complete in the store, task by task.
 
-    A task is sampled a group at a time. The next group is due when the ones before it are complete
-    and all trajectories of the task have the same return, since they teach nothing until one
-    differs. Not so after a tree of one path: at no state of it was a second decision worth asking
-    for. Source: dynamic sampling, DAPO.
+    A task is sampled a group at a time. The next group is due when the earlier ones are complete
+    and all trajectories of the task have the same return: nothing can be learnt from them until one
+    differs. There is no next group after a tree of one path: at none of its states was a second
+    decision worth sampling. Source: dynamic sampling, DAPO.
 
     Args:
         store: The store.
         run_id: The run.
         iteration: The iteration.
-        tasks: What to play.
-        group_size: Trajectories of a group; of a tree, the most it may have.
-        settings: How to play.
+        tasks: The tasks to play.
+        group_size: Trajectories of a group; for a tree, the most it may have.
+        settings: The settings of the policy.
         num_resamples: Groups that a task may have after its first.
 
     Raises:
-        OptionError: The store has trajectories of these tasks that were played otherwise.
+        OptionError: The store has trajectories of these tasks that were played with other settings.
         InputError: A trajectory has lost its first step, or a tree one of its trajectories.
     """
     recorded = _recorded(store, run_id, iteration)
@@ -103,7 +103,7 @@ def _differ(returns: Sequence[float]) -> bool:
 def _group(
     task: Task, indices: range, recorded: Mapping[str, _Recorded], settings: Settings
 ) -> list[Rollout]:
-    """Return the trajectories of a group, each as complete as it is in the store."""
+    """Return the rollouts of a group: for each index, the complete one, or the one to play next."""
     root = recorded.get(Rollout(task=task, index=indices.start, attempt=0).trajectory_id)
     if settings.tree_size is not None and root is not None:
         indices = indices[: root.extra.get("num_paths")]
@@ -111,12 +111,12 @@ def _group(
 
 
 def _tree(group: Sequence[Rollout], due: Sequence[Rollout]) -> list[Rollout]:
-    """Return what stands for a tree: its first trajectory, if it is to be played."""
+    """Return the first trajectory of a tree, which stands for all, if it is to be played."""
     if due and len(due) < len(group):
         complete = ", ".join(rollout.trajectory_id for rollout in group if rollout not in due)
         raise InputError(
-            f"a tree must be in the store as a whole: {complete} are, but {due[0].trajectory_id} "
-            f"of the same tree is not. {_WHAT_TO_DO}"
+            f"a tree must be in the store as a whole: it has {complete}, but not "
+            f"{due[0].trajectory_id} of the same tree. {_WHAT_TO_DO}"
         )
     return list(due[:1])
 
@@ -124,17 +124,17 @@ def _tree(group: Sequence[Rollout], due: Sequence[Rollout]) -> list[Rollout]:
 def _latest(
     task: Task, index: int, recorded: Mapping[str, _Recorded], settings: Settings
 ) -> Rollout:
-    """Return a trajectory as it is complete in the store, or as it is to be played next."""
+    """Return the complete attempt at a rollout, or else the next attempt to play."""
     rollout = Rollout(task=task, index=index, attempt=0)
     while (found := recorded.get(rollout.trajectory_id)) is not None:
         if not found.has_first_step:
             raise InputError(
-                "a trajectory must have its first step, which says how it was played: "
+                "a trajectory must have its first step, which records its settings: "
                 f"{rollout.trajectory_id} is in the store without it. {_WHAT_TO_DO}"
             )
         if not settings.are_those_of(found.extra):
             raise OptionError(
-                "the rollouts of one group must be played alike: trajectory "
+                "the rollouts of one group must be played with the same settings: trajectory "
                 f"{rollout.trajectory_id} is in the store with {json.dumps(dict(found.extra))}, "
                 f"asked for {settings.to_json()}. Give this collection another --run or "
                 "--iteration."
@@ -146,7 +146,7 @@ def _latest(
 
 
 def _recorded(store: Store, run_id: str, iteration: int) -> dict[str, _Recorded]:
-    """Return what the store has of an iteration, by trajectory."""
+    """Return the trajectories of an iteration in the store, by id."""
     columns = ["trajectory_id", "step_index", "reward", "success", "extra"]
     tables = list(read_steps(store, columns=columns, run_id=run_id, iteration=iteration))
     if not tables:

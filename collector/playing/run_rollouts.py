@@ -1,4 +1,4 @@
-"""Play rollouts as they are drawn."""
+"""Play rollouts in this process: one after the other, or several at a time."""
 
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -17,10 +17,10 @@ from graphcredit.collector.recording.recorder import StepRecorder
 def play_each(
     job: Job, rollouts: Iterator[Rollout], recorder: StepRecorder, environments: Environments
 ) -> Generator[list[Outcome]]:
-    """Play rollouts as they are drawn, `job.concurrency` at a time.
+    """Play rollouts, `job.concurrency` at a time; the iterator is drawn from when one ends.
 
     Yields:
-        The outcomes of each: one, or those of a tree. The first has the rollout's id.
+        The outcomes of each rollout: one, or those of a tree. The first has the rollout's id.
     """
     plays = (_play(job, rollout, recorder, environments) for rollout in rollouts)
     try:
@@ -35,10 +35,10 @@ def play_here(
     """Play a schedule in this process.
 
     Args:
-        job: What to know.
-        schedule: What to play.
+        job: The job.
+        schedule: The rollouts to play.
         worker_id: Name of this process in the store.
-        environments: Where to play it.
+        environments: The environments to play in.
     """
     with StepRecorder(
         job.store, run_id=job.run_id, iteration=job.iteration, worker_id=worker_id

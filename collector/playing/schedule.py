@@ -1,4 +1,4 @@
-"""What there is to play, and who plays it."""
+"""The rollouts to play, their settings, and their distribution among workers."""
 
 import json
 from collections import deque
@@ -11,7 +11,7 @@ from graphcredit.collector.environments.base import Task
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """What decides how a task is played; recorded in `extra` of each trajectory's first step."""
+    """The settings of a rollout, recorded in `extra` of each trajectory's first step."""
 
     policy: str
     """Name of the policy, for example `oracle:0.3`."""
@@ -22,28 +22,32 @@ class Settings:
     oracle: bool
     """Whether distances to the goal are recorded."""
     tree_size: int | None = None
-    """Most trajectories of a tree; None where each is played for itself."""
+    """Most trajectories of a tree; None if trajectories are independent."""
     template: str | None = None
-    """Fingerprint of the template of a language model's prompts; None for other policies."""
+    """Fingerprint of the prompt template; None if the policy is not a language model."""
     temperature: float | None = None
-    """Of sampling; None where nothing is sampled."""
+    """Sampling temperature; None if nothing is sampled."""
     max_new_tokens: int | None = None
-    """Where an answer is cut off; None where nothing is sampled."""
+    """Most tokens of an answer; None if nothing is sampled."""
     engine: str | None = None
-    """What ran a language model, for example `hf`; None for other policies."""
+    """Name of the sampling engine, for example `hf`; None for other policies."""
     weights: str | None = None
-    """Digest of a language model; its name may come to stand for another. None for others."""
+    """Digest of the weights, since a name may later stand for other ones; None for other
+    policies."""
     tokenizer: str | None = None
-    """Digest of what decides its tokens; None for other policies."""
+    """Digest of the tokenizer's files; None for other policies."""
     dtype: str | None = None
-    """What a language model computes in, float32 or bfloat16; None for other policies."""
+    """Number type of the model's arithmetic, float32 or bfloat16; None for other policies."""
 
     def to_json(self, **marks: Any) -> str:
-        """Return the JSON object that is recorded: what is set, then what else there is to say."""
+        """Return the JSON object to record: the settings that are not None, then the marks."""
         return json.dumps({**self._set(), **marks})
 
     def are_those_of(self, extra: Mapping[str, Any]) -> bool:
-        """Return whether a trajectory with this `extra` was played alike, as far as that says."""
+        """Return whether a trajectory with this `extra` was played with these settings.
+
+        Settings in `_ADDED` that it does not state may have any value.
+        """
         recorded = {name: extra[name] for name in asdict(self) if name in extra}
         unsaid = _ADDED - recorded.keys()
         return recorded == {k: v for k, v in self._set().items() if k not in unsaid}
@@ -53,7 +57,7 @@ class Settings:
 
 
 _ADDED = frozenset({"engine", "weights", "tokenizer", "dtype"})
-"""Settings that were not recorded at first: where they are missing, they may be any."""
+"""Settings that older versions did not record."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,11 +65,11 @@ class Rollout:
     """One trajectory to play."""
 
     task: Task
-    """What to play."""
+    """The task to play."""
     index: int
-    """Number within the group, from 0; with the seed, it decides every action."""
+    """Number within the group, from 0; together with the seed, it determines every action."""
     attempt: int
-    """How many incomplete trajectories of this index the store has already."""
+    """Number of incomplete trajectories of this index in the store."""
 
     @property
     def trajectory_id(self) -> str:
@@ -75,10 +79,10 @@ class Rollout:
 
 
 class Schedule:
-    """Hands out rollouts so that a worker stays with a task, and none is idle at the end."""
+    """Hands out rollouts: a worker stays with its task, but no worker is idle at the end."""
 
     def __init__(self, rollouts: Sequence[Rollout]) -> None:
-        """Take the rollouts; those of one task are handed out in this order."""
+        """Queue the rollouts; those of one task are handed out in this order."""
         self._fresh: deque[str] = deque()
         self._queues: dict[str, deque[Rollout]] = {}
         for rollout in rollouts:
@@ -88,11 +92,11 @@ class Schedule:
             self._queues.setdefault(task_id, deque()).append(rollout)
 
     def next_rollout(self, after: Rollout | None) -> Rollout | None:
-        """Return the next rollout for a worker, or None when all are handed out.
+        """Return the next rollout for a worker, or None if all are handed out.
 
         Args:
-            after: What the worker played last. Its task goes on; then comes a task that nobody has
-                begun; then whatever task has most left.
+            after: The worker's latest rollout. The next one is of the same task; else of a task
+                that nobody has begun; else of the task with most rollouts left.
         """
         queue = self._queues[after.task.task_id] if after is not None else None
         if not queue and self._fresh:

@@ -1,1 +1,1 @@
-"""Policies that choose actions; one file each."""
+"""The policies that choose actions."""

@@ -1,4 +1,4 @@
-"""What a policy is asked at a step, and what it decides."""
+"""The interface of a policy: the request for decisions, and the decision."""
 
 import random
 from collections.abc import Sequence
@@ -9,49 +9,49 @@ from graphcredit.collector.environments.base import Observation
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PolicyView:
-    """What a policy may know before an action."""
+    """The information that a policy has before an action."""
 
     observation: Observation
-    """What there is to know now."""
+    """The current observation."""
     history: tuple[tuple[Observation, str], ...] = ()
     """Earlier observations of this trajectory with the action taken, oldest first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DecisionRequest:
-    """What to do in a situation."""
+    """A request for decisions at one step."""
 
     view: PolicyView
-    """The situation."""
+    """The information at that step."""
     rng: random.Random
-    """The trajectory's own; all chance comes from it."""
+    """The trajectory's random number generator, the only source of randomness."""
     count: int = 1
-    """Decisions wanted, independent of each other."""
+    """Number of independent decisions to make."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SampledTokens:
-    """What a language model was given and what it sampled."""
+    """The prompt of a language model, and the tokens that it sampled."""
 
     prompt_ids: Sequence[int]
-    """Token ids it was given."""
+    """Token ids of the prompt."""
     response_ids: Sequence[int]
-    """Token ids it sampled, the one that ends the answer included."""
+    """Token ids of the answer, its end token included."""
     response_logprobs: Sequence[float] | None
-    """Log-probability of each sampled token, at the temperature; None where it was not sampled."""
+    """Log-probability of each sampled token, at the temperature; None if none was sampled."""
     temperature: float | None
-    """Of sampling; None where it was not sampled."""
+    """Sampling temperature; None if none was sampled."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
-    """An action, and why."""
+    """An action with its reasoning."""
 
     action: str
-    """What the environment is given; a malformed answer as a whole."""
+    """The action for the environment; the whole answer if it is malformed."""
     thought: str | None = None
-    """Reasoning before the action, recorded as `thought`; None where the policy has no words."""
+    """Reasoning before the action, recorded as `thought`; None if there is none."""
     tokens: SampledTokens | None = None
-    """What a language model made the decision of; None for other policies."""
+    """The language model's tokens; None for other policies."""
     is_malformed: bool = False
-    """The answer has no action in it: an invalid action, of which the environment is not told."""
+    """Whether the answer has no action: it counts as invalid, and the environment never gets it."""

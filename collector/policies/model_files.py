@@ -1,4 +1,4 @@
-"""Where a model's files are, and which weights they are."""
+"""Find a model's files, and compute digests of its weights and its tokenizer."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -19,22 +19,23 @@ _WORDS = (
     "chat_templates/*",
     "generation_config.json",
 )
-"""Decide what tokens a prompt has, and which of them end an answer."""
+"""Files that determine the tokens of a prompt, and the tokens that end an answer."""
 
 _NUM_BLOCKS, _BLOCK_BYTES = 256, 1 << 16
-"""What is read of a large file: a model of 7 billion weights in four files is 64 MiB of reading."""
+"""Number and size of the blocks to read of a large file: for a model of 7 billion weights in four
+files, that is 64 MiB."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelFiles:
-    """A model's directory, and what it holds."""
+    """A model's directory, its version and its stamp."""
 
     path: str
     """The directory."""
     version: str
-    """Its name, or that of the directory above if it is called `model`, as the trainer's is."""
+    """Name of the directory; of its parent if it is called `model`, as in the trainer's output."""
     stamp: str
-    """A digest of names, sizes and times of its files: another one when they are written anew."""
+    """A digest of names, sizes and times of its files; it changes if they are written again."""
 
 
 def find_model(name: str) -> ModelFiles:
@@ -44,7 +45,7 @@ def find_model(name: str) -> ModelFiles:
         OptionError: There is no such model on this machine.
     """
     is_directory = os.path.isdir(name)
-    # Not resolved: a link says what its target is called here.
+    # Links are not resolved: the link's own name is the version.
     called = Path(os.path.abspath(name)) if is_directory else Path(name)
     directory = called if is_directory else _from_cache(name)
     if not (directory / "config.json").is_file():
@@ -54,27 +55,27 @@ def find_model(name: str) -> ModelFiles:
 
 
 def require_safetensors(directory: str) -> None:
-    """Raise InputError for a model's directory without safetensors, whose weights nobody opens."""
+    """Raise InputError for a model's directory without safetensors: nothing else is loaded."""
     if not any(Path(directory).glob("*.safetensors")):
         raise InputError(
             f"a model's directory must hold its weights as *.safetensors, but {directory} has "
-            "none: load the model with transformers where it is trusted and save_pretrained() it; "
-            "other formats can run code when they are read"
+            "none: other formats can run code when they are read. If you trust the model, load it "
+            "with transformers and convert it by save_pretrained()"
         )
 
 
 def digest_weights(model: ModelFiles) -> str:
-    """Return a digest of a model's configuration and weights, wherever and whenever written.
+    """Return a digest of a model's configuration and weights, independent of place and time.
 
-    Of each file it covers the name, the size and 256 blocks of 64 KiB at equal distances, the first
-    and the last bytes among them: all of a file of 16 MiB, and of each tensor in a larger one that
-    is as long as that distance, a part.
+    For each file it covers the name, the size and 256 blocks of 64 KiB at equal distances, the
+    first and the last bytes among them. That is all of a file up to 16 MiB. In a larger file, it is
+    a part of every tensor that is at least as long as the distance.
     """
     return _digest(Path(model.path), _WEIGHTS)
 
 
 def digest_words(model: ModelFiles) -> str:
-    """Return a digest, as that of the weights, of a model's tokenizer, template and end tokens."""
+    """Return the same kind of digest of a model's tokenizer, chat template and end tokens."""
     return _digest(Path(model.path), _WORDS)
 
 
@@ -104,8 +105,8 @@ def _from_cache(name: str) -> Path:
         return Path(snapshot_download(name, local_files_only=True))
     except (OSError, ValueError):
         raise OptionError(
-            "a model must be a directory, or a name in the local Hugging Face cache, because "
-            f"nothing is downloaded here: got {name!r}"
+            "a model must be a directory, or a name in the local Hugging Face cache (nothing is "
+            f"downloaded): got {name!r}"
         ) from None
 
 

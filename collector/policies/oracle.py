@@ -1,8 +1,8 @@
-"""The environment's own plan, with mistakes.
+"""The oracle policy: it follows the environment's winning plan, with random mistakes.
 
-A policy of any skill between perfect and random, for data whose true quality of each step is known.
-A mistake is any admissible action, those that only look included: wasted steps are what credit has
-to find, so none are left out. A mistake can happen to be the plan's action.
+Its skill can be anything between perfect and random, and the true quality of each step is known. A
+mistake is any admissible action, including those that only look: credit must find wasted steps, so
+the data must have them. A mistake may happen to be the plan's action.
 """
 
 import random
@@ -17,7 +17,7 @@ from graphcredit.store.errors import OptionError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OraclePolicy(ScriptedPolicy):
-    """Follows the plan with probability 1 - epsilon, otherwise does anything admissible."""
+    """Follows the plan with probability 1 - epsilon, else takes a random admissible action."""
 
     epsilon: float
     """Probability of a mistake at each step, 0 to 1."""
@@ -33,16 +33,16 @@ class OraclePolicy(ScriptedPolicy):
 
     @property
     def name(self) -> str:
-        """What selects it on the command line."""
+        """Its name on the command line."""
         return f"oracle:{self.epsilon}"
 
     @property
     def needs_oracle(self) -> bool:
-        """It follows the environment's plan."""
+        """True: it follows the environment's plan."""
         return True
 
     def act(self, observation: Observation, rng: random.Random) -> Decision:
-        """Return the plan's next action or a mistake; where there is no plan, anything."""
+        """Return the plan's next action or a mistake; without a plan, a random action."""
         if observation.oracle_actions and rng.random() >= self.epsilon:
             return scripted(observation, observation.oracle_actions[0])
         return scripted(observation, any_admissible(observation, rng))

@@ -1,4 +1,4 @@
-"""Any admissible action, each as likely as the other."""
+"""The random policy: any admissible action, with equal probability."""
 
 import random
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from graphcredit.store.errors import InputError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RandomPolicy(ScriptedPolicy):
-    """Uniform over the admissible actions, those that only look included."""
+    """Uniform over the admissible actions, including those that only look."""
 
     @property
     def name(self) -> str:
-        """What selects it on the command line."""
+        """Its name on the command line."""
         return "random"
 
     def act(self, observation: Observation, rng: random.Random) -> Decision:

@@ -1,4 +1,4 @@
-"""Every policy that can be named on the command line."""
+"""The table of all policies that can be named on the command line."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -26,21 +26,21 @@ class Policy(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Fields of `Settings`: what decides its actions besides what the name says."""
+        """Fields of `Settings` that determine its actions, apart from the name."""
         ...
 
     @property
     def needs_oracle(self) -> bool:
-        """Whether observations must have a plan to win."""
+        """Whether observations must include a winning plan."""
         ...
 
     @property
     def concurrency(self) -> int:
-        """How many trajectories it likes to play at a time."""
+        """Number of trajectories to play at a time by default."""
         ...
 
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
-        """Return, for each question, as many decisions as it wants."""
+        """Return, for each request, `count` decisions."""
         ...
 
 
@@ -98,7 +98,7 @@ POLICIES: dict[str, Callable[[str, LanguageOptions], Policy]] = {
     "vllm": _sampled_by("vllm"),
     "tutor": _tutor,
 }
-"""Name → from what follows the colon, and how a language model is to play, to a policy."""
+"""Name to a function that makes the policy, from the text after the colon and the options."""
 
 
 def parse_policy(text: str, options: LanguageOptions = _DEFAULTS) -> Policy:
@@ -106,7 +106,7 @@ def parse_policy(text: str, options: LanguageOptions = _DEFAULTS) -> Policy:
 
     Raises:
         OptionError: There is no such policy, or its argument or an option is out of range.
-        MissingDependencyError: The library that runs its model is not installed.
+        MissingDependencyError: The library of its engine is not installed.
     """
     name, _, argument = text.partition(":")
     if name not in POLICIES:

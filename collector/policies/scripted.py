@@ -1,4 +1,4 @@
-"""What policies without a model have in common."""
+"""The base class of policies without a model."""
 
 import random
 from abc import ABC, abstractmethod
@@ -10,27 +10,27 @@ from graphcredit.collector.policies.base import Decision, DecisionRequest
 
 
 class ScriptedPolicy(ABC):
-    """Answers each question by itself, from the observation and chance alone."""
+    """Decides each request by itself, from the observation and random numbers only."""
 
     __slots__ = ()
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Its name says everything."""
+        """Empty: the name determines its actions."""
         return {}
 
     @property
     def concurrency(self) -> int:
-        """It gains nothing from being asked several questions at once."""
+        """One: batches of requests do not make it faster."""
         return 1
 
     @property
     def needs_oracle(self) -> bool:
-        """Whether it follows a plan."""
+        """Whether it follows the environment's plan."""
         return False
 
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
-        """Answer one question after the other."""
+        """Decide one request after the other."""
         return [
             [self.act(question.view.observation, question.rng) for _ in range(question.count)]
             for question in questions
@@ -42,6 +42,6 @@ class ScriptedPolicy(ABC):
 
 
 def scripted(observation: Observation, action: str) -> Decision:
-    """Return a decision of a policy that has no words of its own, in the environment's words."""
+    """Return a decision with the environment's thought for its action, if it offers one."""
     thoughts = observation.thoughts or {}
     return Decision(action=action, thought=thoughts.get(action))

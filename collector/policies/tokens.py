@@ -1,4 +1,4 @@
-"""Messages to token ids and back, with nothing but the tokenizer."""
+"""Convert messages to token ids and back; this needs the tokenizer, but not the model."""
 
 import json
 import re
@@ -10,8 +10,8 @@ from typing import Any
 from graphcredit.store.errors import InputError, library_errors
 
 _TODAY = datetime(2024, 7, 26)
-"""For chat templates, which may say what day it is: a prompt must be the same tomorrow. It is the
-day that those of Llama 3 fall back to."""
+"""The date for chat templates that state the current day, so that prompts do not change from day to
+day. It is the default date of Llama 3's templates."""
 _CLOCK = re.compile(r"""strftime_now\(\s*(["'])(?P<format>.*?)\1\s*\)""")
 
 
@@ -19,7 +19,7 @@ def load_tokenizer(path: str) -> Any:
     """Return the tokenizer of a model's directory.
 
     Raises:
-        InputError: There is none.
+        InputError: The directory has no tokenizer that can be loaded.
     """
     from transformers import AutoTokenizer
 
@@ -38,7 +38,7 @@ def end_ids_of(tokenizer: Any, generation_ends: int | list[int] | None) -> froze
     """Return the tokens that end an answer.
 
     Args:
-        tokenizer: Its own is one of them.
+        tokenizer: The tokenizer, whose `eos_token_id` is one of them.
         generation_ends: `eos_token_id` of the model's generation_config.json.
     """
     listed = generation_ends if isinstance(generation_ends, list) else [generation_ends]
@@ -46,13 +46,13 @@ def end_ids_of(tokenizer: Any, generation_ends: int | list[int] | None) -> froze
 
 
 def encode_prompt(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[int, ...]:
-    """Return the ids of a conversation after which it is the model's turn.
+    """Return the token ids of a conversation, up to the start of the model's answer.
 
-    The tokenizer's chat template is used where it has one; otherwise the texts are joined by line
-    breaks, with the special tokens that the tokenizer itself adds.
+    The tokenizer's chat template is used if it has one. Otherwise the texts are joined by line
+    breaks, and get the special tokens that the tokenizer adds itself.
 
     Raises:
-        InputError: The chat template refuses the conversation, or the tokenizer knows none of it.
+        InputError: The chat template refuses the conversation, or the result has no token.
     """
     if tokenizer.chat_template is not None:
         ids = _encode_chat(tokenizer, messages)
@@ -80,19 +80,19 @@ def _encode_chat(tokenizer: Any, messages: list[dict[str, str]]) -> list[int]:
     except TemplateError as error:
         roles = " and ".join(message["role"] for message in messages)
         raise InputError(
-            f"a chat template must take messages of {roles}: that of {tokenizer.name_or_path} "
-            f"says {str(error)!r}. If it takes none of system, leave `system` out of the prompt "
-            "template"
+            f"a chat template must accept messages of {roles}: that of {tokenizer.name_or_path} "
+            f"says {str(error)!r}. If it accepts no system message, leave `system` out of the "
+            "prompt template"
         ) from None
 
 
 def _without_clock(chat_template: str) -> str:
-    """Return a chat template with `_TODAY` in it wherever it asks for the time."""
+    """Return a chat template with `_TODAY` in place of each call for the current time."""
     return _CLOCK.sub(lambda asked: json.dumps(_TODAY.strftime(asked["format"])), chat_template)
 
 
 def encode_answer(tokenizer: Any, text: str) -> tuple[int, ...]:
-    """Return the ids of an answer and its end, as a model would have sampled them.
+    """Return the token ids of an answer and its end token, as if a model had sampled them.
 
     Raises:
         InputError: The tokenizer has no token that ends a text.
@@ -106,7 +106,7 @@ def encode_answer(tokenizer: Any, text: str) -> tuple[int, ...]:
 
 
 def decode_answer(tokenizer: Any, ids: Sequence[int], end_ids: Set[int]) -> str:
-    """Return what an answer says, every token but the one that ended it, special ones included."""
+    """Return the text of an answer without its end token, but with other special tokens."""
     kept = ids[:-1] if ids and ids[-1] in end_ids else ids
     return tokenizer.decode(
         list(kept), skip_special_tokens=False, clean_up_tokenization_spaces=False

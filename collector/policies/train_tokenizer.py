@@ -1,9 +1,8 @@
-"""A tokenizer for a model that is made from nothing, trained on what an environment says.
+"""Train a tokenizer for a model that is made from scratch, on the text of an environment.
 
-It is byte-level BPE, cut into words the way Qwen2's tokenizer does it: transformers 5 opens the
-tokenizer of a Qwen2 model with that normaliser and those words whatever its files say, so only such
-a tokenizer has the same ids after it was saved. Any text can be encoded; what was never seen takes
-a token per byte.
+It is byte-level BPE with Qwen2's normaliser and pre-tokenizer: transformers 5 applies these to a
+Qwen2 model whatever its files say, so only such a tokenizer gives the same ids after it was saved.
+Any text can be encoded; unknown text takes a token per byte.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,22 +15,22 @@ from graphcredit.store import Store, read_steps
 from graphcredit.store.files.atomic import atomic_directory
 
 NUM_LETTERS = 257
-"""Tokens of a tokenizer that knows no words: each byte, and the one that ends an answer."""
+"""Tokens of a tokenizer without words: one per byte, and the end token."""
 
 
 _TOKENS = ("prompt_ids", "response_ids")
 
 
 def train_tokenizer(directory: Path, texts: Iterable[str], *, num_tokens: int) -> int:
-    """Write a tokenizer as `AutoTokenizer` opens it; the directory appears whole or not at all.
+    """Train a tokenizer and save it, atomically, for `AutoTokenizer`.
 
     Args:
-        directory: Where; replaced if it is there.
-        texts: What to learn words from; the same text twice counts twice.
-        num_tokens: How many tokens it may have, at least `NUM_LETTERS`.
+        directory: The directory to write; it is replaced if it exists.
+        texts: The training texts; a text that occurs twice counts twice.
+        num_tokens: Most tokens, at least `NUM_LETTERS`.
 
     Returns:
-        How many it has: fewer where the texts have too few words.
+        The number of tokens: fewer if the texts have too few words.
     """
     blank: Any = Qwen2Tokenizer()
     trained = blank.train_new_from_iterator(texts, vocab_size=num_tokens, show_progress=False)
@@ -41,12 +40,12 @@ def train_tokenizer(directory: Path, texts: Iterable[str], *, num_tokens: int) -
 
 
 def recorded_texts(store: Store, run_id: str, tokenizer: Path) -> Iterator[str]:
-    """Yield each different prompt and each different answer of a run, as text.
+    """Yield each distinct prompt and answer of a run, as text.
 
     Args:
-        store: Its steps have token ids.
+        store: A store whose steps have token ids.
         run_id: The run.
-        tokenizer: The tokenizer they were recorded with.
+        tokenizer: The tokenizer with which they were recorded.
     """
     words = Qwen2Tokenizer.from_pretrained(str(tokenizer))
     seen: set[tuple[int, ...]] = set()

@@ -1,7 +1,7 @@
-"""Random play in the words of a language model: what behaviour is cloned from.
+"""The tutor policy: random play, recorded in the tokens of a language model for behaviour cloning.
 
-It plays as `random` does, action for action, and records the tokens with which a model would have
-said so. They were not sampled, so they have no log-probabilities.
+It takes the same actions as `random`, and records the tokens with which a model would have answered
+so. They were not sampled, so they have no log-probabilities.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,35 +24,35 @@ from graphcredit.store.errors import InputError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TutorPolicy:
-    """Any admissible action, with a model's tokens for it."""
+    """Random admissible actions, with a model's tokens for them."""
 
     model: ModelFiles
-    """Whose tokenizer it is."""
+    """The model with the tokenizer."""
     template: Template
-    """How situations are put into words."""
+    """The prompt template."""
 
     @property
     def name(self) -> str:
-        """What it is, and whose tokens it has."""
+        """`tutor:` and the version of the model."""
         return f"tutor:{self.model.version}"
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What decides its prompts."""
+        """The settings that determine its prompts."""
         return {"tokenizer": digest_words(self.model), "template": self.template.fingerprint}
 
     @property
     def concurrency(self) -> int:
-        """It gains nothing from being asked several questions at once."""
+        """One: batches of requests do not make it faster."""
         return 1
 
     @property
     def needs_oracle(self) -> bool:
-        """It follows no plan."""
+        """False: it follows no plan."""
         return False
 
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
-        """Answer one question after the other."""
+        """Decide one request after the other."""
         return [
             [self._worded(question, action) for action in played]
             for question, played in zip(questions, RandomPolicy().decide(questions), strict=True)
@@ -70,10 +70,10 @@ class TutorPolicy:
         return Decision(action=played.action, thought=played.thought, tokens=tokens)
 
     def _check_said(self, tokenizer: Any, ids: Sequence[int], played: Decision) -> None:
-        """Raise InputError unless the tokens say the action: a clone would say something else."""
+        """Raise InputError unless the tokens decode to the action: a clone would learn another."""
         said = decode_answer(tokenizer, ids, frozenset(ids[-1:]))
         if parse_answer(said, self.template.answer).action != played.action:
             raise InputError(
-                f"the tokenizer of {self.model.path} must be able to say every action: "
+                f"the tokenizer of {self.model.path} must be able to encode every action: "
                 f"{played.action!r} becomes {said!r}. Train it on this environment's text"
             )

@@ -1,1 +1,1 @@
-"""Recording steps so that no acknowledged step is lost."""
+"""The recorder: it writes steps so that no acknowledged step is lost."""

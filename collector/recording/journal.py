@@ -1,6 +1,6 @@
-"""Rows of one worker: in the spool before `append` returns, in a shard later.
+"""The journal of one worker: its steps are in the spool when `append` returns, in a shard later.
 
-`recovery.py` says in which order files change hands, and what a crash leaves.
+`recovery.py` documents the order in which files are renamed, and the state that a crash leaves.
 """
 
 import os
@@ -32,18 +32,27 @@ from graphcredit.store.layout import Store
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShardLimits:
-    """When a shard is closed; whichever is reached first."""
+    """Limits at which a shard is closed; the first one that is reached counts."""
 
     max_rows: int
-    """Steps that may go into a shard."""
+    """Most steps in a shard."""
     max_bytes: int
-    """Bytes in the spool, before compression."""
+    """Most bytes in the spool, before compression."""
     max_age: float
-    """Seconds since the shard's first step; looked at when something is logged."""
+    """Most seconds since the shard's first step; checked whenever a step is logged."""
 
 
 class Journal:
-    """The spool and the shards of one worker. One thread at a time may call it."""
+    """The spool and the shards of one worker. Not thread-safe: one thread at a time may call it.
+
+    Attributes:
+        _rows: The steps of the live spool, in memory too, so that no shard is made by reading one.
+        _tails: The last step of each open trajectory. `end` may still change it, so it stays out of
+            a shard and is carried over to the next spool.
+        _failure: The first error of writing. It is final: after it, every call is refused.
+        _shard: The latest shard, written in a thread of its own. There is one at a time, because
+            there is one `.closing` file.
+    """
 
     def __init__(
         self,
@@ -78,11 +87,11 @@ class Journal:
         """Add a step.
 
         Args:
-            row: Every column that has a value; it belongs to the journal from here on.
-            is_last: Whether the trajectory ends with it.
+            row: The columns that have a value. The journal keeps the dict: do not change it.
+            is_last: Whether the trajectory ends with this step.
 
         Raises:
-            RecorderError: It could not be written, or an earlier shard could not.
+            RecorderError: This step or an earlier shard could not be written.
         """
         trajectory_id: str = row["trajectory_id"]
         self._write(encode_step(row))
@@ -94,13 +103,13 @@ class Journal:
         self._close_shard_if_due()
 
     def append_all(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Add the steps of trajectories of which no more will come: all of them or none.
+        """Add all steps of some finished trajectories, or none of them.
 
         Args:
-            rows: As `append` takes them.
+            rows: Steps, in the form of `append`.
 
         Raises:
-            RecorderError: They could not be written, or an earlier shard could not.
+            RecorderError: These steps or an earlier shard could not be written.
         """
         if rows:
             self._write(encode_steps(rows))
@@ -108,10 +117,10 @@ class Journal:
             self._close_shard_if_due()
 
     def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
-        """Make the last step of a trajectory its end.
+        """Mark the last step of a trajectory as its end.
 
         Raises:
-            RecorderError: It could not be written, or an earlier shard could not.
+            RecorderError: The end or an earlier shard could not be written.
         """
         self._write(encode_end(trajectory_id, end))
         self._tails.pop(trajectory_id).update(end)
@@ -122,10 +131,10 @@ class Journal:
         self._tails.pop(trajectory_id, None)
 
     def close(self) -> bool:
-        """Bring every step into a shard and let go of the worker's files.
+        """Write every step to a shard, and release the worker's files.
 
         Returns:
-            Whether this was the first call; others do nothing.
+            Whether this was the first call; further calls do nothing.
 
         Raises:
             RecorderError: A shard could not be written; its steps stay in the spool.
@@ -155,10 +164,14 @@ class Journal:
             raise self._failed(error) from error
 
     def _close_shard_if_due(self) -> None:
-        """Start the next spool if this one is full; a failure shows at the next call."""
+        """Start the next spool if this one is full; an error is raised by the next call.
+
+        The step that triggered this is already in the spool, so its own call must succeed.
+        """
         now = time.monotonic()
         if self._started_at is None:
             self._started_at = now
+        # Steps that cannot change any more; only these go into the shard.
         num_settled = len(self._rows) - len(self._tails)
         is_due = (
             num_settled >= self._limits.max_rows
@@ -170,7 +183,7 @@ class Journal:
         try:
             self._close_shard()
         except BaseException as error:
-            # A spool that is not becoming a shard must not be replaced by the next one.
+            # This spool will not become a shard, so the next spool must not replace it.
             self._failure = error
             if not isinstance(error, OSError):
                 raise
@@ -186,11 +199,11 @@ class Journal:
         try:
             self._shard = self._shard_thread.submit(_finish, *arguments)
         except RuntimeError:
-            # No thread can be started: the interpreter is about to end, or is out of threads.
+            # No thread can be started: the interpreter is shutting down, or is out of threads.
             _finish(*arguments)
 
     def _start_spool(self, carried: list[dict[str, Any]]) -> None:
-        """Put a new spool in the place of the live one, which moves to `.closing`."""
+        """Rename the live spool to `.closing`, and put a new spool in its place."""
         header = SpoolHeader(
             spool_id=secrets.token_hex(16),
             run_id=self._run_id,
@@ -200,6 +213,7 @@ class Journal:
         messages = [encode_step(row) for row in carried]
         with naming(self._paths.live):
             spool = SpoolWriter(self._paths.temporary, header, messages, fsync=self._fsync)
+        # The new spool already has the carried steps, so no moment loses them: see `recovery.py`.
         if self._paths.live.exists():
             os.replace(self._paths.live, self._paths.closing)
         os.replace(self._paths.temporary, self._paths.live)
@@ -214,7 +228,7 @@ class Journal:
         lock = acquire_lock(self._paths.lock)
         if lock is None:
             raise RecorderError(
-                f"a worker has one recorder at a time: {self._worker_id!r} has a live one in "
+                f"a worker can have one recorder at a time: {self._worker_id!r} has a live one in "
                 f"{self._store.root}. Close it first, or use another worker_id. "
                 f"{held(self._paths.lock)}"
             )
@@ -232,8 +246,8 @@ class Journal:
     def _failed(self, error: BaseException) -> RecorderError:
         return RecorderError(
             f"the recorder of worker {self._worker_id!r} cannot write to {self._store.root}: "
-            f"{error}. The steps it acknowledged are in {self._store.spool_dir}: when writing "
-            "works again, the worker's next recorder makes shards of them, or "
+            f"{error}. The acknowledged steps are in {self._store.spool_dir}. When writing works "
+            "again, the worker's next recorder turns them into shards, or so does "
             f"`graphcredit check {self._store.root} --recover`"
         )
 

@@ -1,12 +1,12 @@
-"""Which trajectories of an iteration the store has already, from other recorders than this one.
+"""Find trajectories of an iteration that the store already has, to deduplicate a repeated log.
 
-Only ids that a caller chose can meet another's, so nothing is read before the first of them. Then
-the ids of all shards are read, and of what other workers have in their spools: hashes, 12 bytes for
-each id. The steps themselves are read only where an id is found.
+Only ids that the caller chose can occur twice, so nothing is read before the first of them. Then
+the ids in all shards and in the spools of other workers are read, and kept as hashes, 12 bytes
+each. The steps themselves are read only if an id is found.
 """
 
 # pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute makes its functions when it is imported)
+# (pyarrow.compute defines its functions at import time)
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -28,33 +28,34 @@ from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.store.schema import STEP_COLUMNS
 
 COMPARED = tuple(c for c in STEP_COLUMNS if c.name not in ("worker_id", "logged_at"))
-"""What a step was, not who logged it and when."""
+"""The columns that must be equal: all but those that say who logged the step, and when."""
 
 _CACHED_BYTES = 256 << 20
-"""Of steps that were read to compare with: a log that is written again has its old order."""
+"""Bytes of steps to cache. A log that is written again has its old order, so a row group that was
+read for one trajectory is needed for the next one too."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A part of the store that is read at a time."""
+    """The unit of reading: a row group of a shard, or a spool."""
 
     path: Path
     row_group: int | None
-    """Of a shard; None: the whole of a spool."""
+    """Index of the row group; None for a spool, which is read as a whole."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownTrajectory:
-    """A trajectory that the store has."""
+    """A trajectory that the store already has."""
 
     where: str
-    """Files that have steps of it, relative to the store."""
+    """The files with its steps, relative to the store."""
     rows: list[dict[str, Any]]
-    """Its steps by index: `COMPARED` columns to values."""
+    """Its steps in order; each maps the `COMPARED` columns to values."""
 
 
 class KnownTrajectories:
-    """The trajectories of a run and iteration. One thread at a time may ask for them."""
+    """The trajectories of a run and iteration. Not thread-safe."""
 
     def __init__(self, store: Store, *, run_id: str, iteration: int, worker_id: str):
         self._store = store
@@ -75,7 +76,7 @@ class KnownTrajectories:
                 self._hashes = self._read_all_ids()
             try:
                 return self._find(trajectory_id, self._hashes)
-            except FileNotFoundError:  # a spool that has become a shard by now
+            except FileNotFoundError:  # a spool was turned into a shard meanwhile: list again
                 self._hashes = None
 
     def _find(self, trajectory_id: str, hashes: NDArray[np.int64]) -> KnownTrajectory | None:
@@ -99,9 +100,9 @@ class KnownTrajectories:
         return KnownTrajectory(where=" and ".join(dict.fromkeys(paths)), rows=rows)
 
     def _read_all_ids(self) -> NDArray[np.int64]:
-        """Return the sorted hashes of all ids, and keep where they are.
+        """Return the sorted hashes of all ids, and remember the piece of each.
 
-        Spools come first: one that becomes a shard meanwhile is found as that.
+        Spools are read first: one that becomes a shard meanwhile is then found as a shard.
         """
         self._pieces, self._tables = [], OrderedDict()
         hashes: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
@@ -122,14 +123,14 @@ class KnownTrajectories:
                 try:
                     header, ids = read_ids(path)
                 except (FileNotFoundError, SchemaError):
-                    continue  # it is a shard now, or `check --recover` says that it is damaged
+                    continue  # it is a shard now, or damaged, which `check --recover` reports
                 if (header.run_id, header.iteration) == (self._run_id, self._iteration):
                     yield _Piece(path, None), ids
 
     def _shards(self) -> Iterator[tuple[_Piece, Iterable[str]]]:
         columns = step_columns(["trajectory_id"])
         for shard in self._store.shards(self._run_id, self._iteration):
-            # Ids alone are no reason to read whole shards, which may have many tokens.
+            # Verify the footer only: reading whole shards with many tokens for the ids is slow.
             with open_parquet(shard.path, dictionaries=["trajectory_id"], whole=False) as file:
                 for group in range(file.num_row_groups):
                     table = file.read_row_group(group, columns=["trajectory_id"])

@@ -1,4 +1,4 @@
-"""A trajectory that the store has already, logged again: each step must be the stored one."""
+"""Handle a trajectory that is logged again: its steps must equal the stored ones."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -7,22 +7,23 @@ from typing import Any
 from graphcredit.collector.recording.known_trajectories import COMPARED, KnownTrajectory
 from graphcredit.collector.recording.shards import step_table
 from graphcredit.store.errors import StepRefusedError
+from graphcredit.store.plural import counted
 
 _END = ("terminated", "truncated", "success")
 
 
 class Again:
-    """Takes the steps of a trajectory as a journal does, compares them, and writes nothing."""
+    """A sink that compares steps with a stored trajectory, and writes nothing."""
 
     def __init__(self, known: KnownTrajectory, on_same: Callable[[], None]):
         """Compare with a trajectory of the store.
 
         Args:
-            known: The trajectory.
-            on_same: Called when its last step has been found to be the same.
+            known: The stored trajectory.
+            on_same: Called when the last step has been compared and is the same.
 
         Raises:
-            StepRefusedError: It is not complete, so that what is logged may be more than it.
+            StepRefusedError: The stored trajectory is incomplete: the log may have more steps.
         """
         self._known = known
         self._on_same = on_same
@@ -31,8 +32,8 @@ class Again:
         if problem:
             raise StepRefusedError(
                 "trajectory_id must be unique within a run and iteration: it is in "
-                f"{known.where} already, {problem}. Give this attempt an id of its own, or leave "
-                "the id out; `together` writes trajectories as a whole or not at all"
+                f"{known.where} already, {problem}. Give this attempt another id, or leave the id "
+                "out. `together` writes whole trajectories or nothing"
             )
 
     def append(self, row: dict[str, Any], *, is_last: bool) -> None:
@@ -44,7 +45,7 @@ class Again:
         rows = self._known.rows
         index: int = row["step_index"]
         if index >= len(rows):
-            raise self._differs(f"it has {len(rows)} steps there, and this is another")
+            raise self._differs(f"has {counted(len(rows), 'step')} there, and this is one more")
         (new,) = step_table([row], "").to_pylist()
         is_end_to_come = index == len(rows) - 1 and not is_last
         names = [c.name for c in COMPARED if not (is_end_to_come and c.name in _END)]
@@ -61,32 +62,36 @@ class Again:
         """
         num_steps = len(self._known.rows)
         if self._num_steps < num_steps:
-            raise self._differs(f"it has {num_steps} steps there, and {self._num_steps} here")
+            raise self._differs(
+                f"has {counted(num_steps, 'step')} there, and {self._num_steps} here"
+            )
         self._compare(end, num_steps - 1)
         self._on_same()
 
     def abandon(self, trajectory_id: str) -> None:
-        """Expect no more steps of the trajectory; what it had is in the store."""
+        """Expect no more steps of the trajectory; its steps are already in the store."""
 
     def _compare(self, new: Mapping[str, Any], index: int) -> None:
         stored = self._known.rows[index]
         for name, value in new.items():
             if not _is_same(name, value, stored[name]):
-                raise self._differs(f"{name} is {_short(stored[name])} there, {_short(value)} here")
+                raise self._differs(
+                    f"its {name} is {_short(stored[name])} there, {_short(value)} here"
+                )
 
     def _differs(self, how: str) -> StepRefusedError:
         return StepRefusedError(
-            "a trajectory_id that is in the store may be logged again with the same steps only: it "
-            f"is in {self._known.where} and {how}. Give another trajectory another id"
+            "a trajectory that is in the store may be logged again only with the same steps: it is "
+            f"in {self._known.where} and {how}. Give a different trajectory a different id"
         )
 
 
 def _problem(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Say why a stored trajectory is not complete; empty if it is."""
+    """Return why a stored trajectory is incomplete; empty if it is complete."""
     if [row["step_index"] for row in rows] != list(range(len(rows))):
-        return "where its steps are not 0 … T-1, each once"
+        return "and its steps there are not 0 … T-1, each once"
     if rows[-1]["success"] is None or not (rows[-1]["terminated"] or rows[-1]["truncated"]):
-        return f"where its {len(rows)} steps have no end"
+        return f"with {counted(len(rows), 'step')} and no end"
     return ""
 
 

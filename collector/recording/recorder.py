@@ -1,4 +1,4 @@
-"""Recording what an agent does, one step at a time, so that no acknowledged step is lost."""
+"""Record an agent's steps one at a time, so that no acknowledged step is lost."""
 
 import math
 import secrets
@@ -21,9 +21,10 @@ from graphcredit.collector.recording.validation import check_value
 from graphcredit.collector.recording.worker_lock import ProcessLock
 from graphcredit.store.errors import OptionError, StepRefusedError, system_errors
 from graphcredit.store.layout import Store, check_name, create_store
+from graphcredit.store.plural import counted
 
 _LARGEST_SHARD_BYTES = 1 << 30
-"""Half of what one Arrow array of text can hold."""
+"""Half the capacity of one Arrow array of text."""
 
 
 class StepRecorder:
@@ -34,16 +35,16 @@ class StepRecorder:
                 trajectory.log(state=s, action=a, next_state=t, reward=0.0)
                 trajectory.end(success=True)
 
-    A step that `log` returned from survives the death of the process: it is in the worker's spool,
-    which the worker's next recorder, or `graphcredit check --recover`, turns into a shard. Threads
-    and asyncio tasks may hold any number of trajectories open at a time. A recorder belongs to the
+    When `log` returns, the step survives the death of the process: it is in the worker's spool. The
+    worker's next recorder, or `graphcredit check --recover`, turns the spool into a shard. Threads
+    and asyncio tasks may keep any number of trajectories open at a time. A recorder belongs to the
     process that opened it: after a fork, open another one with another `worker_id`.
     """
 
     recovered: tuple[Recovered, ...]
-    """What an earlier recorder of this worker had left in its spools; it is in shards now."""
+    """Spools that an earlier recorder of this worker left behind; they are shards now."""
     num_already_there: int
-    """Trajectories that were logged again, step by step as the store has them: none was written."""
+    """Number of trajectories that were logged again with the stored steps, and not written."""
 
     @system_errors()
     def __init__(
@@ -58,17 +59,17 @@ class StepRecorder:
         max_bytes: int = 32 << 20,
         max_age: float = 300.0,
     ):
-        """Open the recorder and recover what an earlier one of this worker left behind.
+        """Open the recorder, and recover the spools that an earlier one of this worker left behind.
 
         Args:
-            store: A store, or its path; made where there is none.
+            store: A store, or its path; it is created if there is none.
             run_id: The run; letters, digits, '.', '_' and '-'.
             iteration: Policy iteration, from 0.
-            worker_id: The worker; one live recorder in a store at a time.
-            durability: "flush" survives the death of the process, "fsync" a power failure.
-            max_rows: Steps in a shard.
-            max_bytes: Bytes of a spool, before compression; up to 1 GiB.
-            max_age: Seconds a shard waits for more steps; checked when something is logged.
+            worker_id: The worker; it can have one live recorder in a store at a time.
+            durability: "flush" survives the death of the process, "fsync" also a power failure.
+            max_rows: Most steps in a shard.
+            max_bytes: Most bytes of a spool, before compression; up to 1 GiB.
+            max_age: Most seconds until a shard is closed; checked whenever a step is logged.
 
         Raises:
             InputError: A name or an option breaks its rule, or `store` is not a store.
@@ -102,27 +103,27 @@ class StepRecorder:
         Args:
             task_id: Rollouts with one task id started from the same task and initial state.
             trajectory_id: Unique within the run and iteration; by default a new one, unique over
-                workers and restarts. One that the store has, complete, from an earlier process or
-                another worker may be logged again with the same steps: nothing is written then, and
-                `num_already_there` counts it. Two live recorders do not see what the other logs
-                from now on; `graphcredit check` finds ids that both used.
+                workers and restarts. A complete trajectory of the store, from an earlier process or
+                another worker, may be logged again with the same steps: nothing is written then,
+                and `num_already_there` counts it. Two live recorders do not see each other's new
+                steps; `graphcredit check` finds ids that both used.
 
         Raises:
-            StepRefusedError: An id is not text, is empty, was used before, or is that of an
+            StepRefusedError: An id is not text, is empty, was used before, or belongs to an
                 incomplete trajectory of the store.
-            SchemaError: A shard of the iteration cannot be read, so that its ids are not known.
+            SchemaError: A shard of the iteration cannot be read, so its ids are unknown.
         """
         return self._begin(self._journal, task_id, trajectory_id)
 
     @contextmanager
     def together(self) -> Generator[Together]:
-        """Start trajectories that are safe when the block ends, all of them or none.
+        """Start trajectories that are written together when the block ends: all of them or none.
 
             with recorder.together() as group:
                 with group.trajectory(task_id="kitchen-12") as trajectory:
                     ...
 
-        An exception leaves none of them in the store, and so does the death of the process.
+        After an exception, or if the process dies, none of them is in the store.
 
         Raises:
             RecorderError: Writing failed, or the recorder is closed.
@@ -154,7 +155,7 @@ class StepRecorder:
         self.num_already_there += 1
 
     def close(self) -> None:
-        """Bring every step into a shard; trajectories that have not ended are incomplete.
+        """Write every step to a shard; trajectories without an end stay incomplete.
 
         Raises:
             RecorderError: A shard could not be written; its steps stay in the spool.
@@ -163,8 +164,8 @@ class StepRecorder:
             is_first = self._journal.close()
         if is_first and self.num_already_there:
             warnings.warn(
-                f"{self.num_already_there} trajectories were in the store already, with the same "
-                "steps: they were not written again",
+                f"{counted(self.num_already_there, 'trajectory')} already in the store, with the "
+                "same steps: not written again",
                 stacklevel=2,
             )
 

@@ -1,31 +1,31 @@
-"""From a spool to a shard, exactly once, whenever the worker dies.
+"""Turn the spools of dead workers into shards: each step exactly once, whenever the worker died.
 
-A worker owns these files while it holds the lock on the first; nobody waits for it:
+A worker owns these files while it holds the lock on the first. Nobody waits for that lock:
 
-    spool/<worker>.lock      held by the live recorder, or by who recovers the worker's spools
+    spool/<worker>.lock      locked by the live recorder, or by the process that recovers its spools
     spool/<worker>.tmp       the next spool, being prepared
     spool/<worker>.arrows    the live spool
-    spool/<worker>.closing   the spool before it, while its shard is written
+    spool/<worker>.closing   the previous spool, while its shard is written
 
-Closing a shard takes these steps. Only step 1 to 3 keep `log` waiting.
+A shard is closed in these steps. `log` waits only for steps 1 to 3.
 
-    1. write the next spool to .tmp: its head and the open trajectories' last steps, carried over
-       because a shard cannot be changed when such a step turns out to be the last
+    1. write the next spool to .tmp: its head, and the last step of each open trajectory. These
+       steps are carried over because a shard cannot be changed if such a step becomes the last
     2. rename .arrows to .closing
-    3. rename .tmp to .arrows                         (from here on the carried steps are there)
+    3. rename .tmp to .arrows; from here on, the carried steps are in .arrows
     4. write the shard, with the spool's id in its metadata, and rename it to its final name
     5. delete .closing
 
-    killed after  leaves                              recovery
-    before 2      .arrows, perhaps .tmp               .tmp is dropped, .arrows becomes a shard
-    2             .closing, .tmp                      .tmp is dropped, all of .closing is a shard
-    3             .closing, .arrows                   .closing less what .arrows carries is a shard
-    4             .closing, .arrows, shard            the shard has .closing's id: it is dropped
-    5             .arrows                             .arrows becomes a shard
+    killed after  leaves                      recovery
+    before 2      .arrows, perhaps .tmp       drop .tmp; make a shard of .arrows
+    2             .closing, .tmp              drop .tmp; make a shard of all of .closing
+    3             .closing, .arrows           make a shard of .closing, without the carried steps
+    4             .closing, .arrows, shard    the shard has .closing's id: drop .closing
+    5             .arrows                     make a shard of .arrows
 
-Closing the recorder waits for 5, then does 4 and 5 with the live spool. Recovery treats .closing
-before .arrows and takes steps 4 and 5 too, so that it may itself be killed and repeated. A spool is
-deleted only when every byte of it was read; otherwise it moves to `quarantine/`.
+To close a recorder, wait for step 5, then do steps 4 and 5 with the live spool. Recovery handles
+.closing before .arrows, also by steps 4 and 5, so it may itself be killed and repeated. A spool is
+deleted only if all its bytes were read; otherwise it moves to `quarantine/`.
 """
 
 import json
@@ -57,20 +57,20 @@ class SpoolPaths:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recovered:
-    """What became of one left-over spool."""
+    """The result of recovering one left-over spool."""
 
     worker_id: str
     run_id: str | None
-    """Null when the spool's head cannot be read."""
+    """None if the spool's head cannot be read."""
     iteration: int | None
     num_steps: int
-    """Steps that recovery brought into the shard; 0 when they were there already."""
+    """Steps that recovery wrote to the shard; 0 if a shard already had them."""
     num_bytes_unread: int
-    """Bytes that could not be read: a step that was never acknowledged, or damage."""
+    """Bytes that could not be read: an unacknowledged step, or damage."""
     shard: Path | None
-    """The shard with the spool's steps; null when it had none."""
+    """The shard with the spool's steps; None if it had none."""
     quarantined: Path | None
-    """Where the spool is now; null when all of it was read and it was deleted."""
+    """The spool's path in `quarantine/`; None if all of it was read and it was deleted."""
 
 
 def spool_paths(store: Store, worker_id: str) -> SpoolPaths:
@@ -90,19 +90,19 @@ def recover_spools(
     *,
     on_held: Callable[[str, str], None] = lambda worker_id, held: None,
 ) -> list[Recovered]:
-    """Turn the spools of dead workers into shards; those of live recorders are left alone.
+    """Turn the spools of dead workers into shards; spools of live recorders stay as they are.
 
-    Afterwards every step that a dead worker has acknowledged is in a shard, even if another process
-    was about to recover it.
+    Afterwards every acknowledged step of a dead worker is in a shard, even if another process was
+    already recovering it: this call waits for that process.
 
     Args:
         store: The store.
-        worker_id: Only this worker; all of them by default.
-        on_held: Called with each worker whose lock a process holds, and a sentence that says which;
-            its spool is left alone.
+        worker_id: Only this worker; by default all of them.
+        on_held: Called for each worker whose lock another process holds, with a sentence that names
+            the process. Its spool stays as it is.
 
     Returns:
-        One record for each spool that was left over.
+        One record for each left-over spool.
     """
     found = {path.stem for path in store.spool_dir.glob("*") if path.suffix in _SUFFIXES}
     workers = sorted(found if worker_id is None else found & {worker_id})
@@ -124,7 +124,7 @@ def recover_spools(
 
 
 def recover_worker(store: Store, worker_id: str) -> list[Recovered]:
-    """Do what `recover_spools` does for one worker, whose lock the caller holds."""
+    """Recover the spools of one worker, whose lock the caller holds; see `recover_spools`."""
     paths = spool_paths(store, worker_id)
     paths.temporary.unlink(missing_ok=True)
     recovered: list[Recovered] = []
@@ -166,8 +166,9 @@ def _recover(
 def _shard_of(
     store: Store, content: SpoolContent, carried: Collection[tuple[str, int]]
 ) -> tuple[Path | None, int]:
-    """Return the shard of a spool and how many steps had to be written to it."""
+    """Return the shard of a spool, and the number of steps that had to be written to it."""
     remove_unfinished(store, content.header)
+    # Killed after step 4: the shard is complete, and writing it again would double its steps.
     written = find_shard(store, content.header)
     if written is not None:
         return written, 0
@@ -185,7 +186,7 @@ def _retire(store: Store, worker_id: str, path: Path, content: SpoolContent) -> 
 def _quarantine(
     store: Store, worker_id: str, path: Path, num_bytes_unread: int, reason: str
 ) -> Path:
-    """Move a spool aside, with a note that says why."""
+    """Move a spool to `quarantine/`, with a note that has the reason."""
     number = 0
     while (target := store.quarantine_dir / f"{worker_id}-{number:06d}.arrows").exists():
         number += 1
@@ -203,6 +204,7 @@ def _quarantine(
 
 
 def _carried_keys(live: Path) -> frozenset[tuple[str, int]]:
+    """Return the steps of the live spool: `.closing` must not put them into its shard too."""
     try:
         return frozenset(map(_key, read_spool(live).rows))
     except (FileNotFoundError, SchemaError):

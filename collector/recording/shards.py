@@ -1,4 +1,4 @@
-"""The shards one worker writes: numbered by itself, marked with the spool they were made from."""
+"""Write and find the step shards of one worker: numbered, and marked with the id of their spool."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import STEP_SCHEMA
 
 SPOOL_ID_KEY = b"graphcredit.spool_id"
-"""Metadata key of a step shard: the spool it was made from."""
+"""Metadata key of a step shard: the id of the spool that it was made from."""
 
 _SLICE_ROWS = 1024
-"""Rows converted at a time: between slices, threads that log get their turn."""
+"""Rows to convert at a time. Between slices, threads that log can take the interpreter's lock."""
 
 
 def write_shard(store: Store, header: SpoolHeader, rows: Sequence[Mapping[str, Any]]) -> Path:
@@ -27,8 +27,8 @@ def write_shard(store: Store, header: SpoolHeader, rows: Sequence[Mapping[str, A
 
     Args:
         store: The store.
-        header: The spool; the caller holds its worker's lock.
-        rows: Column name to value; what is left out has its default, or is null.
+        header: The head of the spool; the caller holds its worker's lock.
+        rows: Column name to value; a missing column gets its default, or null.
     """
     directory = store.steps_dir(header.run_id, header.iteration)
     number = max(_numbered(directory, header.worker_id), default=-1) + 1
@@ -39,7 +39,7 @@ def write_shard(store: Store, header: SpoolHeader, rows: Sequence[Mapping[str, A
 
 
 def find_shard(store: Store, header: SpoolHeader) -> Path | None:
-    """Return the shard that was made from a spool, if it was."""
+    """Return the shard that was made from a spool, or None."""
     directory = store.steps_dir(header.run_id, header.iteration)
     for path in _numbered(directory, header.worker_id).values():
         if _spool_id(path) == header.spool_id:
@@ -62,7 +62,10 @@ def _numbered(directory: Path, worker_id: str, *, suffix: str = "") -> dict[int,
 
 
 def _spool_id(shard: Path) -> str | None:
-    """Return the id in a shard's metadata, or None where it is damaged: its steps are lost."""
+    """Return the spool id in a shard's metadata, or None if the shard is damaged.
+
+    The steps of a damaged shard are lost, so its spool must be turned into a shard again.
+    """
     try:
         with open_parquet(shard) as file:
             metadata = file.schema_arrow.metadata or {}
@@ -72,7 +75,7 @@ def _spool_id(shard: Path) -> str | None:
 
 
 def step_table(rows: Sequence[Mapping[str, Any]], worker_id: str) -> pa.Table:
-    """Return the steps of a worker's spool as its shard has them."""
+    """Return the steps of a worker's spool as the table of its shard."""
     filled = {**DEFAULTS, "worker_id": worker_id}
     slices = [
         pa.RecordBatch.from_pylist(

@@ -1,16 +1,16 @@
 """The spool's format: an Arrow IPC stream with one record batch for each acknowledged step.
 
-Steps that are acknowledged together are the rows of one. It has two columns: `values`, a JSON
-object of the step's short values by column name, and `parts`, a list of its long ones: `state`,
-`action`, `next_state`, `prompt_ids`, `response_ids`, `response_logprobs`. Two columns and not one
-for each of `steps`, because a batch costs a microsecond or two for each column. A row without
-`parts` ends a trajectory.
+Steps that are acknowledged together are the rows of one batch. A batch has two columns: `values`, a
+JSON object of the step's short values by column name, and `parts`, a list of its long values:
+`state`, `action`, `next_state`, `prompt_ids`, `response_ids`, `response_logprobs`. It does not have
+one column for each column of `steps`, because each costs a microsecond or two per batch. A row
+without `parts` ends a trajectory.
 
-The stream's metadata says whose steps these are. There is no end-of-stream mark: the file is whole
-up to its last whole batch.
+The stream's metadata names the worker, run and iteration. There is no end-of-stream marker: the
+file is valid up to its last complete batch.
 
-`crc32` comes first in each JSON object: the checksum of the rest of its text, and of the parts. So
-a bit that flipped is not taken for what was logged. Spools from before there was one are read too.
+`crc32` comes first in each JSON object. It is the checksum of the rest of the text and of the
+parts, so a flipped bit is detected. Older spools without checksums can be read, too.
 """
 
 import json
@@ -50,10 +50,10 @@ _ALL_PARTS = pa.py_buffer(_pack_range(0, len(_PARTS)))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpoolHeader:
-    """Whose steps a spool holds."""
+    """The head of a spool: its id, and the run, iteration and worker of its steps."""
 
     spool_id: str
-    """Unique for ever; a shard carries the id of the spool it was made from."""
+    """Globally unique; a shard's metadata has the id of its spool."""
     run_id: str
     iteration: int
     worker_id: str
@@ -61,19 +61,19 @@ class SpoolHeader:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpoolContent:
-    """What could be read of a spool."""
+    """The readable part of a spool."""
 
     header: SpoolHeader
     rows: list[dict[str, Any]]
-    """Column name to value, as they were logged and in that order."""
+    """The steps in the order of logging; each maps column names to values."""
     num_bytes_unread: int
-    """Bytes after the last whole batch."""
+    """Bytes after the last complete batch."""
     problem: str
     """Why reading stopped there; empty at a clean end."""
 
 
 class SpoolWriter:
-    """Appends batches to one spool file; after an error the file is as it was before the call."""
+    """Appends batches to one spool file; an error leaves the file as it was before the call."""
 
     def __init__(
         self, path: Path, header: SpoolHeader, messages: Iterable[pa.Buffer], *, fsync: bool
@@ -87,10 +87,10 @@ class SpoolWriter:
         self.append(b"".join([head, *messages]))
 
     def append(self, message: pa.Buffer | bytes) -> None:
-        """Append whole messages and hand them to the operating system, or to the disk.
+        """Append whole messages, and flush them to the operating system, or to disk if `fsync`.
 
         Raises:
-            OSError: They could not be written; nothing of them is in the file.
+            OSError: They could not be written; no part of them is in the file.
         """
         view = memoryview(message)
         size = self.size + len(view)
@@ -105,7 +105,7 @@ class SpoolWriter:
         self.size = size
 
     def close(self) -> None:
-        """Close the file; its content stays."""
+        """Close the file."""
         os.close(self._descriptor)
 
 
@@ -113,16 +113,16 @@ def encode_step(row: Mapping[str, Any]) -> pa.Buffer:
     """Return the batch of one step.
 
     Args:
-        row: Column name to value as kept by `check_step`, with the columns the recorder fills.
+        row: Column name to value, from `check_step`, plus the columns that the recorder fills.
     """
     return _step(row).serialize()
 
 
 def encode_steps(rows: Sequence[Mapping[str, Any]]) -> pa.Buffer:
-    """Return the batch of steps that are there together, or not at all.
+    """Return one batch of several steps: a reader finds all of them, or none.
 
     Args:
-        rows: As `encode_step` takes them; at least one.
+        rows: Steps in the form of `encode_step`; at least one.
     """
     (batch,) = pa.Table.from_batches(map(_step, rows)).combine_chunks().to_batches()
     return batch.serialize()
@@ -154,10 +154,10 @@ def encode_end(trajectory_id: str, end: Mapping[str, bool]) -> pa.Buffer:
 
 
 def read_spool(path: Path) -> SpoolContent:
-    """Read a spool up to its last whole batch.
+    """Read a spool up to its last complete batch.
 
     Raises:
-        SchemaError: Its head is damaged, or it is not a spool of this version.
+        SchemaError: The head is damaged, or the file is not a spool of this version.
     """
     data = pa.py_buffer(path.read_bytes())
     file = pa.BufferReader(data)
@@ -180,11 +180,11 @@ def read_spool(path: Path) -> SpoolContent:
 
 
 def read_ids(path: Path) -> tuple[SpoolHeader, set[str]]:
-    """Return whose steps a spool has, and the trajectories up to its last whole batch.
+    """Return the header of a spool, and its trajectory ids up to the last complete batch.
 
     Raises:
-        FileNotFoundError: It has become a shard.
-        SchemaError: Its head is damaged, or it is not a spool of this version.
+        FileNotFoundError: The spool has become a shard.
+        SchemaError: The head is damaged, or the file is not a spool of this version.
     """
     ids: set[str] = set()
     with pa.memory_map(str(path)) as file:
@@ -222,7 +222,7 @@ def _add_batch(
     *,
     has_checksums: bool,
 ) -> None:
-    """Add what a batch has, or raise an error and add nothing."""
+    """Add the steps and ends of a batch, or raise an error and add nothing."""
     batch.validate(full=True)
     parts = batch["parts"].to_pylist()
     values = [
@@ -251,7 +251,7 @@ def _put_parts(row: dict[str, Any], parts: list[bytes | None]) -> None:
 
 
 def _content(parts: Sequence[bytes | None] | None) -> bytes:
-    """Return what the checksum of a row covers of its parts: which there are, how long, and all."""
+    """Return the bytes of a row's parts for its checksum: presence, offsets and contents."""
     if parts is None:
         return b""
     if len(parts) != len(_PARTS):
@@ -263,25 +263,25 @@ def _content(parts: Sequence[bytes | None] | None) -> bytes:
 
 
 def _with_checksum(text: bytes, content: bytes) -> bytes:
-    """Return the text of a JSON object with the checksum of it, and of some content, at its start.
+    """Return the text of a JSON object with a checksum as its first key.
 
     Args:
-        text: Of an object that is not empty.
-        content: What else the checksum covers.
+        text: The text of a non-empty object.
+        content: Further bytes that the checksum covers.
     """
     return b'{"crc32":"%08x",%s' % (zlib.crc32(content, zlib.crc32(text)), text[1:])
 
 
 def _values(text: str, content: bytes, *, has_checksums: bool) -> dict[str, Any]:
-    """Return the object of a text.
+    """Return the JSON object of a text, after verifying its checksum.
 
     Raises:
-        ValueError: The text or the content is not what its checksum is of.
+        ValueError: The checksum does not match the text and the content.
     """
     if has_checksums:
         rest = b"{" + text.encode()[_CHECKSUM_LENGTH:]
         if text.encode() != _with_checksum(rest, content):
-            raise ValueError("it has another checksum than it was written with")
+            raise ValueError("its checksum does not match")
         text = rest.decode()
     return json.loads(text)
 

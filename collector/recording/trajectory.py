@@ -1,4 +1,4 @@
-"""One trajectory: its chain of steps, and its end."""
+"""The handle of a trajectory that is being recorded: log its steps, then its end."""
 
 import time
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from graphcredit.store.errors import StepRefusedError
 
 
 class Sink(Protocol):
-    """Where the steps of trajectories go."""
+    """Receives the steps of trajectories: a journal, a draft, or a comparison."""
 
     def append(self, row: dict[str, Any], *, is_last: bool) -> None:
-        """Add a step, which belongs to the sink from here on."""
+        """Add a step. The sink keeps the dict: the caller must not change it."""
         ...
 
     def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
-        """Make the last step of a trajectory its end."""
+        """Mark the last step of a trajectory as its end."""
         ...
 
     def abandon(self, trajectory_id: str) -> None:
@@ -27,10 +27,10 @@ class Sink(Protocol):
 
 
 class Trajectory:
-    """One trajectory that is being recorded. Get one from `StepRecorder.trajectory`.
+    """One trajectory that is being recorded. `StepRecorder.trajectory` returns one.
 
-    Left without `end`, or by an exception, it stays incomplete: its steps are kept, but get no
-    credit.
+    If its `with` block is left without `end`, or by an exception, the trajectory stays incomplete:
+    its steps are kept, but get no credit.
     """
 
     task_id: str
@@ -51,23 +51,25 @@ class Trajectory:
     ) -> None:
         """Record one step; once this returns, the step is safe.
 
-        A trajectory that the store has already is compared with it, and nothing is written.
+        If the store already has this trajectory, the step is compared with the stored one, and
+        nothing is written.
 
         `step_index`, `logged_at` and the ids are filled in. `cost` is 1.0, `is_action_valid` True,
         `terminated` and `truncated` False unless given; other columns are null.
 
         Args:
-            state: What identifies the state before the action: the previous step's `next_state`.
+            state: Text that identifies the state before the action. It must equal the previous
+                step's `next_state`.
             action: The action as the environment received it.
-            next_state: What identifies the state after the action.
+            next_state: Text that identifies the state after the action.
             reward: The environment's reward.
             **columns: Any other column of `steps`. Token ids and log-probabilities are lists or
                 1-dimensional numpy arrays, `extra` is a dict or the text of a JSON object, and
                 `terminated` or `truncated` with `success` end the trajectory with this step.
 
         Raises:
-            StepRefusedError: A rule is broken; nothing of the step was written, and the trajectory
-                goes on as if it had not been logged.
+            StepRefusedError: A rule is broken. Nothing was written; the trajectory can continue as
+                if the step had not been logged.
             RecorderError: Writing failed, or the recorder is closed.
         """
         given = {"state": state, "action": action, "next_state": next_state, "reward": reward}
@@ -98,14 +100,14 @@ class Trajectory:
                 self._over = "it has ended"
 
     def end(self, *, success: bool, truncated: bool = False) -> None:
-        """End the trajectory with the step logged last; once this returns, the end is safe.
+        """End the trajectory with its latest step; once this returns, the end is safe.
 
         Args:
             success: Whether the task was accomplished.
-            truncated: A limit ended it, rather than the environment.
+            truncated: Whether a limit ended the trajectory, and not the environment.
 
         Raises:
-            StepRefusedError: It has ended already, or has no step.
+            StepRefusedError: The trajectory has ended already, or has no step.
             RecorderError: Writing failed, or the recorder is closed.
         """
         try:
@@ -155,5 +157,5 @@ class Trajectory:
     def _refused(self, rule: str) -> StepRefusedError:
         return StepRefusedError(
             f"{rule} (step {self._num_steps} of trajectory {self.trajectory_id!r}, task "
-            f"{self.task_id!r}; nothing was written, the steps before it stay)"
+            f"{self.task_id!r}; nothing was written, and the earlier steps are kept)"
         )

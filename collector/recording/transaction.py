@@ -1,4 +1,4 @@
-"""Trajectories that reach the store all at once, or not at all."""
+"""Write several trajectories atomically: all of them, or none."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,13 +7,13 @@ from graphcredit.collector.recording.trajectory import Trajectory
 
 
 class Drafts:
-    """Takes the steps of trajectories as a journal does, and keeps them."""
+    """A sink that keeps the steps of trajectories in memory."""
 
     rows: list[dict[str, Any]]
-    """Every step, in the order in which they were logged."""
+    """All steps, in the order of logging."""
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
+        """Start without steps."""
         self.rows = []
         self._last: dict[str, dict[str, Any]] = {}
 
@@ -23,15 +23,15 @@ class Drafts:
         self._last[row["trajectory_id"]] = row
 
     def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
-        """Make the last step of a trajectory its end."""
+        """Mark the last step of a trajectory as its end."""
         self._last[trajectory_id].update(end)
 
     def abandon(self, trajectory_id: str) -> None:
-        """Expect no more steps of a trajectory; there is nothing to let go of."""
+        """Expect no more steps of a trajectory; nothing to release here."""
 
 
 class Together:
-    """Starts trajectories that are written together. Get one from `StepRecorder.together`."""
+    """Starts trajectories that are written together. `StepRecorder.together` returns one."""
 
     def __init__(self, begin: Callable[[str, str | None], Trajectory]) -> None:
         self._begin = begin
@@ -39,7 +39,7 @@ class Together:
     def trajectory(self, *, task_id: str, trajectory_id: str | None = None) -> Trajectory:
         """Start a trajectory, as `StepRecorder.trajectory` does.
 
-        What `log` and `end` return from is not safe yet: all of it is when the `with` block of
-        `together` has ended.
+        When `log` and `end` return, the step is not safe yet. All steps are safe when the `with`
+        block of `together` has ended.
         """
         return self._begin(task_id, trajectory_id)

@@ -1,8 +1,8 @@
-"""What a logged step must obey, and the form in which it is kept.
+"""Validate a logged step, and convert its values to the form in which they are kept.
 
-A column's type in the schema says what may be given for it, so a new column needs no line here.
-`store/checks/value_rules.py` says what the value must be, for this and for `graphcredit check`.
-Values come back as plain Python scalars, text, and arrays that nobody else can change.
+The schema's column types decide which Python values are accepted, so a new column needs no change
+here. `store/checks/value_rules.py` has the rules about values, for this module and for `graphcredit
+check`. Values are returned as Python scalars, text, and copies of arrays.
 """
 
 import json
@@ -20,7 +20,7 @@ from graphcredit.store.errors import StepRefusedError
 from graphcredit.store.schema import STEP_COLUMNS
 
 FILLED = frozenset({"task_id", "trajectory_id", "step_index", "worker_id", "logged_at"})
-"""Columns the recorder fills; they cannot be logged."""
+"""Columns that the recorder fills; callers cannot log them."""
 
 DEFAULTS: Mapping[str, bool | float] = {
     "is_action_valid": True,
@@ -28,7 +28,7 @@ DEFAULTS: Mapping[str, bool | float] = {
     "terminated": False,
     "truncated": False,
 }
-"""Values of the non-nullable columns that need not be logged."""
+"""Default values of non-nullable columns that callers may leave out."""
 
 _INT32 = np.iinfo(np.int32)
 _INTEGERS = (int, np.integer)
@@ -36,14 +36,14 @@ _NUMBERS = (int, float, np.integer, np.floating)
 
 
 class _RuleBrokenError(Exception):
-    """Says what must hold."""
+    """A value does not fit its column; the message says what the column must be."""
 
 
 def check_step(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the logged columns of one step as they are kept; null ones are left out.
+    """Return the columns of one step in the form in which they are kept, without nulls.
 
     Args:
-        columns: Column name to value, as the caller gave them.
+        columns: Column name to value, from the caller.
 
     Raises:
         StepRefusedError: A rule is broken; the message names the column, the rule and the value.
@@ -64,10 +64,10 @@ def check_step(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_value(name: str, value: object) -> Any:
-    """Return one value of a column as it is kept.
+    """Return one value of a column in the form in which it is kept.
 
     Raises:
-        StepRefusedError: It breaks the rule of its column.
+        StepRefusedError: The value breaks a rule of its column.
     """
     try:
         kept = _AS_KEPT[name](value)
@@ -99,7 +99,7 @@ def _text(value: object) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise _RuleBrokenError("text that UTF-8 can hold (no lone surrogates)") from None
+            raise _RuleBrokenError("text that UTF-8 can encode (no lone surrogates)") from None
     return str(value)
 
 

@@ -1,4 +1,4 @@
-"""Who may touch a worker's files: one process, and in it one thread at a time."""
+"""Locks of a worker's files: one process may use them, and in it one thread at a time."""
 
 import os
 import threading
@@ -11,20 +11,22 @@ from graphcredit.store.files.lock import LockFile
 def acquire_lock(path: Path) -> LockFile | None:
     """Return a worker's lock, or None where another process holds it.
 
-    The kernel drops the lock when its holder dies, however it dies.
+    The kernel releases the lock however its holder dies.
     """
     while True:
         file = LockFile(path)
         if not file.lock():
             file.close()
             return None
+        # The last holder unlinks the file on release. If that happened between our open and our
+        # lock, we hold a lock on a deleted file, and another process may lock a new one: retry.
         if _is_at(path, file.descriptor):
             return file
         file.close()
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
-    """Whether the file is still there under its name: its last holder may just have removed it."""
+    """Return whether the path still names the open file."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except FileNotFoundError:
@@ -32,13 +34,16 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def release_lock(path: Path, lock: LockFile) -> None:
-    """Remove a lock that this process holds."""
+    """Release a worker's lock and remove its file.
+
+    The file goes first, while it is still locked: after the release it may be another process's.
+    """
     path.unlink(missing_ok=True)
     lock.close()
 
 
 class ProcessLock:
-    """A lock of threads that refuses to be used in a forked process."""
+    """A lock between threads that raises an error in a forked process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -48,7 +53,7 @@ class ProcessLock:
         if os.getpid() != self._process:
             raise RecorderError(
                 f"a recorder belongs to the process that opened it, {self._process}: this is "
-                f"{os.getpid()}. Open a recorder here, with a worker_id of its own"
+                f"{os.getpid()}. Open another recorder here, with another worker_id"
             )
         self._lock.acquire()
 

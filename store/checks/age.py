@@ -1,4 +1,4 @@
-"""Is the credit of an iteration made of what the store has now, and in one way?"""
+"""Check that the credit of an iteration is neither stale nor mixed."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -15,18 +15,19 @@ _RULES = {"stale": "stale_credit", "mixed": "mixed_credit"}
 def check_age(
     store: Store, sources: Sources, steps: Sequence[TableFile], damaged: Collection[str]
 ) -> Iterable[Violation]:
-    """Yield whose credit of an iteration is stale, or was left mixed by a run that was killed.
+    """Yield a violation for each estimator whose credit is stale or mixed.
 
-    All credit shards of the iteration are concerned: the violation names their folder.
+    Credit is stale if its steps changed since, and mixed if a killed run replaced only some shards.
+    The violation is about all credit shards of the iteration, so it names their folder.
 
     Args:
         store: The store.
-        sources: What the store has.
+        sources: The marks of the store's current data.
         steps: The readable step shards of one iteration.
         damaged: Files that cannot be read, relative to the store.
     """
     names = sorted(f"credit/{file.relative.partition('/')[2]}" for file in steps)
-    # As it is now, not when the files were listed: credit that is written meanwhile is no fault.
+    # Look at the files now, not at the earlier list: credit may have been written meanwhile.
     paths = [None if name in damaged else store.root / name for name in names]
     there = [path for path in paths if path and path.exists()]
     if not there:

@@ -1,7 +1,7 @@
-"""The columns of one Parquet file, and a credit shard beside its step shard."""
+"""Check the columns of one Parquet file, and a credit shard against its step shard."""
 
 # pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute makes its functions when it is imported)
+# (pyarrow.compute defines its functions at import time)
 
 import json
 from collections import Counter
@@ -17,11 +17,7 @@ from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
 from graphcredit.store.credit_marks.formulas import history_configuration
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
 from graphcredit.store.parquet.shards import conform, open_parquet
-from graphcredit.store.schema import (
-    CONFIGURATION_KEY,
-    CREDIT_COLUMNS,
-    Column,
-)
+from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_KEY_COLUMNS, Column
 from graphcredit.store.sql.views import BASE_VIEWS
 
 _CHUNK = 1 << 24
@@ -29,7 +25,7 @@ _VIEWS = {view.name: view for view in BASE_VIEWS}
 
 
 def check_columns(file: TableFile) -> list[Violation]:
-    """Return what is wrong with a file, as far as its footer and its column types tell."""
+    """Return the violations that a file's footer and column types show."""
     try:
         with open_parquet(file.path) as parquet:
             _read_empty_columns(parquet)
@@ -39,12 +35,12 @@ def check_columns(file: TableFile) -> list[Violation]:
 
 
 def unreadable_file(path: Path, relative: str, error: Exception) -> Violation:
-    """Return the violation of a file that cannot be opened, or not be read.
+    """Return the violation for a file that cannot be opened or read.
 
     Args:
         path: The file.
-        relative: The same from the store's root.
-        error: What came of reading it.
+        relative: Its path relative to the store's root.
+        error: The error of reading it.
     """
     found = str(error.__cause__ or error)
     if isinstance(error, NewerSchemaError):
@@ -58,11 +54,11 @@ def violation(rule: str, file: TableFile, found: str) -> Violation:
 
 
 def damage(path: Path, relative: str, reason: str) -> Violation:
-    """Return that a file is damaged; or that its bytes cannot be had, which is no damage.
+    """Return the violation for a damaged file; or for an inaccessible one, if its bytes are.
 
     Args:
         path: The file.
-        relative: The same from the store's root.
+        relative: Its path relative to the store's root.
         reason: Why it cannot be read as Parquet.
     """
     try:
@@ -76,7 +72,7 @@ def damage(path: Path, relative: str, reason: str) -> Violation:
 
 
 def _read_empty_columns(parquet: pq.ParquetFile) -> None:
-    """Read the columns that hold only nulls: DuckDB knows it from the footer and skips them."""
+    """Read the columns that hold only nulls: DuckDB skips them, so damage there would go unseen."""
     chunks = [
         parquet.metadata.row_group(group).column(index)
         for group in range(parquet.num_row_groups)
@@ -130,7 +126,7 @@ def _type_violations(file: TableFile, parquet: pq.ParquetFile, column: Column) -
 
 def _metadata_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violation]:
     if file.kind == "state_scores" and history_configuration(parquet.schema_arrow) is None:
-        return [violation("old_history", file, "another version of it, or none that is named")]
+        return [violation("old_history", file, "another version, or none stated")]
     text = (parquet.schema_arrow.metadata or {}).get(CONFIGURATION_KEY)
     if file.kind != "credit" or text is None:
         return []
@@ -144,8 +140,8 @@ def _metadata_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Viola
 
 
 def check_credit_rows(steps: TableFile, credit: TableFile) -> list[Violation]:
-    """Return whether a credit shard has the rows of its step shard, in the same order."""
-    keys = CREDIT_COLUMNS[:2]
+    """Return the violations of a credit shard whose rows are not those of its step shard."""
+    keys = CREDIT_KEY_COLUMNS
     ours, theirs = (_read(file, keys) for file in (credit, steps))
     if ours.num_rows != theirs.num_rows:
         found = f"{ours.num_rows} rows, the step shard has {theirs.num_rows}"

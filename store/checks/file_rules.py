@@ -1,7 +1,7 @@
-"""The rules that are about files, declared as data: adding a rule is adding a row.
+"""The rules about files, declared as data: to add a rule, add a row.
 
-The code that reads a file finds such a rule broken, and names it; `row_rules.py` has those about
-rows.
+The code that reads files finds the violations and names the rule. `row_rules.py` has the rules
+about rows.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """What a broken rule means."""
+    """How bad a broken rule is."""
 
     ERROR = "error"
     NOTICE = "notice"
@@ -17,26 +17,26 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:
-    """Something that must hold of a file."""
+    """A rule about files."""
 
     name: str
     holds: str
-    """What must hold, as the start of a sentence."""
+    """The rule as a sentence, for the message."""
     remedy: str
-    """What to do when it does not."""
+    """The advice if the rule is broken."""
     severity: Severity = Severity.ERROR
     is_movable: bool = True
-    """Whether a file that breaks it may be put aside; one that others can read may not."""
+    """Whether a file that breaks it may be quarantined; not if others can still read the file."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowRule(Rule):
-    """Something that must hold of every row."""
+    """A rule about rows."""
 
     condition: str
-    """SQL, true of a row that keeps the rule."""
+    """SQL condition: true for a row that keeps the rule."""
     found: str
-    """SQL for what a row that breaks it has instead."""
+    """SQL expression that describes a row that breaks the rule."""
 
 
 _MOVE = "`graphcredit check STORE --quarantine` moves it aside"
@@ -69,13 +69,13 @@ FILE_RULES: dict[str, Rule] = {
         ),
         Rule(
             name="accessible",
-            holds="a file of the store must be there and yours to read",
-            remedy="have the system give it to you; `--quarantine` moves nothing until then",
+            holds="a file of the store must exist and be readable",
+            remedy="make it readable; `--quarantine` moves nothing until then",
             is_movable=False,
         ),
         Rule(
             name="one_name",
-            holds="what is in the store must have one name there: under two it counts twice",
+            holds="a file or folder must have one name in the store: with two it counts twice",
             remedy="remove one of the names; `--quarantine` leaves both alone until then",
             is_movable=False,
         ),
@@ -118,12 +118,12 @@ FILE_RULES: dict[str, Rule] = {
         _notice(
             "iteration_padding",
             "iteration folders are zero-padded to 6 digits",
-            "nothing needs doing: it is read all the same",
+            "nothing needs doing: it is read anyway",
         ),
         _notice(
             "shard_name",
             "shard names are made of letters, digits, '.', '_' and '-'",
-            "nothing needs doing: it is read all the same",
+            "nothing needs doing: it is read anyway",
         ),
         _notice(
             "unknown_column",
@@ -138,31 +138,31 @@ FILE_RULES: dict[str, Rule] = {
         _notice(
             "live_spool",
             "no process has a worker's lock",
-            "nothing needs doing while the worker records; if it has died, and that process is "
-            "only a child of it, end that, then run `graphcredit check STORE --recover`",
+            "nothing needs doing while the worker records; if the worker is dead and the process "
+            "is only a child of it, end that process and run `graphcredit check STORE --recover`",
         ),
         _notice(
             "left_over_temporary",
             "no temporary file is left over",
-            "if nothing is writing to the store, its writer was killed: the next removes it, and "
-            "you may; `--quarantine` first finishes what a killed `--quarantine` began",
+            "if nothing is writing to the store, its writer was killed: the next writer removes "
+            "it, and so may you; `--quarantine` first completes a killed `--quarantine`",
         ),
         _notice(
             "link",
-            "files and folders are reached by one name, and by no link",
+            "files and folders have one name, and no links",
             "nothing needs doing: shards and folders of the layout are read through it; "
-            "`--quarantine` leaves alone what it leads to, until it is removed",
+            "`--quarantine` does not move its target until the link is removed",
         ),
         _notice(
             "stale_credit",
-            "credit is made of the step shards and entities that there are now, by the formulas of "
-            "this program",
+            "credit is made of the current step shards and entities, by the formulas of this "
+            "program",
             "run `graphcredit credit` with that estimator again",
         ),
         _notice(
             "old_history",
-            "history is counted by the formula of spo3 that this program has",
-            "nobody reads it; `graphcredit credit --estimator spo3` counts it anew",
+            "history is counted by this program's version of the spo3 formula",
+            "it is not read; `graphcredit credit --estimator spo3` counts it again",
         ),
         _notice(
             "unknown_file",

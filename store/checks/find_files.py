@@ -1,4 +1,4 @@
-"""Every file of a store, and what its path says it is."""
+"""Find every file of a store, and tell its kind from its path."""
 
 import re
 from collections.abc import Iterator
@@ -46,12 +46,12 @@ _OTHERS: tuple[tuple[str, str | None], ...] = (
     (r"(steps|credit|graph|history|training)/.*\.parquet", "path_name"),
     (r".*", "unknown_file"),
 )
-"""Path, and the file rule that a file there breaks; the first that matches counts."""
+"""Path, and the rule that a file there breaks, or None. The first matching path counts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TableFile:
-    """One Parquet file where the layout has one."""
+    """One Parquet file at a place of the layout."""
 
     kind: str
     path: Path
@@ -63,7 +63,7 @@ class TableFile:
 
 
 def find_files(store: Store) -> tuple[list[TableFile], list[Violation]]:
-    """Return the table files whose paths are right, and what is wrong or odd about the others."""
+    """Return the table files whose paths are valid, and the violations of all other files."""
     tables: list[TableFile] = []
     tree = walk_store(store)
     violations = tree.violations
@@ -77,7 +77,7 @@ def find_files(store: Store) -> tuple[list[TableFile], list[Violation]]:
 
 
 def _with_holders(store: Store, violations: list[Violation]) -> list[Violation]:
-    """Say of spools who has the lock of their worker: they are not left over then."""
+    """Report a spool as live, not left over, if a process has its worker's lock."""
     left_over = {
         (store.root / violation.file).with_suffix(".lock"): violation
         for violation in violations

@@ -1,7 +1,7 @@
-"""The rules that are about rows, declared as data: adding a rule is adding a row.
+"""The rules about rows, declared as data: to add a rule, add a row.
 
-Each is a SQL condition over a relation of `rows.py`. A condition that is null counts
-as kept, since a null is the business of `not_null` alone.
+Each is a SQL condition over a relation of `rows.py`. A rule whose condition is null counts as kept:
+nulls are left to the rule `not_null`.
 """
 
 from collections.abc import Iterable
@@ -71,11 +71,11 @@ COPY_RULES: tuple[RowRule, ...] = (
         "CASE WHEN NOT is_whole THEN 'steps of a trajectory more than once' WHEN copies = 2 "
         "THEN 'the same trajectory twice' ELSE 'the same trajectory ' || copies || ' times' END"
         " || ', equal: ' || trajectory_id",
-        "log with trajectory_ids of your own; `graphcredit check STORE --quarantine` keeps one of "
-        "equal copies and moves the others aside",
+        "give each trajectory its own trajectory_id; `graphcredit check STORE --quarantine` keeps "
+        "one of several equal copies and moves the others aside",
     ),
 )
-"""Over `copies`: steps that are there more than once, equal but for who logged them and when."""
+"""Over `copies`: steps that are there several times, equal but for worker_id and logged_at."""
 
 SEQUENCE_RULES: tuple[RowRule, ...] = (
     _row(
@@ -85,8 +85,8 @@ SEQUENCE_RULES: tuple[RowRule, ...] = (
         "regexp_extract(if(step_index = previous_index, previous_file, next_file), "
         "'[^/]*/[^/]*/[^/]*/[^/]*$')"
         " || ' has it too: step ' || step_index || ' of ' || trajectory_id",
-        "log a trajectory once, or give another that is to be kept an id of its own; `graphcredit "
-        "check STORE --quarantine` moves copies that differ aside, all of them",
+        "log each trajectory once, and give different ones different ids; `graphcredit check STORE "
+        "--quarantine` moves all copies that differ aside",
     ),
     _row(
         "contiguous_steps",
@@ -134,7 +134,7 @@ SEQUENCE_RULES: tuple[RowRule, ...] = (
         "set both: until then the trajectory counts as incomplete and gets no credit",
     ),
 )
-"""Over `sequence`: each step beside the one before and after it, less equal copies; states are
+"""Over `sequence`: each step with the previous and the next one, without equal copies. States are
 hashes."""
 
 START_RULES: tuple[RowRule, ...] = (

@@ -1,4 +1,4 @@
-"""The row rules, run by DuckDB over the files of one run and iteration at a time."""
+"""Check the row rules with DuckDB, over the files of one run and iteration at a time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ _MEMORY = "2GiB"
 _FOUND_LENGTH = 200
 _CREDIT_VIEW = next(view for view in BASE_VIEWS if view.name == "credit")
 _READ_ALL = "bit_xor(hash(COLUMNS(*)))"
-"""Reads every value, also of columns that no rule names: damage hides anywhere, and what only
-counts values is answered from the file's statistics."""
+"""Reads every value, also in columns without a rule, since any may be damaged. A mere count would
+be answered from the file's statistics."""
 _PLACE = (
     Column(name="checked_file", type=pa.string(), meaning="path of the file"),
     Column(name="file_row_number", type=pa.int64(), meaning="row in the file"),
@@ -93,7 +93,7 @@ _COPIES = """
         ) - 1 AS copy
     FROM contents JOIN equal USING (trajectory_id)
 """
-"""Copy 0 of each step is of the first shard that has it; within a shard it is the earliest."""
+"""Copy 0 of each step is the one in the first shard; within a shard, the earliest one."""
 
 _SEQUENCE = f"""
     FROM steps_in_order WHERE trajectory_id NOT IN (SELECT trajectory_id FROM copies)
@@ -115,8 +115,10 @@ _TRAJECTORIES = f"""
             '' AS run_id, 0 AS iteration, 0.0::DOUBLE AS reward, '' AS action,
             CASE WHEN has_values THEN 1.0::DOUBLE END AS cost, true AS is_action_valid, *
         FROM sequence
-    ) {DERIVED_VIEWS["trajectories"].strip().replace("WITH folded", ", folded", 1)}
+    )
+    FROM ({DERIVED_VIEWS["trajectories"]})
 """
+"""The SQL of the view `trajectories`, over `steps` that are made of `sequence`."""
 _STARTS = """
     SELECT *, first(state) OVER (PARTITION BY task_id ORDER BY trajectory_id) AS group_state
     FROM sequence WHERE step_index = 0 AND previous_index IS NULL
@@ -154,16 +156,16 @@ _RELATIONS = """
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowRelation:
-    """What some row rules look at."""
+    """A relation over which row rules are checked."""
 
     name: str
     needs: frozenset[str]
-    """Kinds of files; the relation is skipped where there is none of one of them."""
+    """Kinds of files that it reads; it is skipped if there is no file of one of them."""
     sql: str
-    """Over `<kind>_table` of the needed kinds, and the relations above."""
+    """SQL over `<kind>_table` of the needed kinds, and over earlier relations."""
     rules: tuple[RowRule, ...] = ()
     is_stored: bool = False
-    """Whether it is computed once because it is read more than once."""
+    """Whether to store it as a table, because it is read several times."""
 
 
 def _relation(
@@ -191,7 +193,7 @@ ROW_RELATIONS: tuple[RowRelation, ...] = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowCheck:
-    """What the rows of some files hold."""
+    """The violations in the rows of some files, and how much they hold."""
 
     violations: tuple[Violation, ...]
     num_steps: int
@@ -203,7 +205,7 @@ def open_database(scratch: str) -> duckdb.DuckDBPyConnection:
     """Return an in-memory database for `check_rows`.
 
     Args:
-        scratch: A directory for what does not fit in memory.
+        scratch: A directory for data that does not fit in memory.
     """
     database = duckdb.connect(":memory:", config={"memory_limit": _MEMORY})
     database.execute(f"SET temp_directory={quoted(scratch)}")
@@ -212,14 +214,14 @@ def open_database(scratch: str) -> duckdb.DuckDBPyConnection:
 
 
 def check_rows(database: duckdb.DuckDBPyConnection, files: Sequence[TableFile]) -> RowCheck:
-    """Check the row rules over files that can be read and have the right columns.
+    """Check the row rules over readable files with valid columns.
 
     Args:
-        database: From `open_database`; nothing stays in it.
+        database: From `open_database`; it is unchanged afterwards.
         files: The files of one run and iteration.
 
     Raises:
-        duckdb.Error: A file cannot be read after all; `unreadable` says which.
+        duckdb.Error: A file cannot be read after all; `unreadable` tells which.
     """
     with database.cursor() as connection:
         connection.execute("SET TimeZone='UTC'")
@@ -258,7 +260,7 @@ def unreadable(file: TableFile) -> str | None:
 def _create_table_view(
     connection: duckdb.DuckDBPyConnection, kind: str, files: Sequence[TableFile]
 ) -> None:
-    """Create `<kind>_table`: the columns with the schema's types, and the place of each row."""
+    """Create `<kind>_table`: columns with the schema's types, and file and number of each row."""
     paths = ", ".join(quoted(literal_path(str(file.path))) for file in files)
     source = (
         f"read_parquet([{paths}], filename='checked_file', file_row_number=true, "

@@ -1,4 +1,4 @@
-"""Does a store keep every rule of its format?"""
+"""Check every rule of the format over a whole store."""
 
 import tempfile
 from collections import defaultdict
@@ -29,10 +29,10 @@ _PAIRS = (
     ("edges", "nodes", "graph_pair", "edges.parquet alone"),
     ("relations", "entities", "relation_pair", "relations.parquet alone"),
 )
-"""Kind, the kind that must be there too, the rule that says so, what was found."""
+"""Kind, the kind that it requires, the rule, and the finding if that is missing."""
 
 Progress = Callable[[int, int], None]
-"""Called with the number of partitions done and their total."""
+"""Called with the number of partitions that are done, and their total."""
 
 
 def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
@@ -83,7 +83,7 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
 
 
 def _unless_newer(store: Store, misplaced: Violation) -> Violation:
-    """Return what is wrong with a file; a newer program may well have files at other places."""
+    """Return the violation of a misplaced file; a newer schema may have files at other places."""
     try:
         if misplaced.rule.name == "path_name":
             open_parquet(store.root / misplaced.file, whole=False).close()
@@ -95,9 +95,9 @@ def _unless_newer(store: Store, misplaced: Violation) -> Violation:
 
 
 def _check_embeddings(store: Store) -> tuple[list[Path], list[Violation]]:
-    """Return the files of vectors that can be read, and what is wrong with the others.
+    """Return the readable files of embeddings, and the violations of the others.
 
-    No other rule is about them.
+    No other rule applies to them.
     """
     readable: list[Path] = []
     violations: list[Violation] = []
@@ -113,13 +113,13 @@ def _check_embeddings(store: Store) -> tuple[list[Path], list[Violation]]:
 def _check_partition(
     store: Store, database: duckdb.DuckDBPyConnection, sources: Sources, files: list[TableFile]
 ) -> tuple[list[Violation], list[Path], RowCheck]:
-    """Return what is wrong with an iteration, its readable files, and what their rows hold."""
+    """Return the violations of an iteration, its readable files, and the check of their rows."""
     violations = list(_check_pairs(files))
     sound: list[TableFile] = []
     for file in files:
         found = check_columns(file)
         violations += found
-        # The rows of an old history may break rules that it does not know.
+        # The rows of an old history may break rules that are newer than it.
         if not any(v.is_error or v.rule.name == "old_history" for v in found):
             sound.append(file)
     rows, damaged = _check_sound(database, sound)
@@ -142,7 +142,7 @@ def _check_pairs(files: Iterable[TableFile]) -> Iterable[Violation]:
 
 
 def _place(file: TableFile) -> str:
-    """Return what a file and its partner have in common."""
+    """Return the part of the path that a file and its partner share."""
     if file.kind in ("steps", "credit"):
         return file.relative.partition("/")[2]
     return file.path.parent.name
@@ -151,7 +151,7 @@ def _place(file: TableFile) -> str:
 def _check_sound(
     database: duckdb.DuckDBPyConnection, files: list[TableFile]
 ) -> tuple[RowCheck, list[Violation]]:
-    """Check rows; if a file cannot be read after all, find it and check the rows of the others."""
+    """Check rows; if a file turns out to be unreadable, find it and check the other files."""
     try:
         return check_rows(database, files), []
     except duckdb.OutOfMemoryException:

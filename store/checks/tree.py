@@ -1,7 +1,7 @@
-"""Every file below a store, and which of them have more than one name.
+"""Find every file below a store, and those with more than one name.
 
-What lies in the store itself is found first, then what links lead to. A link is followed where
-readers follow it: as a folder or a shard of the layout. A link of another name is only noted.
+The store's own files come first, then the targets of links. A link is followed where readers follow
+it: in the place of a folder or shard of the layout. Any other link is only reported.
 """
 
 import os
@@ -30,18 +30,18 @@ _Identity = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tree:
-    """What is below a store's root. Get one from `walk_store`."""
+    """All files below a store's root. `walk_store` returns one."""
 
     root: Path
     files: list[Path] = field(default_factory=list[Path])
-    """Those that readers may look at under their names, some of them under several."""
+    """Paths of regular files; one file may be there under several names."""
     violations: list[Violation] = field(default_factory=list[Violation])
-    """Links, and what is in a shard's place but is no file."""
+    """Links, and anything in a shard's place that is not a file."""
     shared: dict[str, str] = field(default_factory=dict[str, str])
-    """File or folder to the other name it has, or to where its link leads; both from the root."""
+    """File or folder to its other name, or to the target of its link; relative to the root."""
 
     def other_name(self, relative: str) -> str | None:
-        """Return the name or link by which a file is reached too, or None if it has one name."""
+        """Return another name of a file, or a link to it; None if there is no other."""
         path = PurePosixPath(relative)
         names = (str(part) for part in (path, *path.parents))
         return next((self.shared[name] for name in names if name in self.shared), None)
@@ -73,7 +73,7 @@ class _Walk:
         return self._tree
 
     def _enter(self, folder: str, *, is_behind_link: bool) -> None:
-        """Take in a folder; behind a link, only what readers look at, whatever else is there."""
+        """Walk a folder; behind a link, only the entries that readers read."""
         for entry in _list(self._tree.root / folder):
             relative = entry.name if folder == "." else f"{folder}/{entry.name}"
             if entry.is_symlink():

@@ -1,8 +1,8 @@
-"""What the values of a step must be: one table of rules, each as Python and as SQL.
+"""The rules about the values of a step: one table, with each rule in Python and in SQL.
 
-The recorder applies the Python side to what is logged, the check the SQL side to what any program
-wrote. Values have the types of their columns already: a recorder makes them so or refuses them,
-and in a file `columns` and `readable` are the rules about types.
+The recorder applies the Python form to logged steps; the check applies the SQL form to files of any
+program. Both assume that values have the types of their columns: the recorder converts or refuses
+them, and for files the rules `columns` and `readable` check the types.
 """
 
 import json
@@ -17,23 +17,23 @@ from graphcredit.store.checks.file_rules import REWRITE, RowRule, Severity
 from graphcredit.store.schema import LARGEST_NUMBER, SMALLEST_COST
 
 IS_JSON_OBJECT = "is_json_object"
-"""SQL function that `are_json_objects` is; readers of JSON differ in what they let pass."""
+"""Name of the SQL function `are_json_objects`. DuckDB's own JSON reader accepts other texts."""
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ValueRule(RowRule):
-    """Something that must hold of the values that a step has in some columns."""
+    """A rule about the values of a step in some columns."""
 
     columns: tuple[str, ...]
-    """The rule is about the first, which is not null; the others may be."""
+    """The rule is about the first column, and applies if that is not null; others may be null."""
     keeps: Callable[..., bool]
-    """Python: whether the values of the columns, in that order, keep the rule."""
+    """Python function of the columns' values, in order: whether they keep the rule."""
 
 
 def is_json_object(text: str) -> bool:
-    """Return whether a text is a JSON object, as RFC 8259 has it, that UTF-8 can hold."""
+    """Return whether a text is a JSON object by RFC 8259 whose strings can be encoded as UTF-8."""
     try:
         parsed = _parse(text)
         if "\\u" in text:
@@ -85,7 +85,7 @@ def _between(name: str, column: str, low: float, high: float, holds: str = "") -
     def keeps(value: float) -> bool:
         return low <= value <= high
 
-    # DuckDB takes a range that a file's statistics keep for kept, but they know nothing of NaN.
+    # DuckDB may decide a range by the file's statistics, which ignore NaN: hence isfinite.
     sql = f"isfinite({column}) AND {column} BETWEEN {low!r}::DOUBLE AND {high!r}::DOUBLE"
     return _rule(name, column, holds or f"a number from {low:g} to {high:g}", keeps, sql)
 

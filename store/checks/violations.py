@@ -1,4 +1,4 @@
-"""What a check found."""
+"""The findings of a check."""
 
 from dataclasses import dataclass, field
 
@@ -13,17 +13,17 @@ class Violation:
 
     rule: Rule
     file: str
-    """Path relative to the store; a folder, if it is about all files there."""
+    """Path relative to the store; a folder if the violation is about all its files."""
     found: str
-    """What was found; of the first such row, if it is about rows."""
+    """Description of the finding; for a rule about rows, of the first such row."""
     rows: tuple[int, ...] = ()
-    """The first rows (0-based) that break the rule; empty if it is about the file."""
+    """The first rows (0-based) that break the rule; empty for a rule about files."""
     num_rows: int = 0
-    """How many rows break it."""
+    """Number of rows that break the rule."""
     trajectories: frozenset[str | None] = field(default=frozenset(), repr=False)
-    """All trajectories of the rows of a step shard; None for rows without a trajectory_id."""
+    """All trajectories of these rows in a step shard; None for rows without a trajectory_id."""
     copies: tuple[int, ...] = field(default=(), repr=False)
-    """All rows, where each is equal to one that stays: these may go, their trajectories not."""
+    """Rows that equal a row that stays: quarantine drops these rows, not their trajectories."""
 
     @property
     def is_error(self) -> bool:
@@ -32,7 +32,7 @@ class Violation:
 
     @property
     def message(self) -> str:
-        """What must hold, what was found, where, what to do."""
+        """The file and rows, the rule, the finding and the remedy in one sentence."""
         where = self.file
         if self.rows:
             more = self.num_rows - len(self.rows)
@@ -43,7 +43,7 @@ class Violation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckReport:
-    """What a store holds, and which rules it breaks."""
+    """The contents of a store in numbers, and the rules that it breaks."""
 
     violations: tuple[Violation, ...]
     num_step_shards: int
@@ -56,7 +56,7 @@ class CheckReport:
     num_files: int
     """Parquet files that can be read."""
     num_unverified: int
-    """Those among them without a digest: where a bit flips in one, it may read as another value."""
+    """Number of readable files without a digest, in which a flipped bit may go unnoticed."""
 
     @property
     def errors(self) -> tuple[Violation, ...]:

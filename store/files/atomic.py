@@ -1,8 +1,8 @@
-"""Files that appear whole or not at all.
+"""Write files and directories atomically: they appear complete, or not at all.
 
-What is not whole yet has a temporary name beside the final one, `<name>.<8 hex digits>.tmp`. Its
-writer holds a lock on it, which the kernel drops when the writer dies, however it dies: so the next
-writer knows which temporary files are nobody's, and removes them.
+An incomplete file has a temporary name beside the final one, `<name>.<8 hex digits>.tmp`. Its
+writer holds a lock on it, which the kernel releases however the writer dies. So the next writer can
+tell which temporary files are abandoned, and removes them.
 """
 
 import errno
@@ -30,7 +30,7 @@ ROW_GROUP_ROWS = 65_536
 ROW_GROUP_BYTES = 128 << 20
 _DICTIONARY_COLUMNS = frozenset({"state", "next_state", "task_id", "trajectory_id", "action"})
 _DICTIONARY_PAGE_BYTES = 32 << 20
-"""Large enough that a row group of long states keeps its dictionary, which readers live on."""
+"""Large enough that a row group of long states stays dictionary-encoded: readers depend on it."""
 
 
 _RUST_ERROR = re.compile(r"\(os error (\d+)\)")
@@ -38,11 +38,11 @@ _RUST_ERROR = re.compile(r"\(os error (\d+)\)")
 
 @contextmanager
 def atomic_path(path: Path) -> Generator[Path]:
-    """Yield a temporary path in the same directory; on success it is synced and renamed to `path`.
+    """Yield a temporary path in the same directory; on success, sync it and rename it to `path`.
 
     If the body raises, the temporary file is removed and `path` stays as it was. If the process is
-    killed, a `*.tmp` file is left behind, which no reader looks at and the next writer of `path`
-    removes.
+    killed, a `*.tmp` file is left behind. Readers ignore it, and the next writer of `path` removes
+    it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_left_overs(path.parent, path.name)
@@ -62,18 +62,18 @@ def atomic_path(path: Path) -> Generator[Path]:
 
 @contextmanager
 def atomic_directory(path: Path, *, may_replace: bool = True) -> Generator[Path]:
-    """Yield a new directory beside `path`; on success it is synced and takes that name.
+    """Yield a new directory beside `path`; on success, sync it and rename it to `path`.
 
-    A directory that has the name is put aside just before, and removed after: a reader finds the
-    old one, the new one, or for a moment none, always whole. If the process is killed, `*.tmp`
-    directories are left behind, which the next writer of `path` removes once `path` is there.
+    An existing directory is renamed just before, and removed afterwards. A reader finds the old
+    one, the new one, or for a moment none, but never a part of one. If the process is killed,
+    `*.tmp` directories are left behind; the next writer of `path` removes them once `path` exists.
 
     Args:
         path: The directory.
-        may_replace: Whether it may have content already.
+        may_replace: Whether a `path` with content may be replaced.
 
     Raises:
-        InputError: It has content that may not be replaced.
+        InputError: `path` has content that may not be replaced.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary, lock = _claim(path, is_directory=True)
@@ -102,11 +102,11 @@ def remove_left_overs(directory: Path, name: str | None = None) -> list[Path]:
     """Remove the temporary files and directories of writers that are dead.
 
     Args:
-        directory: Where to look; it need not exist.
-        name: Only those of this file; those of every file by default, in a directory of ours.
+        directory: The directory to search; it need not exist.
+        name: Only temporaries of this file; by default of every file in the directory.
 
     Returns:
-        What was removed.
+        The removed paths.
     """
     try:
         names = sorted(os.listdir(directory))
@@ -131,7 +131,7 @@ def _remove_if_dead(path: Path) -> bool:
         else:
             path.unlink()
     except OSError:
-        # Its writer lives, another process removes it, or it is not ours to remove.
+        # Its writer is alive, another process removes it, or we have no permission.
         return False
     finally:
         os.close(lock)
@@ -139,7 +139,11 @@ def _remove_if_dead(path: Path) -> bool:
 
 
 def _claim(path: Path, *, is_directory: bool) -> tuple[Path, int]:
-    """Make a temporary file or directory for `path`; return it and the descriptor that locks it."""
+    """Make and lock a temporary file or directory for `path`; return it and the descriptor.
+
+    Another writer may see the new file before it is locked, take it for abandoned and remove it.
+    Then try again with another name.
+    """
     while True:
         temporary = temporary_path(path)
         if is_directory:
@@ -150,11 +154,11 @@ def _claim(path: Path, *, is_directory: bool) -> tuple[Path, int]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            # Another writer came between and takes it for nobody's.
+            # Another writer locked it first, and will remove it.
             os.close(lock)
             continue
         except OSError:
-            # A file system without locks, where nobody removes what is left over either.
+            # A file system without locks: there, no writer removes temporary files either.
             return temporary, lock
         if temporary.exists():
             return temporary, lock
@@ -162,7 +166,7 @@ def _claim(path: Path, *, is_directory: bool) -> tuple[Path, int]:
 
 
 def temporary_path(path: Path) -> Path:
-    """Return a new temporary name beside a path, for a writer that is alone in its directory."""
+    """Return a new temporary name beside a path, for the only writer in its directory."""
     return path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
 
 
@@ -173,20 +177,20 @@ def _take_name(temporary: Path, path: Path) -> None:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise
         raise InputError(
-            f"{path} must be a new directory, or an empty one: it has come to hold something. Name "
-            "another"
+            f"{path} must be a new directory, or an empty one: something was written to it "
+            "meanwhile. Name another"
         ) from error
 
 
 def remove_directory(path: Path) -> None:
-    """Remove a directory, if it is there, so that no reader finds a part of it under its name."""
+    """Remove a directory if it exists. Readers never find it half removed: it is renamed first."""
     aside = _put_aside(path)
     if aside is not None:
         shutil.rmtree(aside)
 
 
 def _put_aside(path: Path) -> Path | None:
-    """Give a directory, if it is there, a name that no reader looks at; return that."""
+    """Rename a directory, if it exists, to a temporary name that readers ignore; return it."""
     if not path.exists():
         return None
     aside = temporary_path(path)
@@ -195,7 +199,7 @@ def _put_aside(path: Path) -> Path | None:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table as Parquet, the way docs/store.md asks for; see `write_table_unsynced`.
+    """Write a table as Parquet, in the form of docs/store.md; see `write_table_unsynced`.
 
     The file appears under its name only when it is complete and on disk.
     """
@@ -216,14 +220,14 @@ def write_table_unsynced(table: pa.Table, path: Path) -> None:
 
 
 class _Writer(pq.ParquetWriter):
-    """A Parquet file that gets the digest of itself when it is closed."""
+    """A Parquet writer that puts a digest into the file when it is closed."""
 
     def __init__(self, path: Path, schema: pa.Schema, **options: Any) -> None:
         self._path, self._is_whole = path, True
         super().__init__(path, schema, **options)
 
     def write_table(self, *arguments: Any, **options: Any) -> None:
-        """Write rows; after an error the file is no whole one, and gets no digest."""
+        """Write rows; after an error the file is incomplete and gets no digest."""
         try:
             super().write_table(*arguments, **options)
         except BaseException:
@@ -239,9 +243,10 @@ class _Writer(pq.ParquetWriter):
 
 
 def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """Open a Parquet file for tables of one schema, written the way docs/store.md asks for.
+    """Open a Parquet file for tables of one schema, in the form of docs/store.md.
 
-    A reader gets plain text columns: whether the writer held a dictionary is not its business.
+    The Arrow schema is not stored, so readers get plain text columns even if the writer's table had
+    dictionaries.
     """
     dictionaries: Any = [name for name in schema.names if name in _DICTIONARY_COLUMNS]
     writer = _Writer(
@@ -253,7 +258,8 @@ def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
         dictionary_pagesize_limit=_DICTIONARY_PAGE_BYTES,
         store_schema=False,
     )
-    # The digest comes last, where it is looked for; that of another file is not copied.
+    # The digest must be the last key: `verify` looks for it there. One that was copied along with
+    # another file's metadata is dropped.
     metadata = {k: v for k, v in (schema.metadata or {}).items() if k != DIGEST_KEY}
     writer.add_key_value_metadata({**metadata, DIGEST_KEY: PLACEHOLDER})
     return writer
@@ -279,9 +285,9 @@ def sync_directory(path: Path) -> None:
 
 @contextmanager
 def naming(path: Path) -> Generator[None]:
-    """Let an error of the system name a path, as `atomic_path` and `atomic_directory` do.
+    """Make errors of the system name a path, as in `atomic_path` and `atomic_directory`.
 
-    Without it, what pyarrow raises names none, and other errors name a temporary one.
+    Otherwise errors of pyarrow name no path, and other errors name a temporary one.
     """
     try:
         yield
@@ -291,10 +297,10 @@ def naming(path: Path) -> Generator[None]:
 
 
 def _name(error: BaseException, path: Path) -> None:
-    """Let an error name the path that was asked for.
+    """Put the caller's path into an error, in place of a temporary one or none.
 
     Raises:
-        OSError: It is of a library in Rust, which has a class and words of its own for them.
+        OSError: The error comes from a Rust library, which raises a class of its own.
     """
     if isinstance(error, OSError):
         named = "" if error.filename is None else os.fsdecode(error.filename)

@@ -1,4 +1,4 @@
-"""A Parquet file's digest of itself, by which damage is found before anything is read.
+"""A digest inside each Parquet file, which detects damage before any of it is parsed.
 
 The last key in the metadata of the footer is `graphcredit.digest`. Its value has a fixed width:
 
@@ -9,9 +9,10 @@ The last key in the metadata of the footer is `graphcredit.digest`. Its value ha
     size     bytes of the file, in 19 decimal digits
     length   bytes of the footer, in 10 decimal digits, as the last 8 bytes of the file have it
 
-The footer vouches for the pages, so it can be verified alone: that reads a few kilobytes. A program
-that writes the rows anew, and copies the metadata, makes a file of another size and another footer.
-The value says nothing of such a file, which is then as one without a digest.
+The footer holds the digest of the pages, so the footer can be verified alone: that reads a few
+kilobytes. A program that rewrites the rows and copies the metadata makes a file of another size and
+another footer length. The value does not apply to such a file, which counts as one without a
+digest.
 """
 
 import hashlib
@@ -27,27 +28,27 @@ _FORM = b"graphcredit-sha256:%s:%s:%019d:%010d"
 _FOOTER_AT = len(b"graphcredit-sha256:") + 65
 _ZEROS = b"0" * 64
 PLACEHOLDER = _FORM % (_ZEROS, _ZEROS, 0, 0)
-"""What a file is written with; `seal` replaces it."""
+"""Value with which a file is first written; `seal` replaces it."""
 
 _VALUE = re.compile(rb"graphcredit-sha256:([0-9a-f]{64}):([0-9a-f]{64}):([0-9]{19}):([0-9]{10})")
 _KEY = b"\x18%c%s\x18" % (len(DIGEST_KEY), DIGEST_KEY)
-"""The key as a footer has it; the length of the value stands between both, in 2 bytes."""
+"""The key as encoded in the footer. The length of the value follows, in 2 bytes."""
 
 _TRAILER = 8
-"""Bytes after the footer: its length, and the format's mark."""
+"""Bytes after the footer: its length, and the magic number `PAR1`."""
 
 _TAIL = 1 << 16
-"""Bytes at the end of a file that have the value: after it come the name of the library that wrote
-the file, and the orders of the columns."""
+"""Bytes at the end of a file to search for the value. It is followed only by the name of the
+library that wrote the file and by the column orders."""
 
 _CHUNK = 1 << 20
 
 
 def seal(path: Path) -> None:
-    """Put the digest into a file that has `PLACEHOLDER` as the last of its metadata.
+    """Put the digest into a file whose last metadata value is `PLACEHOLDER`.
 
     Args:
-        path: A whole Parquet file that nobody reads yet.
+        path: A complete Parquet file that nobody reads yet.
     """
     with path.open("r+b") as file:
         tail, size, length = _ending(file)
@@ -60,16 +61,16 @@ def seal(path: Path) -> None:
 
 
 def verify(path: Path, *, whole: bool = True) -> bool:
-    """Return whether a file has a digest of itself; if it has, the file agrees with it.
+    """Verify the digest of a file, and return whether the file has one.
 
     Args:
         path: A Parquet file, whoever wrote it.
-        whole: Verify all of it, not the footer alone.
+        whole: Verify the whole file, not only the footer.
 
     Raises:
-        DamagedFileError: It does not agree, or does not end as Parquet does; the message is what
-            was found.
-        OSError: It cannot be read.
+        DamagedFileError: The digest does not match, or the file does not end as Parquet does. The
+            message says what was found.
+        OSError: The file cannot be read.
     """
     with path.open("rb") as file:
         tail, size, length = _ending(file)
@@ -95,7 +96,7 @@ def verify(path: Path, *, whole: bool = True) -> bool:
 
 
 def _ending(file: BinaryIO) -> tuple[bytes, int, int]:
-    """Return the last bytes of a file, its size, and what it has as the length of its footer."""
+    """Return the last bytes of a file, its size, and the footer length that it states."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _TAIL))
     tail = file.read()
@@ -103,9 +104,9 @@ def _ending(file: BinaryIO) -> tuple[bytes, int, int]:
 
 
 def _place(tail: bytes) -> int | None:
-    """Return where in the last bytes of a file the value begins, or None if there is none.
+    """Return the offset of the value in the last bytes of a file, or None if there is none.
 
-    It is found by its key, or by itself: damage in one place hides only one of them.
+    It is found by its key, or else by its own form: damage to the one leaves the other.
     """
     key = tail.rfind(_KEY)
     if key >= 0:
@@ -121,7 +122,7 @@ def _put(file: BinaryIO, place: int, value: bytes) -> None:
 
 
 def _hash(file: BinaryIO, start: int, stop: int, *, zeros_at: int | None = None) -> bytes:
-    """Return the hash of a part of a file, with zeros in place of one hash in it."""
+    """Return the hash of a part of a file, as if the hash at `zeros_at` were all zeros."""
     content = hashlib.sha256()
     file.seek(start)
     if zeros_at is not None:

@@ -1,8 +1,8 @@
-"""Locks between processes: one holds a file locked, and the kernel lets go when it dies.
+"""Locks between processes, which the kernel releases when the owner dies.
 
-The lock belongs to the open file. A forked child has its parent's files open and would hold the
-lock for as long as it lives, so a child closes them before anything else. A child that was forked
-without Python's knowledge cannot do so: `held` names it.
+A lock belongs to the open file. A forked child inherits its parent's open files and would keep the
+lock alive, so a child closes them first of all. A child that was forked behind Python's back cannot
+do so: `held` names it.
 """
 
 import fcntl
@@ -15,18 +15,18 @@ from pathlib import Path
 from graphcredit.store.errors import InputError
 
 LOCK_NAME = ".lock"
-"""The file that is locked; it stays there, empty."""
+"""Name of the lock file in a directory; it is empty, and never removed."""
 
 _open_files: "set[LockFile]" = set()
 _forking = threading.Lock()
-"""No process is forked while a file is open and not in `_open_files`."""
+"""Held while a file is opened or closed, so that no fork sees a file that `_open_files` lacks."""
 
 
 class LockFile:
     """A file to lock, open in this process and in no child that is forked from it."""
 
     def __init__(self, path: Path | int, flags: int = os.O_RDWR | os.O_CREAT) -> None:
-        """Open a file, or take over a descriptor that this process was started with."""
+        """Open a file, or take over a descriptor that this process inherited."""
         with _forking:
             self._descriptor: int | None = (
                 path if isinstance(path, int) else os.open(path, flags, 0o644)
@@ -35,17 +35,17 @@ class LockFile:
 
     @property
     def descriptor(self) -> int:
-        """Of the open file.
+        """Descriptor of the open file.
 
         Raises:
-            InputError: The file was opened by the process that this one is a fork of.
+            InputError: This process is a fork of the one that opened the file.
         """
         if self._descriptor is None:
             raise InputError("a lock is held by the process that took it, not by its forks")
         return self._descriptor
 
     def lock(self, *, wait: bool = False, shared: bool = False) -> bool:
-        """Lock the whole file; return False where another process has it locked, or wait."""
+        """Lock the whole file. If another process has it locked, wait, or return False."""
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         try:
             fcntl.flock(self.descriptor, kind if wait else kind | fcntl.LOCK_NB)
@@ -54,7 +54,7 @@ class LockFile:
         return True
 
     def close(self) -> None:
-        """Let go of the file and its locks, unless this process is a fork, which has none."""
+        """Close the file and release its locks; in a fork, which has none, do nothing."""
         with _forking:
             _open_files.discard(self)
             if self._descriptor is not None:
@@ -90,14 +90,14 @@ os.register_at_fork(
 
 @contextmanager
 def alone_in(directory: Path, refusal: str) -> Generator[None]:
-    """Be the only process in a directory, which is made if need be.
+    """Hold an exclusive lock on a directory; create the directory if it does not exist.
 
     Args:
-        directory: Where to be.
-        refusal: What to say if another process is there.
+        directory: The directory to lock.
+        refusal: Start of the message if another process holds the lock.
 
     Raises:
-        InputError: Another process is there; the message names it.
+        InputError: Another process holds the lock; the message names it.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / LOCK_NAME
@@ -109,20 +109,21 @@ def alone_in(directory: Path, refusal: str) -> Generator[None]:
 
 
 def held(path: Path) -> str:
-    """Return a sentence that says which processes have a locked file, and what to do about it."""
+    """Return a sentence that names the processes with a lock, and says what to do about them."""
     found = files_in_use({path}).get(path)
     if not found:
         return f"{path} is locked by a process of another user, container or machine"
     return (
-        f"{path} is locked by {' and '.join(found)}; if that is only a child of a process that has "
-        "died, end it"
+        f"{path} is locked by {' and '.join(found)}; if that is only a child of a dead process, "
+        "end it"
     )
 
 
 def files_in_use(paths: set[Path]) -> dict[Path, list[str]]:
-    """Return those of some files that a process has open, and which: "process 12 (python w.py)".
+    """Return which processes have some files open, each as "process 12 (python w.py)".
 
-    The processes of other users, containers and machines cannot be seen.
+    Files that nobody has open are left out. Processes of other users, containers and machines are
+    not visible.
     """
     real = {os.path.realpath(path): path for path in paths}
     found: dict[Path, list[str]] = {}
@@ -135,7 +136,7 @@ def files_in_use(paths: set[Path]) -> dict[Path, list[str]]:
 
 
 def _target(link: Path) -> str:
-    """Return where a link leads; empty if it is gone by now."""
+    """Return the target of a link; empty if the link is gone by now."""
     try:
         return os.readlink(link)
     except OSError:

@@ -1,4 +1,4 @@
-"""The file that a user wants a result in, whatever kind of file that is."""
+"""Write a result to a path that the user named: a file, a link, a pipe or a device."""
 
 import os
 import shutil
@@ -12,18 +12,18 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.files.atomic import atomic_path
 
 _MOST_LINKS = 40
-"""That a system follows, one after the other."""
+"""Most symbolic links that a system follows in a row."""
 
 
 @contextmanager
 def output_path(path: Path) -> Generator[Path]:
-    """Yield a temporary path; on success its content goes to where a user wants it.
+    """Yield a temporary path; on success, its content goes to the path that the user named.
 
-    A new or regular file appears whole, under its name or behind the link that was named. Anything
-    else, such as a pipe, a device or `/dev/stdout`, is written to.
+    A regular file, new or old, is replaced atomically; through a link, its target is. Anything
+    else, such as a pipe, a device or `/dev/stdout`, is opened and written to.
 
     Raises:
-        InputError: It is a directory.
+        InputError: The path is a directory.
     """
     if path.is_dir():
         raise InputError(f"the output must be a file: {path} is a directory. Name a file in it")
@@ -46,7 +46,7 @@ def output_path(path: Path) -> Generator[Path]:
 
 
 def _is_regular(path: Path) -> bool:
-    """Return whether a path, or what its links lead to, is a regular file or is to become one."""
+    """Return whether a path, after its links, is a regular file or does not exist yet."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
@@ -54,7 +54,7 @@ def _is_regular(path: Path) -> bool:
 
 
 def _own_descriptor(path: Path) -> int | None:
-    """Return the open file of this process that `/dev/stdout` or `/dev/fd/3` stands for."""
+    """Return this process's descriptor that `/dev/stdout` or `/dev/fd/3` stands for, if any."""
     for _ in range(_MOST_LINKS):
         folder = os.path.realpath(path.parent)
         if folder in ("/dev/fd", f"/proc/{os.getpid()}/fd") and path.name.isdigit():

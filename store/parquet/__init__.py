@@ -1,1 +1,1 @@
-"""The Parquet files of a store: how they are read, exported, and read while others replace them."""
+"""The Parquet files of a store: reading, exporting, and reading while others replace them."""

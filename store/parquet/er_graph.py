@@ -1,7 +1,7 @@
-"""The entity-relation graph of a store: what its tasks are about, and which entity answers each."""
+"""The entity-relation graph of a store: the entities of each task, and which of them answer it."""
 
 # pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute makes its functions when it is imported)
+# (pyarrow.compute defines its functions at import time)
 
 import hashlib
 import os
@@ -34,7 +34,7 @@ class ErGraph:
     """`RELATION_SCHEMA`; a relation joins two entities of one task."""
 
     def digest(self) -> str:
-        """Return a hash of all that is in it."""
+        """Return a hash of all entities and relations."""
         content = hashlib.sha256()
         for table in (self.entities, self.relations):
             for batch in table.combine_chunks().to_batches():
@@ -42,7 +42,7 @@ class ErGraph:
         return content.hexdigest()[:16]
 
     def of_tasks(self, tasks: Collection[str]) -> "ErGraph":
-        """Return what is in it of some tasks."""
+        """Return the part of the graph that belongs to some tasks."""
         wanted = pa.array(sorted(tasks), pa.string())
         entities, relations = (
             table.filter(pc.is_in(table["task_id"], value_set=wanted))
@@ -72,9 +72,9 @@ def read_er_graph(store: Store) -> ErGraph:
 
 
 def merge_er_graph(store: Store, graph: ErGraph) -> None:
-    """Add the entities and relations of some tasks, in place of what was known of these tasks.
+    """Write the entities and relations of some tasks; they replace earlier ones of these tasks.
 
-    Any number of processes may do this at a time; each table appears whole.
+    Several processes may do this at the same time. Each table is replaced atomically.
     """
     entities, relations = _paths(store)
     entities.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def merge_er_graph(store: Store, graph: ErGraph) -> None:
     )
     with _locked(entities.parent):
         refuse_newer((entities, relations))
-        # Entities first: a relation whose entities are not there yet would break a rule.
+        # Entities first: a reader between the two writes must find the entities of each relation.
         _merge(entities, ENTITY_COLUMNS, graph.entities, tasks)
         _merge(relations, RELATION_COLUMNS, graph.relations, tasks)
 
@@ -110,7 +110,7 @@ def _read(path: Path, columns: tuple[Column, ...]) -> pa.Table:
 
 
 def _merge(path: Path, columns: tuple[Column, ...], added: pa.Table, tasks: pa.Array) -> None:
-    """Rewrite one table, unless it says all that already."""
+    """Rewrite one table, unless nothing changes."""
     merged = conform(added, columns, where="the new rows").replace_schema_metadata()
     before = _read(path, columns).replace_schema_metadata() if path.exists() else None
     if before is not None:
@@ -124,7 +124,7 @@ def _merge(path: Path, columns: tuple[Column, ...], added: pa.Table, tasks: pa.A
 
 @contextmanager
 def _locked(directory: Path) -> Generator[None]:
-    """Be the only process in this block."""
+    """Hold an exclusive lock on a directory; wait for other processes."""
     with LockFile(directory, os.O_RDONLY | os.O_DIRECTORY) as file:
         file.lock(wait=True)
         yield

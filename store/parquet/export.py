@@ -1,7 +1,7 @@
-"""Steps and their credit as ordinary Parquet files, for tools that know nothing of a store."""
+"""Export steps with their credit as plain Parquet files, for tools that do not know the store."""
 
 # pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute makes its functions when it is imported)
+# (pyarrow.compute defines its functions at import time)
 
 import os
 from collections.abc import Callable, Iterator
@@ -18,27 +18,26 @@ from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
+    CREDIT_KEY_COLUMNS,
     PARTITION_COLUMNS,
     STEP_COLUMNS,
     Column,
     split_estimator_column,
 )
 
-_KEYS = CREDIT_COLUMNS[:2]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExportReport:
-    """What was written."""
+    """The numbers of files and steps that were written."""
 
     num_files: int
-    """One for each step shard."""
+    """Number of files, one for each step shard."""
     num_steps: int
-    """Rows in all of them."""
+    """Number of rows of all files."""
     num_without_credit: int
-    """Rows whose step has no credit: of incomplete trajectories, or not credited yet."""
+    """Number of rows without credit: of incomplete trajectories, or not credited yet."""
     removed: tuple[Path, ...]
-    """What killed exports to the same directory had left beside it."""
+    """Temporary directories that killed exports left behind, now removed."""
 
 
 def export_store(
@@ -52,10 +51,9 @@ def export_store(
 ) -> ExportReport:
     """Write each step shard and its credit shard as one file, with run and iteration as columns.
 
-    The directory appears with all files or not at all: until then it has a temporary name beside
-    its own, and what is left of it by a kill is removed by the next export to the same directory.
-    All files have the same columns: those of `steps` and `credit`, and of the estimators that any
-    of the shards has.
+    The directory appears with all files or not at all. Until then it has a temporary name; the next
+    export to the same directory removes one that a killed export left behind. All files have the
+    same columns: those of `steps` and `credit`, and those of every estimator in any shard.
 
     Args:
         store: The store.
@@ -66,8 +64,8 @@ def export_store(
         on_progress: Called with the number of files written and their total.
 
     Raises:
-        InputError: There is nothing to export, or nothing of that estimator, or `target` is in use.
-        SchemaError: A shard cannot be read, or a credit shard is not of its step shard's rows.
+        InputError: There are no steps, or no credit by that estimator, or `target` has content.
+        SchemaError: A shard cannot be read, or the rows of a credit shard are not its step shard's.
     """
     shards = store.shards(run_id, iteration)
     if not shards:
@@ -95,10 +93,10 @@ def export_store(
 
 
 def _free_directory(target: Path) -> Path:
-    """Return the directory itself that a path, perhaps a link, leads to.
+    """Return the directory behind a path, which may be a link.
 
     Raises:
-        InputError: It is no directory, or has content.
+        InputError: It is not a directory, or has content.
     """
     behind = Path(os.path.realpath(target))
     if not os.path.lexists(behind):
@@ -115,9 +113,10 @@ def _free_directory(target: Path) -> Path:
 
 
 def _names(shards: list[Shard]) -> list[str]:
-    """Return a file name for each shard, none of them twice.
+    """Return a unique file name for each shard.
 
-    `iteration=0` and `iteration=000000` are one iteration, and runs and shards have hyphens too.
+    Two shards may ask for the same name: `iteration=0` and `iteration=000000` are one iteration,
+    and the names of runs and shards may contain the hyphens that join the parts.
     """
     names: dict[str, None] = {}
     for shard in shards:
@@ -128,7 +127,7 @@ def _names(shards: list[Shard]) -> list[str]:
 
 
 def _estimator_columns(shards: list[Shard], estimator: str | None) -> tuple[Column, ...]:
-    """Return the estimator columns that any credit shard has."""
+    """Return the estimator columns that at least one credit shard has."""
     found: set[str] = set()
     for shard in shards:
         if shard.credit_path.exists():
@@ -149,7 +148,7 @@ def _estimator_columns(shards: list[Shard], estimator: str | None) -> tuple[Colu
 
 
 def _write(shard: Shard, columns: tuple[Column, ...], path: Path) -> Iterator[pa.Table]:
-    """Write one file row group by row group, yielding what was written."""
+    """Write one file row group by row group, and yield each."""
     credit = _read_credit(shard, columns)
     start = 0
     writer: pq.ParquetWriter | None = None
@@ -169,35 +168,38 @@ def _write(shard: Shard, columns: tuple[Column, ...], path: Path) -> Iterator[pa
 
 
 def _read_credit(shard: Shard, columns: tuple[Column, ...]) -> pa.Table:
-    """Return the credit of a shard; nulls where there is none yet."""
+    """Return the credit of a shard; nulls if it has none yet."""
     wanted = (*CREDIT_COLUMNS, *columns)
     if shard.credit_path.exists():
         with open_parquet(shard.credit_path) as file:
             return conform(file.read(), wanted, where=str(shard.credit_path))
     with open_parquet(shard.path) as file:
         keys = conform(
-            file.read(columns=[column.name for column in _KEYS]), _KEYS, where=str(shard.path)
+            file.read(columns=[column.name for column in CREDIT_KEY_COLUMNS]),
+            CREDIT_KEY_COLUMNS,
+            where=str(shard.path),
         )
-    nulls = {c.name: pa.nulls(keys.num_rows, c.type) for c in wanted[len(_KEYS) :]}
+    nulls = {c.name: pa.nulls(keys.num_rows, c.type) for c in wanted[len(CREDIT_KEY_COLUMNS) :]}
     return pa.table({name: keys[name] for name in keys.column_names} | nulls)
 
 
 def _other_rows(shard: Shard) -> SchemaError:
     return SchemaError(
-        f"{shard.credit_path} must have the rows of its step shard, in the same order: it has "
-        "others. Run `graphcredit credit` again"
+        f"{shard.credit_path} must have the rows of its step shard, in the same order: its rows "
+        "differ. Run `graphcredit credit` again"
     )
 
 
 def _joined(shard: Shard, steps: pa.Table, credit: pa.Table) -> pa.Table:
-    if any(not steps[key.name].equals(credit[key.name].cast(key.type)) for key in _KEYS):
+    keys = CREDIT_KEY_COLUMNS
+    if any(not steps[key.name].equals(credit[key.name].cast(key.type)) for key in keys):
         raise _other_rows(shard)
     run, iteration = PARTITION_COLUMNS
     where = {
         run.name: pa.repeat(pa.scalar(shard.run_id, run.type), steps.num_rows),
         iteration.name: pa.repeat(pa.scalar(shard.iteration, iteration.type), steps.num_rows),
     }
-    keys = {key.name for key in _KEYS}
+    names = {key.name for key in keys}
     columns = {name: steps[name] for name in steps.column_names}
-    columns |= {name: credit[name] for name in credit.column_names if name not in keys}
+    columns |= {name: credit[name] for name in credit.column_names if name not in names}
     return pa.table(where | columns)

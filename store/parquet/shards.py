@@ -1,12 +1,12 @@
-"""Reading Parquet files of the store, whoever wrote them.
+"""Read Parquet files of the store, whoever wrote them.
 
-A foreign writer may leave nullable columns out, add columns of its own, order them as it likes, and
-use an equivalent Arrow type (`large_string`, a dictionary, `int64`). What is read here always has
-the schema's columns and types.
+A foreign writer may leave nullable columns out, add columns of its own, order them freely, and use
+an equivalent Arrow type (`large_string`, a dictionary, `int64`). Tables that are read here always
+have the schema's columns and types.
 """
 
 # pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute makes its functions when it is imported)
+# (pyarrow.compute defines its functions at import time)
 
 import errno
 import hashlib
@@ -37,13 +37,15 @@ from graphcredit.store.schema import (
 )
 
 _TRAILER = 8
-"""Bytes after the footer of a Parquet file: its length, and the format's mark."""
+"""Bytes after the footer of a Parquet file: its length, and the magic number `PAR1`."""
 
 _CLOCK_TICK = 2.0
-"""Seconds that two changes of a file may have one time; more than any file system's."""
+"""Seconds within which two changes of a file may get the same modification time. No file system's
+clock is coarser."""
 
 _verified: dict[tuple[Path, bool], tuple[tuple[int, int, int], bool]] = {}
-"""By path, and whether all of it was verified: the file it was, and whether it has a digest."""
+"""Cache of `is_verified`. Key: path, and whether the whole file was verified. Value: inode, size
+and time of the file, and whether it has a digest."""
 _TEXT_TYPES = (pa.string(), pa.list_(pa.string()))
 
 _STEP_COLUMNS = {column.name: column for column in STEP_COLUMNS}
@@ -52,24 +54,24 @@ _STEP_COLUMNS = {column.name: column for column in STEP_COLUMNS}
 def open_parquet(
     path: Path, *, dictionaries: Iterable[str] = (), whole: bool = True
 ) -> pq.ParquetFile:
-    """Open a Parquet file of the store; nothing of it is parsed before its digest was verified.
+    """Open a Parquet file of the store. Its digest is verified before anything is parsed.
 
     Args:
         path: The file.
         dictionaries: Names of the text columns to read as dictionaries.
-        whole: Verify all of it; False is for those who look at its footer alone.
+        whole: Verify the whole file. False verifies the footer, for callers that read no more.
 
     Raises:
-        DamagedFileError: It is not Parquet, or is damaged.
-        NewerSchemaError: It has a newer schema version.
-        SchemaError: It cannot be opened.
+        DamagedFileError: The file is not Parquet, or is damaged.
+        NewerSchemaError: The file has a newer schema version.
+        SchemaError: The file cannot be opened.
     """
     try:
         is_verified(path, whole=whole)
         try:
             file = _File(path, read_dictionary=list(dictionaries))
         except KeyError:
-            # One of them is no text here, or not there: `conform` says so better.
+            # A dictionary column is missing or is not text: `conform` has the better message.
             file = _File(path)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _unreadable(f"{path} cannot be read as Parquet", error) from error
@@ -85,34 +87,34 @@ def open_parquet(
 
 
 def is_verified(path: Path, *, whole: bool = True) -> bool:
-    """Return whether a file has a digest of itself, verifying it once as long as it stays the same.
+    """Verify the digest of a file, once while the file stays the same; return whether it has one.
 
     Args:
         path: The file.
-        whole: Verify all of it, not the footer alone.
+        whole: Verify the whole file, not only the footer.
 
     Raises:
-        DamagedFileError: It is damaged.
-        OSError: It cannot be read.
+        DamagedFileError: The file is damaged.
+        OSError: The file cannot be read.
     """
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     stamp = (found.st_ino, found.st_size, found.st_mtime_ns)
     known = _verified.get((path, True)) or _verified.get((path, whole))
     if known is not None and known[0] == stamp:
         return known[1]
     result = verify(path, whole=whole)
-    # A file may be changed twice in one tick of the clock that its time is of.
+    # A young file may change again within the same clock tick, unnoticed: do not cache it.
     if time.time() - found.st_mtime > _CLOCK_TICK:
         _verified[path, whole] = stamp, result
     return result
 
 
 def refuse_newer(paths: Iterable[Path]) -> None:
-    """Raise NewerSchemaError if one of some files, those there are, has a newer schema version.
+    """Raise NewerSchemaError if an existing file has a newer schema version.
 
-    It is for those who would replace them. What cannot be read at all is not refused here.
+    Call this before replacing files. Files that cannot be read at all are not refused.
     """
     for path in paths:
         try:
@@ -125,7 +127,7 @@ def refuse_newer(paths: Iterable[Path]) -> None:
 
 
 class _File(pq.ParquetFile):
-    """A file that is named by the errors of reading it."""
+    """A Parquet file whose read errors name it."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         super().__init__(path, **options)
@@ -153,7 +155,7 @@ def _naming(what: str) -> Generator[None]:
 
 
 def _unreadable(what: str, error: Exception) -> SchemaError:
-    """Return the error of a file that is damaged, or that the system does not let us read."""
+    """Return the error for a file that is damaged, or that the system does not let us read."""
     if isinstance(error, OSError) and error.errno is not None:
         return SchemaError(f"{what}: {error}")
     return DamagedFileError(
@@ -167,9 +169,9 @@ def conform(
     """Return a table with exactly the given columns, cast to the schema's types without loss.
 
     Args:
-        table: What was read.
-        columns: What it must have.
-        where: The file, for messages.
+        table: The table as it was read.
+        columns: The columns to return.
+        where: The name of the file, for messages.
         keep_dictionaries: Leave a dictionary of the right value type as it is.
 
     Raises:
@@ -210,7 +212,7 @@ def read_steps(
     iteration: int | None = None,
     task_id: str | None = None,
 ) -> Iterator[pa.Table]:
-    """Yield the steps of a store, one table per row group, reading only what is asked for.
+    """Yield the steps of a store, one table per row group; only the given columns are read.
 
     Args:
         store: The store.
@@ -236,11 +238,11 @@ def read_steps(
 
 
 def row_groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[tuple[int, pa.Array]]:
-    """Yield the row groups that have any of some rows of a file, and which of their rows those are.
+    """Yield the index of each row group with any of some rows, and these rows' numbers within it.
 
     Args:
         file: The file.
-        rows: [n] ascending.
+        rows: [n] row numbers in the file, ascending.
     """
     start = 0
     for index in range(file.num_row_groups):
@@ -252,10 +254,11 @@ def row_groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[tuple[
 
 
 def fingerprint(paths: Iterable[Path]) -> str:
-    """Return a hash of an iteration's step shards: credit that has another is of other steps.
+    """Return a fingerprint of an iteration's step shards, to recognise credit of other steps.
 
-    It is of their names and footers. The recorder writes a shard once; a program that converts a
-    log may write it again, and the footer has size, place and extremes of each column's values.
+    It hashes their names and footers. The recorder writes a shard only once. A program that
+    converts a log may rewrite it, but then the footer changes: it has the size, the offset and the
+    extremes of each column's values.
 
     Args:
         paths: All step shards of the iteration.
@@ -265,12 +268,12 @@ def fingerprint(paths: Iterable[Path]) -> str:
 
 
 def _footer(path: Path) -> str:
-    """Return a hash of a Parquet file's last part, which describes the others."""
+    """Return a hash of a Parquet file's footer, which describes the rest of the file."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TRAILER))
         length = int.from_bytes(file.read(_TRAILER)[:4], "little")
-        # Of a damaged file it is what there is.
+        # In a damaged file the length may be wrong: then hash the bytes that exist.
         file.seek(max(0, size - _TRAILER - length))
         return hashlib.sha256(file.read()).hexdigest()
 
@@ -303,7 +306,7 @@ def _cast(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedArray
     try:
         cast = array.cast(column.type)
         if _num_infinite(cast) > _num_infinite(array):
-            raise pa.ArrowInvalid("a number is out of the range of 32-bit floats")
+            raise pa.ArrowInvalid("a number is outside the range of 32-bit floats")
     except pa.ArrowException as error:
         raise SchemaError(
             f"{where}: column {column.name!r} must be {column.type}, found {array.type}: {error}"
@@ -320,7 +323,7 @@ def _num_infinite(array: pa.ChunkedArray) -> int:
 
 
 def _check_text(array: pa.ChunkedArray, column: Column, where: str) -> None:
-    """Raise SchemaError for text that is not UTF-8, which pyarrow reads like any other."""
+    """Raise SchemaError for text that is not UTF-8, which pyarrow reads without an error."""
     if column.type in _TEXT_TYPES:
         try:
             array.validate(full=True)

@@ -1,10 +1,11 @@
-"""Reading many files as they are at one time, while others replace them.
+"""Read a consistent snapshot of many files while other processes may replace them.
 
-Who reads a Parquet file opens it several times: if it is replaced in between, the parts do not fit.
-And who reads several may get old ones and new ones. So a reader shares a lock that a writer holds
-alone while it renames, and looks afterwards whether a file is another one than before; if so, it
-reads again. The lock is on directories, so nothing has to be written to a store that is only read.
-Neither waits for ever: a writer goes on after a minute, since a reader that it overtakes notices.
+A reader opens a Parquet file several times; if it is replaced in between, the parts do not fit. A
+reader of several files may get old and new ones. So readers hold a shared lock, and a writer holds
+it exclusively while it renames. Afterwards a reader compares the files with those before, and reads
+again if any was replaced. The lock is on directories, so a store that is only read need not be
+writable. Nobody waits for ever: a writer continues after a minute, and the reader that it overtakes
+notices the change.
 """
 
 import fcntl
@@ -21,10 +22,10 @@ from graphcredit.store.layout import Store
 T = TypeVar("T")
 
 Stamp: TypeAlias = tuple[tuple[str, int, int, int], ...]
-"""Path, inode, size and time of files."""
+"""Path, inode, size and modification time of each file."""
 
 PATIENCE = 60.0
-"""Seconds that a writer waits for readers at most, and a reader for a writer."""
+"""Most seconds that a writer waits for readers, and a reader for a writer."""
 
 _PAUSE = 0.02
 _ATTEMPTS = 3
@@ -34,7 +35,7 @@ _TABLES = ("steps", "credit", "graph", "training")
 
 
 def stamp(store: Store, run_id: str | None = None, iteration: int | None = None) -> Stamp:
-    """Return what tells versions apart of each file that views read, or of those of an iteration.
+    """Return a stamp of the files that the views read: it changes if one of them is replaced.
 
     Args:
         store: The store.
@@ -47,18 +48,18 @@ def stamp(store: Store, run_id: str | None = None, iteration: int | None = None)
 def unchanged(
     store: Store, read: Callable[[], T], *, run_id: str | None = None, iteration: int | None = None
 ) -> T:
-    """Return what a function reads from files none of which is replaced meanwhile.
+    """Return the result of a function that reads files, none of which is replaced meanwhile.
 
-    Step shards that are added do not count: they may come at any time.
+    New step shards do not count: they may appear at any time.
 
     Args:
         store: The store.
-        read: Called again if a file was replaced; what it raised then is not raised.
-        run_id: It reads only this run.
-        iteration: It reads only this iteration.
+        read: The function. It is called again if a file was replaced; its error is dropped then.
+        run_id: The only run that it reads.
+        iteration: The only iteration that it reads.
 
     Raises:
-        ReplacedError: Files were replaced every time.
+        ReplacedError: Files were replaced at every attempt.
     """
     failure: ReplacedError | None = None
     for _ in range(_ATTEMPTS):
@@ -75,7 +76,7 @@ def unchanged(
 def read_once(
     store: Store, read: Callable[[], T], *, run_id: str | None = None, iteration: int | None = None
 ) -> tuple[T, bool]:
-    """Return what a function reads, and whether no file was replaced meanwhile.
+    """Return the result of a function that reads files, and whether no file was replaced.
 
     For the arguments see `unchanged`.
 
@@ -96,13 +97,13 @@ def read_once(
 def _replaced(store: Store) -> ReplacedError:
     return ReplacedError(
         f"the files of {store.root} must stay the same while they are read: some were replaced. "
-        "Wait until what writes them has ended, then try again"
+        "Wait until their writer has finished, then try again"
     )
 
 
 @contextmanager
 def replacing(store: Store, run_id: str) -> Generator[None]:
-    """Keep readers of a run out while files of it are renamed; be quick."""
+    """Lock out readers of a run while its files are renamed; keep the block short."""
     with ExitStack() as locks:
         for directory in (_place(store, None), _place(store, run_id)):
             locks.enter_context(_locked(directory, fcntl.LOCK_EX))
@@ -110,24 +111,24 @@ def replacing(store: Store, run_id: str) -> Generator[None]:
 
 
 def _place(store: Store, run_id: str | None) -> Path:
-    """Return the directory that stands for a run, or for the store."""
+    """Return the directory to lock for a run, or for the whole store."""
     return store.root if run_id is None else store.root / "steps" / f"run_id={run_id}"
 
 
 @contextmanager
 def _locked(directory: Path, kind: int) -> Generator[None]:
-    """Hold a lock on a directory; without one, if others keep it or there cannot be any."""
+    """Hold a lock on a directory; go on without it after `PATIENCE`, or if there are no locks."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
-        # No such run: whoever reads it finds that out.
+        # No such run: the caller's own read reports that.
         yield
         return
     try:
         _try_to_lock(descriptor, kind)
         yield
     finally:
-        # Said outright: a process that was forked meanwhile has the descriptor, too.
+        # Unlock explicitly: a process that was forked meanwhile still has the descriptor open.
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
@@ -164,10 +165,10 @@ def _stats(
 
 
 def _iterations(iteration: int | None) -> list[str]:
-    """Return what the folders of an iteration are called, or a pattern for those of all.
+    """Return the possible folder names of an iteration, or a pattern for all iterations.
 
-    Foreign writers may pad with fewer zeros. Where the folders are is not listed: there may be
-    thousands of other iterations.
+    Foreign writers may pad with fewer zeros. All paddings are tried, because listing the folders is
+    slow if there are thousands of iterations.
     """
     if iteration is None:
         return ["iteration=*"]
@@ -175,7 +176,7 @@ def _iterations(iteration: int | None) -> list[str]:
 
 
 def _stat(path: Path) -> Iterator[tuple[str, int, int, int]]:
-    """Yield what tells versions of a file apart; nothing for one that cannot be had."""
+    """Yield the stamp of a file; nothing if it cannot be accessed."""
     try:
         found = path.stat()
     except OSError:

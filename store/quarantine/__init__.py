@@ -1,1 +1,1 @@
-"""Move what breaks a rule out of the way, without losing anything."""
+"""Move files that break a rule to `quarantine/`, without losing anything."""

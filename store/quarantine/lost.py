@@ -1,4 +1,4 @@
-"""The trajectories that a quarantine took out of a store without a copy left, and how back."""
+"""Trajectories of which a quarantine left no copy in the store, and how to bring them back."""
 
 import re
 import shlex
@@ -25,13 +25,13 @@ class Lost:
     run_id: str
     iteration: int
     trajectory_id: str | None
-    """None stands for all rows without one."""
+    """None stands for all rows without an id."""
     files: tuple[str, ...]
-    """Where its steps are now, from the store's root."""
+    """The quarantined files with its steps, relative to the store's root."""
 
     @property
     def message(self) -> str:
-        """Say that it is gone, and where it is."""
+        """Say that the trajectory is gone, and which files have it."""
         what = "step without a trajectory_id"
         if self.trajectory_id is not None:
             what = f"copy of trajectory {self.trajectory_id!r}"
@@ -41,7 +41,7 @@ class Lost:
         )
 
     def remedy(self, store: Store) -> str:
-        """Say how to bring it back into a store."""
+        """Say how to bring the trajectory back into a store."""
         source, folder = store.root / self.files[0], store.steps_dir(self.run_id, self.iteration)
         where = "trajectory_id IS NULL"
         if self.trajectory_id is not None:
@@ -51,17 +51,17 @@ class Lost:
             f"WHERE {where}) TO {quoted(str(folder / 'back-000000.parquet'))} (FORMAT parquet)"
         )
         return (
-            "to bring one back, write the rows that are right as a new shard, for example: "
+            "to bring one back, write its correct rows as a new shard, for example: "
             f"graphcredit sql --unlocked {shlex.quote(str(store.root))} {shlex.quote(sql)}"
         )
 
 
 def lost_trajectories(store: Store, moved: Iterable[Quarantined]) -> list[Lost]:
-    """Return the trajectories that were refused and of which the store has no step now.
+    """Return the refused trajectories of which the store has no step now.
 
     Args:
         store: The store.
-        moved: What was moved.
+        moved: The files that were moved.
     """
     files: defaultdict[_Key, list[str]] = defaultdict(list)
     for item in moved:
@@ -77,7 +77,7 @@ def lost_trajectories(store: Store, moved: Iterable[Quarantined]) -> list[Lost]:
 
 
 def _present(store: Store, partitions: set[tuple[str, int]]) -> set[_Key]:
-    """Return the trajectories that are in some runs and iterations, as far as they can be read."""
+    """Return the trajectories in some runs and iterations; unreadable shards are left out."""
     present: set[_Key] = set()
     for table in find_files(store)[0] if partitions else ():
         run_id, iteration = table.run_id, table.iteration

@@ -1,20 +1,28 @@
-"""Moving what breaks a rule out of the way, without losing anything.
+"""Move files that break a rule to `quarantine/`, without losing anything.
 
-A damaged file moves to `quarantine/`. Of a step shard that can be read but has rows that break a
-rule, the trajectories of those rows are refused as a whole: the shard moves to `quarantine/`
-unchanged, its credit shard with it (groups have changed, so credit must be assigned again), and its
-other trajectories become a new step shard. Of steps that are there several times and equal, one
-copy stays. Of mixed credit all shards of the iteration move, and no steps: it can be made again.
-Beside each moved file, `<name>.json` says what was refused, why, where it was, what was kept, and
-the digest of the file.
+- A damaged file moves.
+- A readable step shard may have rows that break a rule. The trajectories of those rows are refused
+  as a whole: the shard moves unchanged, and its other trajectories become a new step shard. Its
+  credit shard moves too: the groups have changed, so credit must be assigned again.
+- If steps are there several times and equal, one copy stays.
+- If credit is mixed, all credit shards of the iteration move, but no steps: credit can be assigned
+  again.
 
-Nothing moves while a file cannot be had for another reason than damage, such as a permission; and
-what has two names, or is reached by a link, never moves.
+Beside each moved file, a note `<name>.json` records the refused trajectories, the reasons, the
+former path, the new shard with the kept rows, and the digest of the file.
 
-The order survives a crash at any point: the kept rows are written under a temporary name, the JSON
-that names them is written, the file moves, the kept rows get their name. `finish_quarantine` does
-what an interrupted run left undone; by its digest it knows the refused file from one that was
-written under the same name since.
+Nothing moves while a file is inaccessible for another reason than damage, such as a permission. A
+file with two names, or behind a link, never moves.
+
+The order of the writes survives a crash at any point:
+
+1. The kept rows are written under a temporary name.
+2. The note that names them is written.
+3. The file moves.
+4. The kept rows get their final name.
+
+`finish_quarantine` completes an interrupted run. The digest in the note tells the refused file from
+one that was written under the same name since.
 """
 
 import hashlib
@@ -40,15 +48,15 @@ class Quarantined:
     """One file that was moved."""
 
     source: str
-    """Where it was, relative to the store."""
+    """Its former path, relative to the store."""
     target: str
-    """Where it is now; the `.json` of the same name says why."""
+    """Its path now; the `.json` file of the same name has the reasons."""
     kept: str | None
-    """The new shard with its sound trajectories; None if nothing of it was kept."""
+    """The new shard with its sound trajectories; None if there are none."""
     refused: tuple[str | None, ...] = ()
-    """The trajectories of it that break a rule; None for rows without a trajectory_id."""
+    """Its trajectories that break a rule; None for rows without a trajectory_id."""
     copied: tuple[str, ...] = ()
-    """The trajectories of it of which an equal copy stays."""
+    """Its trajectories of which an equal copy stays in the store."""
 
 
 def quarantine_store(
@@ -56,26 +64,26 @@ def quarantine_store(
     progress: Progress | None = None,
     on_move: Callable[[Quarantined], None] = lambda moved: None,
 ) -> tuple[CheckReport, list[Quarantined]]:
-    """Move what breaks a rule to `quarantine/`, until the store keeps every rule.
+    """Move files that break a rule to `quarantine/`, until the store keeps every rule.
 
-    Nothing is deleted, and no step shard is rewritten in place. No worker should be writing to the
-    iterations concerned.
+    Nothing is deleted, and no step shard is rewritten in place. No worker should be writing to
+    these iterations.
 
     Args:
         store: The store.
         progress: Called after each run and iteration that was checked.
-        on_move: Called with each file that moved, at once: also before an error ends this.
+        on_move: Called with each file as soon as it has moved, so that no move is lost to an error.
 
     Returns:
-        The report of the last check, and what was moved. Errors in what has two names stay.
+        The report of the last check, and the files that moved. Errors in files with two names stay.
 
     Raises:
-        InputError: A file cannot be had, or not be moved, for another reason than damage; or
+        InputError: A file is inaccessible or cannot be moved, for another reason than damage; or
             another process is moving files of this store.
     """
     refusal = (
-        f"{store.root} must be mended by one process at a time, but another is moving files to "
-        "quarantine/: wait until it has ended"
+        f"only one process at a time may quarantine files of {store.root}, and another one does: "
+        "wait until it has ended"
     )
     moved: list[Quarantined] = []
     with alone_in(store.quarantine_dir, refusal):
@@ -85,8 +93,8 @@ def quarantine_store(
         while True:
             report = check_store(store, progress)
             _refuse_inaccessible(store, report)
-            # Each round moves files and adds only rows that broke no rule, so the rounds end. A
-            # second one is needed where a trajectory reached into a shard that could not be read.
+            # Each round moves files and adds only rows that broke no rule, so the loop ends. A
+            # second round is needed if a trajectory has steps in a shard that was unreadable.
             moves = plan_moves(store, report.errors)
             if not moves:
                 return report, moved
@@ -100,20 +108,20 @@ def _refuse_inaccessible(store: Store, report: CheckReport) -> None:
     for error in report.errors:
         if error.rule.name == "accessible":
             raise InputError(
-                f"{store.root / error.file} must be there and yours to read before anything moves: "
-                f"found {error.found}, which is no damage. Have the system give it to you, or "
-                "remove it, and run this again"
+                f"{store.root / error.file} must exist and be readable before anything moves: "
+                f"found {error.found}, which is not damage. Make it readable, or remove it, and "
+                "run this again"
             )
 
 
 def _refuse_immovable(store: Store, moves: Sequence[Move]) -> None:
-    """Raise InputError before the first move, if one of them will not be possible."""
+    """Raise InputError before the first move if one of the moves is impossible."""
     device = store.quarantine_dir.stat().st_dev
     for move in moves:
         source = store.root / move.source
         found = None
         if not os.access(source.parent, os.W_OK | os.X_OK):
-            found = f"{source.parent} may not be written to"
+            found = f"you have no permission to write to {source.parent}"
         elif source.lstat().st_dev != device:
             found = "it is on another file system than quarantine/"
         if found is not None:
@@ -124,7 +132,7 @@ def _refuse_immovable(store: Store, moves: Sequence[Move]) -> None:
 
 
 def finish_quarantine(store: Store) -> Iterator[Quarantined]:
-    """Complete what a killed `quarantine_store` left undone, and yield what had not moved."""
+    """Complete a killed `quarantine_store`, and yield the files that it had not moved yet."""
     known: set[Path] = set()
     for path in sorted(store.quarantine_dir.glob("*.json")):
         note = _read_note(path)
@@ -146,14 +154,14 @@ def finish_quarantine(store: Store) -> Iterator[Quarantined]:
             )
         if note["kept"] is not None and temporary_of_kept(store.root / note["kept"]).exists():
             _publish(store.root / note["kept"])
-    # Those of which no note was written yet: their files did not move.
+    # Kept rows without a note: the run was killed before the file moved, so it still has them.
     for path in store.root.glob(f"steps/run_id=*/iteration=*/kept-*{TEMPORARY_SUFFIX}"):
         if path not in known:
             path.unlink(missing_ok=True)
 
 
 def _read_note(path: Path) -> dict[str, Any] | None:
-    """Return a note that was written here; others write to `quarantine/` too."""
+    """Return a note of this module, or None: other writers put files into `quarantine/` too."""
     try:
         note = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Which files a quarantine moves, and which of equal copies stay."""
+"""Plan a quarantine: which files move, and which of several equal copies stay."""
 
 # pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute makes its functions when it is imported)
+# (pyarrow.compute defines its functions at import time)
 
 import secrets
 from collections import defaultdict
@@ -29,14 +29,14 @@ _Partition = tuple[str | None, int | None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Move:
-    """One file to move, whose kept rows are written already."""
+    """One file to move; its kept rows are already written."""
 
     source: str
-    """Where it is, relative to the store."""
+    """Its path, relative to the store."""
     reasons: Sequence[object]
-    """What goes into the note."""
+    """The reasons, for the note."""
     kept: str | None = None
-    """Where its other rows will be; they wait at `temporary_of_kept`."""
+    """Future path of the kept rows; until then they are at `temporary_of_kept`."""
     refused: tuple[str | None, ...] = ()
     """Its trajectories that break a rule."""
     copied: tuple[str, ...] = ()
@@ -44,14 +44,14 @@ class Move:
 
 
 def plan_moves(store: Store, errors: Iterable[Violation]) -> list[Move]:
-    """Return what to move so that errors end, and write what is kept of it.
+    """Return the files to move so that the errors end, and write the rows to keep of them.
 
-    What has two names, or is reached by a link, is left out, and so are trajectories that reach
-    into it. So are iterations with a file of a newer schema version: what that file holds is not
-    known here, and the others cannot be judged without it.
+    Left out are files with two names or behind a link, and trajectories with steps in such files.
+    Also left out are iterations with a file of a newer schema version: this program cannot read
+    that file, and cannot judge the others without it.
 
     Raises:
-        OSError: A shard cannot be read or a kept one not be written; none is left then.
+        OSError: A shard cannot be read, or a kept one not written. No kept rows are left then.
     """
     by_file: defaultdict[str, list[Violation]] = defaultdict(list)
     unknown: set[str] = set()
@@ -81,7 +81,7 @@ def plan_moves(store: Store, errors: Iterable[Violation]) -> list[Move]:
 
 
 def _files_in(store: Store, relative: str) -> list[str]:
-    """Return a file; or the shards in a folder, where a violation is of all of them."""
+    """Return the file of a violation; or the shards of a folder, if it is about all of them."""
     path = store.root / relative
     if not path.is_dir():
         return [relative]
@@ -89,18 +89,18 @@ def _files_in(store: Store, relative: str) -> list[str]:
 
 
 def _iterations_of(files: Iterable[str], tables: Mapping[str, TableFile]) -> list[str]:
-    """Return all table files of the iterations that some files are of."""
+    """Return all table files of the iterations to which some files belong."""
     places = {(tables[file].run_id, tables[file].iteration) for file in files if file in tables}
     return [name for name, table in tables.items() if (table.run_id, table.iteration) in places]
 
 
 def temporary_of_kept(path: Path) -> Path:
-    """Return where kept rows wait until the file that they are of has moved."""
+    """Return the temporary path of kept rows, until their original file has moved."""
     return path.with_name(path.name + TEMPORARY_SUFFIX)
 
 
 def discard_kept(store: Store, moves: Iterable[Move]) -> None:
-    """Remove what was to be kept of files that are not moved after all."""
+    """Remove the kept rows of files that are not moved after all."""
     for move in moves:
         if move.kept is not None:
             temporary_of_kept(store.root / move.kept).unlink(missing_ok=True)
@@ -124,7 +124,7 @@ def _refused_trajectories(
 
 
 def trajectories_of(shard: TableFile) -> set[str | None]:
-    """Return the trajectories of a shard; none of one that cannot be read."""
+    """Return the trajectories of a shard; none if it cannot be read."""
     try:
         with open_parquet(shard.path) as parquet:
             column = parquet.read(columns=["trajectory_id"])["trajectory_id"]
@@ -158,7 +158,7 @@ def _split(
     copies: list[int],
     reasons: Sequence[object],
 ) -> list[Move]:
-    """Plan to move a shard with refused trajectories or copies; write what stays of it."""
+    """Plan to move a shard with refused trajectories or copies; write its other rows."""
     with open_parquet(shard.path) as parquet:
         table = parquet.read()
     ids = table["trajectory_id"].cast(pa.string())
@@ -190,7 +190,10 @@ def _split(
 
 
 def _with_credit(store: Store, moves: Iterable[Move], tree: Tree) -> list[Move]:
-    """Put before each step shard the credit shard that is of it, once."""
+    """Put each step shard's credit shard before it, once.
+
+    A crash in between must not leave a credit shard without its step shard.
+    """
     planned: dict[str, Move] = {}
     for move in sorted(moves, key=lambda move: not move.source.startswith("steps/")):
         folder, _, rest = move.source.partition("/")

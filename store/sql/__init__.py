@@ -1,1 +1,1 @@
-"""The store in SQL: views, the catalog, and a sandbox for queries from strangers."""
+"""The store in SQL: views, the catalog, and a sandbox for untrusted queries."""

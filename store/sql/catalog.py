@@ -1,4 +1,4 @@
-"""The catalog: the store's views, for any DuckDB."""
+"""The catalog: DuckDB connections and files with the store's views."""
 
 import shutil
 import tempfile
@@ -34,12 +34,12 @@ from graphcredit.store.sql.views import (
 )
 
 Connection = duckdb.DuckDBPyConnection
-"""For the annotations of those who may not import duckdb."""
+"""For annotations in modules that may not import duckdb."""
 
 
 _REPLACED = (
-    "files of the store were replaced while the query ran: if it did not do so itself, its rows "
-    "may be of before and of after. Run it again"
+    "files of the store were replaced while the query ran: unless the query did so itself, its "
+    "rows may mix old and new files. Run it again"
 )
 
 
@@ -50,18 +50,18 @@ def connect(
     iteration: int | None = None,
     is_verified: bool = False,
 ) -> Connection:
-    """Return an in-memory DuckDB connection with the store's views, for SQL that is trusted.
+    """Return an in-memory DuckDB connection with the store's views, for trusted SQL.
 
-    The views read the files when they are queried. Where another process may replace them, for
-    example `graphcredit credit`, connect and query within `snapshot.unchanged`. Only `credit_state`
-    is as it was when the connection was made.
+    The views read the files when they are queried. If another process, for example `graphcredit
+    credit`, may replace files, connect and query within `snapshot.unchanged`. Only `credit_state`
+    is fixed when the connection is made.
 
     Args:
         store: The store.
-        run_id: The views hold only this run; files of others are not opened.
-        iteration: The same for an iteration.
-        is_verified: Whether to read all files once to verify their digests; by default only that of
-            the footers is verified, and damage elsewhere is for the checks to find.
+        run_id: Restrict the views to this run; files of others are not opened.
+        iteration: Restrict the views to this iteration, likewise.
+        is_verified: Whether to read all files once to verify their digests. By default only the
+            footers are verified; damage elsewhere is left to the checks.
 
     Raises:
         SchemaError: A file cannot be read, or has a newer schema version.
@@ -89,17 +89,17 @@ def run_trusted_query(
     run_id: str | None = None,
     iteration: int | None = None,
 ) -> QueryResult:
-    """Run any SQL with the store's views at hand, in this process and without limits.
+    """Run any SQL over the store's views, in this process and without limits.
 
-    Only for SQL whose author may do whatever the caller may: it can read and write every file.
+    Only for SQL from a trusted author: it can read and write every file that the caller can.
 
     Args:
         store: The store.
         sql: One or more statements; the rows of the last one are returned.
-        parameters: What the `?` in a single statement stand for.
-        max_rows: Rows to return at most; None for all.
-        run_id: The views hold only this run; files of others are not opened.
-        iteration: The same for an iteration.
+        parameters: Values for the `?` in a single statement.
+        max_rows: Most rows to return; None for all.
+        run_id: Restrict the views to this run; files of others are not opened.
+        iteration: Restrict the views to this iteration, likewise.
 
     Raises:
         QueryRefusedError: DuckDB refused the SQL.
@@ -114,7 +114,7 @@ def run_trusted_query(
         iteration=iteration,
     )
     if not is_unchanged:
-        # It may have written them itself, so it is not run again.
+        # The statement may have replaced them itself, so do not run it again.
         told = (*told, _REPLACED)
     shown = table if max_rows is None else table.slice(0, max_rows)
     num_left_out = table.num_rows - shown.num_rows
@@ -134,11 +134,11 @@ def _answer(
     run_id: str | None,
     iteration: int | None,
 ) -> tuple[pa.Table, tuple[str, ...]]:
-    """Return the rows, and what to tell of the credit that they may be made of."""
+    """Return the rows, and warnings about the credit in the store."""
     with connect(store, run_id=run_id, iteration=iteration) as connection:
         states = connection.sql(f"FROM {CREDIT_STATE}").to_arrow_table().to_pylist()
         try:
-            # A statement without rows, such as CREATE, gives None, whatever the stubs say.
+            # A statement without rows, such as CREATE, gives None; the stubs do not say so.
             relation = cast(
                 "duckdb.DuckDBPyRelation | None",
                 connection.sql(sql, params=list(parameters) or None),
@@ -150,28 +150,28 @@ def _answer(
 
 
 def rebuild_catalog(store: Store) -> None:
-    """Write `store.duckdb`: the views, usable with the plain `duckdb` command line.
+    """Write `store.duckdb`: the views, for the plain `duckdb` command line.
 
-    The views read the files that are there when they are queried, so new shards need no new
-    catalog. A store that has moved does (paths are absolute), and so does an estimator that wrote
-    credit for the first time: its columns are in `credit` and `edges` from the next build on. Of a
-    run whose files changed since, `credit_state` says no more than that.
+    The views find files when they are queried, so new shards need no new catalog. Rebuild it if the
+    store has moved (paths are absolute), or if an estimator wrote credit for the first time: only
+    then do `credit` and `edges` have its columns. If files of a run changed since the build,
+    `credit_state` says `unknown` of that run.
 
     Raises:
         SchemaError: A file cannot be read.
-        StoreFormatError: The store's path has a backslash, which DuckDB's patterns cannot have.
+        StoreFormatError: The store's path has a backslash, which DuckDB's patterns do not support.
     """
     root = str(store.root.resolve())
     if "\\" in root:
         raise StoreFormatError(
-            f"the views of store.duckdb find files by patterns, which cannot have the backslash of "
-            f"{root}: `graphcredit sql` works all the same"
+            f"the views of store.duckdb find files by patterns, which do not support the backslash "
+            f"in {root}: use `graphcredit sql` instead"
         )
     with (
         atomic_path(store.catalog_path) as temporary,
         tempfile.TemporaryDirectory(prefix="graphcredit-catalog-") as scratch,
     ):
-        # DuckDB makes a database only where there is no file.
+        # DuckDB creates a database only at a path without a file, so not at `temporary`.
         made = Path(scratch, "store.duckdb")
         with duckdb.connect(str(made)) as connection:
             _create_views(connection, store, _patterns_of_later_files)
@@ -216,12 +216,12 @@ def _create_views(
 
 @contextmanager
 def readable_files() -> Generator[None]:
-    """Turn what DuckDB says of the content of a file into a SchemaError. Also a decorator.
+    """Turn an error of DuckDB about the content of a file into a SchemaError. Also a decorator.
 
-    It shows when a view is queried.
+    Use it around queries: only then are the files read.
 
     Raises:
-        SchemaError: A file is damaged, or has a value that its type cannot have.
+        SchemaError: A file is damaged, or has a value that does not fit its type.
     """
     try:
         yield
@@ -238,17 +238,17 @@ def _unreadable(who: str, error: duckdb.Error) -> SchemaError:
 
 
 def _files(root: Path, view: BaseView) -> list[str]:
-    """Return the files of a view that are there now."""
+    """Return the existing files of a view."""
     return [literal_path(str(path)) for path in view_files(root.resolve(), view)]
 
 
 def _patterns_of_later_files(root: Path, view: BaseView) -> list[str]:
-    """Return the pattern that finds the files of a view, those to come too."""
+    """Return the pattern that finds the files of a view, future ones included."""
     return [f"{literal_path(str(root.resolve()))}/{view.pattern}"]
 
 
 def _iteration_folders(store: Store, run_id: str | None, iteration: int | None) -> set[str]:
-    """Return the names of the folders of an iteration: foreign writers may pad with less zeros."""
+    """Return the folder names of an iteration: foreign writers may pad with fewer zeros."""
     if iteration is None:
         return {ANY_ITERATION}
     found = {shard.path.parent.name for shard in store.shards(run_id, iteration)}

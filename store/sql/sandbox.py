@@ -1,4 +1,4 @@
-"""SQL from people we do not know: the store's views and nothing else, within limits."""
+"""A sandbox for untrusted SQL: it sees the store's views and nothing else, within limits."""
 
 import json
 import os
@@ -18,31 +18,33 @@ from graphcredit.store.parquet.snapshot import unchanged
 
 MIB = 1 << 20
 ROWS = b"\n"
-"""What the child sends before the rows; its answer, a JSON object, comes after them or at once."""
+"""First byte from the child if rows follow. Its answer, a JSON object, comes after the rows, or
+alone if there are none."""
 
 TOO_LARGE = 12
-"""Exit status of a child that has no memory left to say so."""
+"""Exit status of a child that ran out of memory."""
 
 _STARTUP_SECONDS = 60.0
-"""How long the child may take to start; its own clock runs from when it is ready."""
+"""Time limit for the child to start; the limit of the query begins when it has started."""
 
 _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
-"""The child's: pyarrow's default reserves a gigabyte that the limit of its memory would count."""
+"""Environment of the child. pyarrow's default allocator reserves a gigabyte of address space, which
+would count against the memory limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueryRequest:
-    """What the child process is asked, as it goes through the pipe."""
+    """The request to the child process, sent as JSON through a pipe."""
 
     root: str
-    """The store."""
+    """Path of the store."""
     sql: str
     max_rows: int | None
-    """Rows to return at most; None for all."""
+    """Most rows to return; None for all."""
     seconds: float
-    """Time limit of the query, opening the files included."""
+    """Time limit of the query, including the time to open the files."""
     memory: int
-    """Bytes that the query may use, and that the result may be."""
+    """Most bytes that the query may use; also the limit of the result."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,11 +55,11 @@ class QueryResult:
     is_cut: bool
     """Whether the query has more rows than `table`."""
     num_left_out: int | None
-    """How many more; None when counting them would have taken too long."""
+    """Number of further rows; None if counting them would have taken too long."""
     seconds: float
-    """Time the query took."""
+    """Duration of the query."""
     doubts: tuple[str, ...] = ()
-    """What to tell whoever reads it: of credit in the views see `credit_state.doubts`."""
+    """Warnings for the reader, for example about stale credit (see `credit_marks.state.doubts`)."""
 
 
 def run_query(
@@ -68,23 +70,23 @@ def run_query(
     seconds: float = 30.0,
     memory: int = 1024 * MIB,
 ) -> QueryResult:
-    """Run one SELECT over the store's views in a process that can do nothing else.
+    """Run one SELECT over the store's views in a child process that can do nothing else.
 
-    The process reads the store's shards and no other file, writes none, and is killed at the
-    deadline, whatever it is doing. The system keeps its own memory below `memory` and 144 MiB; the
-    pages of libraries, which processes share, do not count.
+    The process reads the store's shards and no other file, and writes none. It is killed at the
+    deadline. The system limits its own memory to `memory` plus 144 MiB; shared pages of libraries
+    do not count.
 
     Args:
         store: The store.
         sql: One statement: SELECT, FROM, WITH … SELECT, PIVOT, DESCRIBE, SUMMARIZE, SHOW TABLES.
-        max_rows: Rows to return at most; None for all that fit in memory.
+        max_rows: Most rows to return; None for all that fit in memory.
         seconds: Time limit.
-        memory: Bytes that the query and its result may use.
+        memory: Most bytes that the query and its result may use.
 
     Raises:
         QueryRefusedError: The statement is not allowed, fails, or exceeds a limit.
         SchemaError: A shard cannot be read.
-        StoreFormatError: A shard is in a folder of no run or iteration.
+        StoreFormatError: A shard's folder is not that of a run and iteration.
     """
     _check_limits(max_rows, seconds, memory)
     refuse_foreign_folders(store)
@@ -120,8 +122,8 @@ def _check_limits(max_rows: int | None, seconds: float, memory: int) -> None:
 
 
 def _ask(request: QueryRequest) -> tuple[dict[str, Any], pa.Table | None]:
-    """Return what the child answers, and the rows that it sent before."""
-    # -P: the folder that the user stands in is no place to import from.
+    """Return the child's answer, and the rows that it sent before it."""
+    # -P: a module in the user's working directory must not shadow ours.
     command = [sys.executable, "-P", "-m", "graphcredit.store.sql.sandbox_worker"]
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -154,7 +156,7 @@ def _stop(process: "subprocess.Popen[bytes]", expired: threading.Event) -> None:
 def _converse(
     process: "subprocess.Popen[bytes]", request: QueryRequest
 ) -> tuple[pa.Table | None, bytes]:
-    """Send the request; return the rows and the line after them, as far as the child comes."""
+    """Send the request; return the rows and the answer, as far as the child got."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(BrokenPipeError):
@@ -175,7 +177,7 @@ def _ending(returncode: int, errors: bytes, request: QueryRequest) -> str:
     limit = f"{request.memory // MIB} MiB of memory"
     last = errors.decode(errors="replace").strip().rpartition("\n")[2]
     status = f"status {returncode}{': ' + last if last else ''}"
-    # What cannot allocate may abort, or read what is not there.
+    # A library whose allocation fails may abort or crash, instead of reporting it.
     happened = (
         f"needs more than {limit}"
         if returncode == TOO_LARGE

@@ -1,8 +1,8 @@
-"""The child process that runs one query of `sandbox.py` and ends.
+"""The child process of `sandbox.py`: it runs one query and exits.
 
-DuckDB here has no file system at all: the shards are opened by pyarrow and registered as data
-sets. Allowing it the store's own files would not do, since a statement that parses as a SELECT can
-hold a COPY that overwrites an allowed file.
+DuckDB has no access to the file system here: pyarrow opens the shards, and they are registered as
+data sets. Giving DuckDB access to the store's files would be unsafe: a statement that parses as a
+SELECT can contain a COPY that overwrites a file.
 """
 
 import json
@@ -34,13 +34,13 @@ from graphcredit.store.sql.views import (
 )
 
 _OVERHEAD = 144 * MIB
-"""What the process may take beside the limit of the query: Python's objects, a batch of rows."""
+"""Memory of the process beyond the query's limit, for Python's objects and a batch of rows."""
 
 _OUT_OF_MEMORY = ("out of memory", "memory allocation failed", "bad_alloc")
-"""How DuckDB and its libraries say it, in small letters."""
+"""Parts of the out-of-memory messages of DuckDB and its libraries, in lower case."""
 
 _THREADS = 2
-"""Of DuckDB and of pyarrow each; more of them hold more at a time."""
+"""Threads of DuckDB and of pyarrow, each; more threads hold more data at a time."""
 
 _FRUGALLY: dict[str, Any] = {
     "batch_size": 2048,
@@ -50,7 +50,7 @@ _FRUGALLY: dict[str, Any] = {
         use_buffered_stream=True, buffer_size=MIB, pre_buffer=False
     ),
 }
-"""How shards are read."""
+"""Options for scans of shards that keep little in memory."""
 
 _LOCKS = (
     "SET temp_directory=''",
@@ -68,9 +68,9 @@ _KINDS = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
 
 
 def main() -> None:
-    """Read a request from stdin; on stdout, write the rows and then what there is to say of them.
+    """Read a request from stdin; write the rows and then the answer to stdout.
 
-    Exit with `TOO_LARGE` where memory does not suffice.
+    Exit with `TOO_LARGE` if memory runs out.
     """
     request = QueryRequest(**json.loads(sys.stdin.buffer.read()))
     limit_process(request)
@@ -86,9 +86,9 @@ def main() -> None:
 
 
 def limit_process(request: QueryRequest) -> None:
-    """Let the system end this process at the deadline, and keep it from memory and files.
+    """Let the system kill this process at the deadline, and limit its memory and files.
 
-    The alarm's default action kills, which needs no cooperation from the code that is running.
+    The default action of SIGALRM kills the process, whatever code is running.
     """
     limit_memory(request.memory)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -98,11 +98,12 @@ def limit_process(request: QueryRequest) -> None:
 
 
 def limit_memory(memory: int) -> None:
-    """Keep this process's own memory below a limit and `_OVERHEAD`.
+    """Limit this process's own memory to `memory` plus `_OVERHEAD`.
 
-    DuckDB does not count its lists, strings, aggregates and results. The system counts every page
-    that may be written, touched or not, and gives no more of them than what is free now. Pages of
-    libraries do not count: how many are resident is the system's choice, and it can drop them.
+    DuckDB's own limit ignores its lists, strings, aggregates and results, so the system enforces
+    one. It counts every writable page, touched or not; the limit is set to the current count plus
+    the memory that is still free to use. Pages of libraries do not count: the system decides how
+    many are resident, and can drop them.
     """
     sizes = _memory_sizes()
     free = memory + _OVERHEAD - sizes["RssAnon"]
@@ -111,7 +112,7 @@ def limit_memory(memory: int) -> None:
 
 
 def _memory_sizes() -> dict[str, int]:
-    """Return the sizes of this process in bytes, as the system names them."""
+    """Return the memory sizes of this process in bytes, under the names of /proc/self/status."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return {
         name: int(value.removesuffix(" kB")) << 10
@@ -121,23 +122,23 @@ def _memory_sizes() -> dict[str, int]:
 
 
 def _run(request: QueryRequest) -> dict[str, Any]:
-    """Run the query, writing its rows to stdout.
+    """Run the query, write its rows to stdout, and return the answer.
 
     Raises:
-        QueryRefusedError: It is not allowed, or fails.
+        QueryRefusedError: The query is not allowed, or fails.
         SchemaError: A shard cannot be read.
-        MemoryError: It needs too much memory.
+        MemoryError: The query needs too much memory.
     """
     started = time.perf_counter()
     try:
         states = credit_states(Store(Path(request.root)))
         connection = _open_locked(Path(request.root), request.memory, states)
-        limit_memory(request.memory)  # again: the stacks of threads are counted, but stay empty
+        limit_memory(request.memory)  # again: thread stacks count, though they stay empty
         _check_statement(connection, request.sql)
         reader = connection.sql(request.sql).to_arrow_reader(2048)
         num_left_out = _send(reader, request, started + request.seconds / 2)
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        # An error amid the rows is an OSError with DuckDB's words.
+        # An error between two batches of rows is an OSError with DuckDB's message.
         if any(words in str(error).lower() for words in _OUT_OF_MEMORY):
             raise MemoryError from error
         raise QueryRefusedError(f"DuckDB refused the query: {error}") from error
@@ -157,7 +158,7 @@ def _open_locked(root: Path, memory: int, states: list[CreditState]) -> duckdb.D
         ":memory:", config={"memory_limit": f"{memory // MIB}MiB", "threads": _THREADS}
     )
     connection.execute("SET TimeZone='UTC'")
-    # Before anything else: the names of columns are from files that anyone may have written.
+    # Lock first: the column names below come from files that anyone may have written.
     for lock in _LOCKS:
         connection.execute(lock)
     for view in BASE_VIEWS:
@@ -195,21 +196,21 @@ def _register(
 
 
 class _Frugal(ds.FileSystemDataset):  # pyright: ignore[reportUntypedBaseClass]
-    """A data set whose scans hold about one row group, where pyarrow's would hold dozens."""
+    """A data set whose scans hold about one row group in memory; pyarrow's default holds dozens."""
 
     @classmethod
     def of(cls, dataset: ds.FileSystemDataset) -> "_Frugal":
-        """Return a data set of the same files."""
+        """Return a frugal data set of the same files."""
         fragments = list(dataset.get_fragments())
         return cls(fragments, dataset.schema, dataset.format, dataset.filesystem)
 
     def scanner(self, **options: Any) -> ds.Scanner:
-        """Return a scanner of the rows; DuckDB asks for one whenever it reads."""
+        """Return a scanner of the rows; DuckDB calls this whenever it reads."""
         return super().scanner(**_FRUGALLY, **options)
 
 
 def _as_text(field: pa.Field) -> pa.Field:
-    """Return a field whose bytes are text: some writers do not say which it is."""
+    """Return a field with text in place of bytes: some writers do not mark text as such."""
     type_ = field.type
     if pa.types.is_list(type_):
         return field.with_type(pa.list_(_as_text(type_.value_field)))
@@ -225,12 +226,12 @@ def _check_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     if kind not in _KINDS:
         raise QueryRefusedError(
             f"only SELECT is allowed: found {kind.name}. `graphcredit sql --unlocked` runs any "
-            "statement, on files that are your own"
+            "statement, with your own permissions"
         )
 
 
 def _send(reader: pa.RecordBatchReader, request: QueryRequest, count_until: float) -> int | None:
-    """Send the first rows; return how many more there are, counted as long as time allows."""
+    """Send the first rows; return the number of further rows, or None if time runs out."""
     room, num_left_out, num_bytes = request.max_rows, 0, 0
     sys.stdout.buffer.write(ROWS)
     with pa.ipc.new_stream(sys.stdout.buffer, reader.schema) as writer:
@@ -251,12 +252,12 @@ def _send(reader: pa.RecordBatchReader, request: QueryRequest, count_until: floa
 
 
 def _check_text(batch: pa.RecordBatch) -> None:
-    """Raise QueryRefusedError for text that is not UTF-8, which pyarrow reads from any file."""
+    """Raise QueryRefusedError for text that is not UTF-8, which pyarrow reads without an error."""
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid as error:
         raise QueryRefusedError(
-            f"text must be UTF-8: {error}. `graphcredit check STORE` names the files of other text"
+            f"text must be UTF-8: {error}. `graphcredit check STORE` names the files that are wrong"
         ) from error
 
 

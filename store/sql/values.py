@@ -1,4 +1,4 @@
-"""Values of query results: as Python has them, and as Parquet can hold them."""
+"""Convert the values of query results to Python's, and to types that Parquet can store."""
 
 import json
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _ROWS, _BYTES = 4096, 4 << 20
-"""Bounds of what becomes Python's values at a time, which are several times as large."""
+"""Most rows and Arrow bytes to convert at a time; Python's values are several times as large."""
 
 _INFINITIES = {
     pa.date32(): 2**31 - 1,
     pa.timestamp("us"): 2**63 - 1,
     pa.timestamp("us", tz="UTC"): 2**63 - 1,
 }
-"""What DuckDB hands over for infinity, and below 0 for minus infinity."""
+"""DuckDB's value for infinity, by type; the negative value is minus infinity."""
 
 
 def python_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
@@ -34,7 +34,7 @@ def python_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def for_parquet(table: pa.Table) -> tuple[pa.Table, list[str]]:
-    """Return a table that Parquet can hold, and the names of columns that became text for it."""
+    """Return a table that Parquet can store, and the names of columns that had to become text."""
     renamed: list[str] = []
     for index, field in enumerate(table.schema):
         if not _is_storable(field):

@@ -1,7 +1,7 @@
-"""The SQL of the views: base relations over files, and what is derived from them.
+"""The SQL of the views: base views over files, and views derived from them.
 
-The catalog, our own connections and the locked-down sandbox all make their views from this text;
-they differ only in what a base relation reads from.
+The catalog, our own connections and the sandbox all make their views from this SQL; they differ
+only in the sources that a base view reads.
 """
 
 import re
@@ -32,10 +32,10 @@ from graphcredit.store.schema import (
 
 _RUN = PARTITION_COLUMNS[:1]
 ANY_ITERATION = "iteration=[0-9]*"
-"""The part of a pattern that stands for every iteration."""
+"""The part of a file pattern that matches every iteration."""
 
 _PATH = "path of the file"
-"""Name of the column that has it; no file of a store has a column of this name."""
+"""Name of the column with the path; no file of a store has a column of this name."""
 
 _ITERATION_FOLDERS = f"run_id=*/{ANY_ITERATION}"
 
@@ -56,15 +56,15 @@ class BaseView:
 
     name: str
     pattern: str
-    """Which files, relative to the store's root."""
+    """Pattern of its files, relative to the store's root."""
     partitions: tuple[Column, ...]
     """Columns that come from the path; always first."""
     columns: tuple[Column, ...]
-    """Columns that every file has, or that read as null where a file lacks them."""
+    """Columns of the schema; null where a file lacks one."""
     parts: tuple[str, ...] = ()
-    """Parts whose `<estimator>_<part>` columns the view has where a file has them."""
+    """Parts whose `<estimator>_<part>` columns the view has if any file has them."""
     has_metrics: bool = False
-    """Whether the view has any other column of doubles, where a file has it."""
+    """Whether the view also has every other column of doubles that any file has."""
 
     @property
     def is_open(self) -> bool:
@@ -72,11 +72,11 @@ class BaseView:
         return bool(self.parts) or self.has_metrics
 
     def all_columns(self, found: Iterable[pa.Field]) -> tuple[Column, ...]:
-        """Return the columns of the view, given those that were found in the files."""
+        """Return the columns of the view, given the columns of the files."""
         return (*self.partitions, *self.columns, *self.extra_columns(found))
 
     def extra_columns(self, found: Iterable[pa.Field]) -> tuple[Column, ...]:
-        """Return those of the found columns that the view has beside the schema's."""
+        """Return the columns of the files that the view has in addition to the schema's."""
         types: dict[str, set[pa.DataType]] = {}
         for field in found:
             types.setdefault(field.name, set()).add(field.type)
@@ -143,7 +143,7 @@ HAS_VALUES = f"""
     AND isfinite(reward) AND reward BETWEEN -{LARGEST_NUMBER} AND {LARGEST_NUMBER}
     AND isfinite(cost) AND cost BETWEEN {SMALLEST_COST} AND {LARGEST_NUMBER}
 """
-"""SQL: true of a step that has all values that credit needs, false or null of any other."""
+"""SQL condition: true for a step with all values that credit needs, else false or null."""
 
 DERIVED_VIEWS: dict[str, str] = {
     "enriched": """
@@ -152,10 +152,10 @@ DERIVED_VIEWS: dict[str, str] = {
     """,
     # Complete, as docs/store.md defines it: every step has its values, the steps are 0 … T-1, each
     # next_state is the following state, and exactly the last step ends the episode and says whether
-    # it succeeded. The chain is compared as two sets of hashes, links that are left and links that
-    # are entered, so that long texts are neither sorted nor kept. The hash of a pair is the
-    # exclusive or of two hashes, so swapped states would cancel out; hashing it once more makes the
-    # pair one thing.
+    # it succeeded. The chain of states is compared by two XORs of hashes, one over the states that
+    # steps leave and one over those that they enter, so that long texts are neither sorted nor
+    # kept. DuckDB's hash of a pair is the XOR of two hashes, so swapped states would cancel out;
+    # hashing the pair's hash once more prevents that.
     "trajectories": f"""
         WITH folded AS (
             SELECT
@@ -206,16 +206,16 @@ DERIVED_VIEWS: dict[str, str] = {
         GROUP BY run_id, iteration, task_id
     """,
 }
-"""Name to SQL, in the order in which they must be made; each reads only views before it."""
+"""Name to SQL, in the order in which to create the views: each reads only earlier ones."""
 
 CREDIT_STATE = "credit_state"
-"""Name of the view that has the table of `credit_state.state_table`."""
+"""Name of the view of `credit_marks.state.state_table`."""
 
 VIEW_NAMES: tuple[str, ...] = (*(view.name for view in BASE_VIEWS), *DERIVED_VIEWS, CREDIT_STATE)
 
 
 def duckdb_type(type_: pa.DataType) -> str:
-    """Return DuckDB's name of a column type of the schema."""
+    """Return DuckDB's name for a column type of the schema."""
     if pa.types.is_list(type_):
         return f"{_DUCKDB_TYPES[type_.value_type]}[]"
     return _DUCKDB_TYPES[type_]
@@ -226,8 +226,8 @@ def base_view_sql(columns: Sequence[Column], sources: Iterable[str]) -> str:
 
     Args:
         columns: The columns of the view, in order.
-        sources: What stands in a FROM clause, each with some of these columns. None at all gives
-            an empty relation of the same columns and types.
+        sources: Items of a FROM clause, each with some of these columns. Without any, the SELECT
+            is empty and has the same columns and types.
     """
     typed = [(identifier(c.name), duckdb_type(c.type)) for c in columns]
     empty = ", ".join(f"NULL::{type_} AS {name}" for name, type_ in typed)
@@ -237,24 +237,24 @@ def base_view_sql(columns: Sequence[Column], sources: Iterable[str]) -> str:
 
 
 def view_files(root: Path, view: BaseView) -> list[Path]:
-    """Return the files that a view reads now, sorted, whatever the store's own path is.
+    """Return the existing files of a view, sorted, whatever the store's own path is.
 
     Raises:
-        StoreFormatError: The name of one is not UTF-8.
+        StoreFormatError: The name of a file is not UTF-8.
     """
     return [refuse_undecodable(path) for path in sorted(root.glob(view.pattern))]
 
 
 def parquet_source(view: BaseView, paths: Iterable[str]) -> str:
-    """Return a FROM item that reads files of a view.
+    """Return an item of a FROM clause that reads files of a view.
 
-    Run and iteration are of the folders below the store. DuckDB's own `hive_partitioning` would
-    take every `name=value` of the whole path for a column, those above the store first. Files that
-    a query leaves out by them are not opened all the same.
+    Run and iteration come from the folders below the store. DuckDB's own `hive_partitioning` would
+    make a column of every `name=value` in the whole path, also above the store. A filter on run or
+    iteration still keeps DuckDB from opening the other files.
 
     Args:
         view: The view.
-        paths: Patterns as DuckDB reads them; `literal_path` gives that of one file.
+        paths: Patterns of DuckDB; `literal_path` returns the pattern of one file.
     """
     path = identifier(_PATH)
     names = ", ".join(quoted(column.name) for column in view.partitions)
@@ -274,15 +274,16 @@ def parquet_source(view: BaseView, paths: Iterable[str]) -> str:
 
 
 def literal_path(path: str) -> str:
-    """Return the pattern with which DuckDB reads one file, whatever characters its path has.
+    """Return the DuckDB pattern that matches one file, whatever characters its path has.
 
-    DuckDB takes a backslash in a pattern for a slash, and what matches no file for a plain path.
+    DuckDB reads a backslash in a pattern as a slash. A pattern that matches no file is used as a
+    plain path, so a path with a backslash is returned as it is.
     """
     return path if "\\" in path else re.sub(r"([\[*?])", r"[\1]", path)
 
 
 def run_stamps_sql(root: Path) -> str:
-    """Return SQL of (run_id, stamp) of the runs with credit: another one after files changed."""
+    """Return SQL for (run_id, stamp) of the runs with credit; the stamp changes with the files."""
     folder = literal_path(str(root.resolve()))
     stamp = "md5(string_agg(concat_ws(':', filename, size, last_modified), '|' ORDER BY filename))"
     files = ", ".join(
@@ -300,14 +301,15 @@ def run_stamps_sql(root: Path) -> str:
 def remembered_states_sql(
     root: Path, states: Sequence[Sequence[object]], stamps: Sequence[Sequence[object]]
 ) -> str:
-    """Return the SELECT of `credit_state` for a catalog that outlives what is known now.
+    """Return the SELECT of `credit_state` for a catalog file, which may be queried much later.
 
-    Files cannot be hashed in SQL, but it can be seen that some changed: their run is `unknown`.
+    SQL cannot compute the marks of the credit, but it can see that files changed: then the state
+    of their run is `unknown`.
 
     Args:
         root: The store.
         states: run_id, iteration, estimator, state and reason of all credit.
-        stamps: Rows of `run_stamps_sql` when that was known.
+        stamps: Rows of `run_stamps_sql` from the time of the states.
     """
     empty = "SELECT NULL::VARCHAR, NULL::INTEGER, NULL::VARCHAR, NULL::VARCHAR, NULL::VARCHAR"
     return f"""
@@ -337,7 +339,7 @@ def _values(rows: Iterable[Sequence[object]]) -> str:
 
 
 def identifier(name: str) -> str:
-    """Return the name of a column as SQL takes it, whatever a foreign writer called it."""
+    """Return a column's name as a quoted SQL identifier; foreign writers may use any characters."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -27,9 +27,9 @@ def test_a_sound_store_exits_with_0_and_counts_what_it_holds(tmp_path: Path):
     result = graphcredit_check(whole_store(tmp_path / "store").root)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == (
-        "unverified: 8 of 8 files have no digest, having been written by another program or an "
-        "older graphcredit: where a bit flips in one, it may read as another value\n"
-        "1 step shards, 10 steps, 4 trajectories (1 incomplete): 0 errors, 0 notices\n"
+        "unverified: 8 of 8 files, without a digest because another program or an older "
+        "graphcredit wrote them: a flipped bit may go unnoticed\n"
+        "1 step shard, 10 steps, 4 trajectories (1 incomplete): 0 errors, 0 notices\n"
     )
 
 
@@ -83,7 +83,7 @@ def test_quarantine_says_of_what_no_copy_is_left_and_how_to_bring_one_back(
     check(store.root, as_json=False, recover=False, quarantine=True)
     first, second, lost, remedy, *_ = capsys.readouterr().out.splitlines()
     assert "; its sound trajectories are in steps/run_id=r0/iteration=000000/kept-" in first
-    assert second.endswith("; of 1 trajectories an equal copy stays")
+    assert second.endswith("; an equal copy of 1 trajectory stays")
     assert lost.startswith("no copy of trajectory 'x' is left in run r0, iteration 0: its steps ")
     assert "graphcredit sql --unlocked" in remedy
     assert "trajectory_id = " in remedy
@@ -145,7 +145,7 @@ def test_recover_makes_a_shard_of_a_dead_workers_spool(tmp_path: Path):
     before = graphcredit_check(root)
     assert "notice: left_over_spool: spool/w7.arrows" in before.stdout
     after = graphcredit_check(root, "--recover")
-    assert "recovered 1 steps of w7: steps/run_id=r0/iteration=000000/w7-" in after.stdout
+    assert "recovered 1 step of w7: steps/run_id=r0/iteration=000000/w7-" in after.stdout
     assert "2 step shards, 2 steps, 2 trajectories (1 incomplete): 0 errors" in after.stdout
 
 
@@ -169,9 +169,9 @@ def test_recover_says_what_of_a_damaged_spool_is_not_in_a_shard(
     with pytest.raises(SystemExit, match="0"):
         main()
     line, *_ = capsys.readouterr().out.splitlines()
-    assert line.startswith("recovered 1 steps of w7: steps/run_id=r0/iteration=000000/w7-000000.pa")
-    assert f"; {left:,} bytes, of steps that were never acknowledged or that are damaged" in line
-    assert line.endswith("could not be read: quarantine/w7-000000.arrows has them")
+    assert line.startswith("recovered 1 step of w7: steps/run_id=r0/iteration=000000/w7-000000.pa")
+    assert f"; {left:,} bytes could not be read (steps that are damaged or" in line
+    assert line.endswith("never acknowledged): they are in quarantine/w7-000000.arrows")
 
 
 def test_a_store_that_our_recorder_wrote_is_sound(tmp_path: Path):
@@ -184,7 +184,7 @@ def test_a_store_that_our_recorder_wrote_is_sound(tmp_path: Path):
     result = graphcredit_check(tmp_path / "store")
     assert result.returncode == 0
     assert result.stdout == (
-        "1 step shards, 1 steps, 1 trajectories (0 incomplete): 0 errors, 0 notices\n"
+        "1 step shard, 1 step, 1 trajectory (0 incomplete): 0 errors, 0 notices\n"
     )
 
 

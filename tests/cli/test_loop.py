@@ -125,7 +125,7 @@ def test_an_optimizer_is_not_begun_anew_without_a_word(root: Path):
 def test_a_policy_that_is_gone_is_named(root: Path):
     run(corridor_loop(root, "gone", iterations=1, evaluate=None))
     (root / "gone/policies/policy-000001").rename(root / "gone/away")
-    with pytest.raises(InputError, match=r"iteration 1 must begin with .*policy-000001/model"):
+    with pytest.raises(InputError, match=r"iteration 1 needs .*policy-000001/model"):
         run(corridor_loop(root, "gone", evaluate=None))
 
 
@@ -235,7 +235,7 @@ def test_where_only_the_divergence_is_left_the_line_says_that_nothing_was_learnt
     ("success_rate", "num_degenerate", "advice"),
     [
         (0.0, 2, r"larger groups \(group_size is 4\).* step part, such as graphgpo or gigpo"),
-        (1.0, 2, "every trajectory succeeded, so these tasks have nothing left to teach"),
+        (1.0, 2, "every trajectory succeeded, so there is nothing left to learn from these"),
         (0.5, 1, r"returns differ within groups.* look at \[train\]"),
     ],
 )
@@ -365,7 +365,7 @@ def test_a_loop_that_is_asked_for_something_else_is_refused(root: Path):
     [
         ({"collect": {"temprature": 1.0}}, "collect has no option 'temprature'; its options: env,"),
         ({"train": {"lr": 1.0}}, "train has no option 'lr'"),
-        ({"train": {"out": "x"}}, "leave 'out' to the loop"),
+        ({"train": {"out": "x"}}, "must not set 'out': the loop sets it"),
         ({"credit": {"estimators": ["best"]}}, "no estimator is called 'best'"),
         ({"iterations": 0}, "loop.iterations must be at least 1"),
         ({"update_every": "step"}, "update_every must be 'iteration' or 'group' or a whole"),

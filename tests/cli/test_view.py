@@ -155,7 +155,7 @@ def test_any_address_but_loopback_warns(
         app, ["view", str(store.root), "--address", address, "--port", str(_free_port())]
     )
     assert result.exit_code == 0
-    assert ("can read this store, without a password" in result.stderr) is warns
+    assert ("can read this store without a password" in result.stderr) is warns
     ((command, environment),) = started
     assert f"--server.address={address}" in command
     assert environment[STORE_VARIABLE] == str(store.root.resolve())

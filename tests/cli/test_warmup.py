@@ -99,20 +99,20 @@ def test_the_same_command_does_nothing_twice(whole: Path):
 
 
 def test_other_options_are_refused(whole: Path):
-    with pytest.raises(OptionError, match="num_updates was 3, is 4"):
+    with pytest.raises(OptionError, match="num_updates was 3, is now 4"):
         _warmup(whole, "--steps", "4")
 
 
 def test_another_process_s_warm_up_is_let_be(whole: Path):
     before = _stages(whole)
-    with alone_in(whole, "not here"), pytest.raises(InputError, match="one warm-up at a time"):
+    with alone_in(whole, "not here"), pytest.raises(InputError, match="only one process at a time"):
         _warmup(whole)
     assert _stages(whole) == before
 
 
 def test_what_is_not_a_warm_up_s_is_said_to_be_so(tmp_path: Path):
     (tmp_path / "warmup.json").write_text('{"steps": 3}', encoding="utf-8")
-    with pytest.raises(OptionError, match=r"warmup.json is not a warm-up's .*'options'"):
+    with pytest.raises(OptionError, match=r"warmup.json was not written by a warm-up .*'options'"):
         _warmup(tmp_path)
     with pytest.raises(OptionError, match=r"OUT must be a directory: .*warmup.json is a file"):
         _warmup(tmp_path / "warmup.json")

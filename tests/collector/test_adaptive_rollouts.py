@@ -115,7 +115,9 @@ def test_an_iteration_that_has_credit_already_is_not_played_on_by_its_own_counts
     _collect(store, tasks=TASKS[:2], workers=0)
     assign_credit(open_store(store), CreditSettings(estimators=configure(["spo3"])))
     before = _trees(store)
-    with pytest.raises(OptionError, match=r"iteration 1 is to be played, .* iterations 1 too"):
+    with pytest.raises(
+        OptionError, match=r"iteration 1 is to be played, .* also counts iterations 1,"
+    ):
         _collect(store, workers=0)
     assert _trees(store) == before
 

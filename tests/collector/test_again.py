@@ -13,7 +13,7 @@ from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import SchemaError, StepRefusedError
 from tests.worlds import trajectory, write_store
 
-ALREADY = "trajectories were in the store already"
+ALREADY = r"trajector(y|ies) already in the store, with the same steps"
 STEPS: list[dict[str, Any]] = [
     {"state": "A", "action": "go", "next_state": "B", "reward": 0.0, "extra": {"a": 1, "b": "é"}},
     {
@@ -90,7 +90,7 @@ def test_other_steps_under_an_id_of_the_store_are_refused_by_column(
     shard = r"steps/run_id=r0/iteration=000000/w0-000000\.parquet"
     with (
         _recorder(root, "w1") as recorder,
-        pytest.raises(StepRefusedError, match=rf"it is in {shard} and {found}"),
+        pytest.raises(StepRefusedError, match=rf"it is in {shard} and its {found}"),
     ):
         _log(recorder, [STEPS[0], STEPS[1] | change])
     assert recorder.num_already_there == 0
@@ -100,10 +100,10 @@ def test_other_steps_under_an_id_of_the_store_are_refused_by_column(
 def test_another_number_of_steps_or_another_end_is_refused(root: Path):
     more = {"state": "C", "action": "go", "next_state": "D", "reward": 0}
     with _recorder(root, "w1") as recorder:
-        with pytest.raises(StepRefusedError, match="it has 2 steps there, and this is another"):
+        with pytest.raises(StepRefusedError, match="has 2 steps there, and this is one more"):
             _log(recorder, [*STEPS, more])
         for worker, steps, end, found in (
-            ("w2", STEPS[:1], {}, "it has 2 steps there, and 1 here"),
+            ("w2", STEPS[:1], {}, "has 2 steps there, and 1 here"),
             ("w3", STEPS, {"success": False}, "success is True there, False here"),
             ("w4", STEPS, {"truncated": True}, "terminated is True there, False here"),
         ):
@@ -120,7 +120,7 @@ def test_a_trajectory_that_the_store_has_in_part_is_refused_with_the_reason(tmp_
     with _recorder(tmp_path, "w1") as recorder:
         for _ in range(2):
             with pytest.raises(
-                StepRefusedError, match=r"where its 1 steps have no end.*`together`"
+                StepRefusedError, match=r"already, with 1 step and no end.*`together`"
             ):
                 recorder.trajectory(task_id="t0", trajectory_id="x")
         recorder.trajectory(task_id="t0", trajectory_id="x-2").log(**STEPS[0])

@@ -84,8 +84,8 @@ def test_iterations_that_are_counted_are_no_longer_played_by_the_counts(tmp_path
     allocation.check_precedes(4, path)
     with pytest.raises(
         OptionError,
-        match=r"iteration 1 is to be played, and .*r0/state_scores.parquet counts iterations 2, 3 "
-        r"too, .* an --iteration after 3; .* steps and credit of iterations 1 and above",
+        match=r"iteration 1 is to be played, but .*r0/state_scores.parquet also counts iterations "
+        r"2, 3, .* an --iteration after 3; .* steps and credit of iterations 1 and above",
     ):
         allocation.check_precedes(1, path)
 
@@ -131,8 +131,8 @@ def test_counts_by_the_older_formula_are_refused_until_they_are_counted_anew(tmp
     as_made_before(store)
     with pytest.raises(
         InputError,
-        match=r"r0/state_scores\.parquet was made by another version of it, or does not "
-        r"say by which\. Run `graphcredit credit STORE --run r0 --estimator spo3`",
+        match=r"r0/state_scores\.parquet was made by another version, or does not state "
+        r"one\. Run `graphcredit credit STORE --run r0 --estimator spo3`",
     ):
         _read(store, "t0")
     assert _read(_credited(store), "t0").num_rollouts("t0", "A") == 6

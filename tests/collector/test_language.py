@@ -377,7 +377,7 @@ def test_weights_that_can_run_code_are_never_opened(tmp_path: Path):
     path = Path(save_talker(tmp_path / "pickled"))
     (path / "model.safetensors").unlink()
     torch.save({"weight": _Bomb(tmp_path / "exploded")}, path / "pytorch_model.bin")
-    with pytest.raises(InputError, match=r"as \*\.safetensors, but .* save_pretrained\(\) it"):
+    with pytest.raises(InputError, match=r"as \*\.safetensors, but .* save_pretrained\(\)"):
         parse_policy(f"hf:{path}", PLAIN).decide([_question(0)])
     assert not (tmp_path / "exploded").exists()
 
@@ -411,5 +411,5 @@ def test_a_policy_of_random_weights_is_refused(tmp_path: Path):
     (path / "config.json").write_text(
         json.dumps(config | {"num_hidden_layers": 3, "layer_types": None})
     )
-    with pytest.raises(InputError, match=r"of .*odd, a Qwen2ForCausalLM, 12 are missing"):
+    with pytest.raises(InputError, match=r"in .*odd, a Qwen2ForCausalLM, 12 are missing"):
         parse_policy(f"hf:{path}", PLAIN).decide([_question(0)])

@@ -111,7 +111,7 @@ def test_an_environment_that_does_something_else_the_second_time_is_refused():
     first, second = (environments.enter("a", lambda: Moody(num_rooms=4)) for _ in range(2))
     first.step("east")
     second.step("east")
-    with pytest.raises(InputError, match="after 'east' there was 'room 1', and the next time"):
+    with pytest.raises(InputError, match="'east', there was 'room 1', and the next time"):
         second.step("east")
 
 

@@ -100,7 +100,7 @@ def test_every_policy_of_the_table_goes_to_a_worker_and_back(tmp_path: Path):
         ("oracle:often", "got 'often'"),
         ("oracle:1.5", "must be 0 to 1: got 1.5"),
         ("oracle:nan", "must be 0 to 1: got nan"),
-        ("hf:no/such-model", "nothing is downloaded here: got 'no/such-model'"),
+        ("hf:no/such-model", "nothing is downloaded\\): got 'no/such-model'"),
         ("tutor:tests", "must have a config.json"),
     ],
 )

@@ -108,7 +108,7 @@ def test_the_fingerprint_changes_with_what_the_template_says(tmp_path: Path):
         ('answer = "plain"\nuser = "{state:.9}"', r"has \{state:\.9\};"),
         ('answer = "plain"\nuser = "{task!q}"', r"has \{task!q\};"),
         ('answer = "plain"\nuser = ""\naction = "{action!r:>9}"', r"has \{action!r:>9\};"),
-        ('answer = "plain"\nuser = "{"', "a brace itself is written twice"),
+        ('answer = "plain"\nuser = "{"', "write a literal brace twice"),
         ("answer =", "a template must be TOML"),
     ],
 )

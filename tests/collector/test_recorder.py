@@ -131,7 +131,7 @@ def test_what_is_left_out_has_the_documented_defaults(tmp_path: Path):
         ({"cost": None}, "cost must be a number: got None"),
         ({"state": b"A"}, "state must be a string: got b'A'"),
         ({"next_state": None}, "next_state must be a string: got None"),
-        ({"action": "\ud800"}, "action must be text that UTF-8 can hold"),
+        ({"action": "\ud800"}, "action must be text that UTF-8 can encode"),
         ({"is_action_valid": 1}, "is_action_valid must be True or False: got 1"),
         ({"admissible_actions": "go"}, "admissible_actions must be a list of strings"),
         ({"admissible_actions": ["go", 3]}, "admissible_actions must be a string"),

@@ -292,7 +292,7 @@ def test_tasks_are_named_and_numbered():
         ("2hop-s506", 1, 0, "2hop has questions 0 to 505: got 506"),
         ("", 1, 0, "questions are 2hop or 3hop.*got ''"),
         ("2hop", 0, 0, "the number of tasks must be 1 or more: got 0"),
-        ("2hop-s1,3hop-s2", 1, 0, "with 1 tasks, 1 would be left out, 3hop-s2 the first"),
+        ("2hop-s1,3hop-s2", 1, 0, "with 1 task, 1 would be left out, 3hop-s2 the first"),
     ],
 )
 def test_what_is_no_question_is_refused(games: str, number: int, seed: int, message: str):

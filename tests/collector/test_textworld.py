@@ -401,7 +401,7 @@ def test_a_seed_without_a_quest_gives_way_to_another_and_says_so(
     for _ in range(2):  # made, then found in the cache
         with _open(TREE, tmp_path) as environment:
             assert environment.note == (
-                f"{TREE}: seed 1 has no such quest, so it was made from seed 1000001"
+                f"{TREE}: seed 1 has no such quest, so it was generated from seed 1000001"
             )
 
 

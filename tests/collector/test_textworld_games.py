@@ -41,7 +41,7 @@ def test_a_game_that_is_named_is_played_or_the_list_is_refused():
     message = r"with 2 tasks, 2 would be left out, coin-l5-s4 the first\. Ask for more tasks"
     with pytest.raises(OptionError, match=message):
         _specs("coin-l5,coin-l7,coin-l5-s4,coin-l7-s4,coin-l5-s04", 2)
-    with pytest.raises(OptionError, match="with 1 tasks, 1 would"):
+    with pytest.raises(OptionError, match="with 1 task, 1 would"):
         _specs("coin-l5-s4,coin-l5-s9", 1)
 
 

@@ -24,8 +24,8 @@ def test_a_chat_template_that_refuses_a_system_message_is_named_with_its_words(t
     user = {"role": "user", "content": "room 0"}
     assert tokenizer.decode(encode_prompt(tokenizer, [user])) == "room 0"
     message = (
-        "must take messages of system and user: that of .*strict says 'System role not supported'. "
-        ".* leave `system` out of the prompt template"
+        "must accept messages of system and user: that of .*strict says 'System role not "
+        "supported'. .* leave `system` out of the prompt template"
     )
     with pytest.raises(InputError, match=message):
         encode_prompt(tokenizer, [{"role": "system", "content": "Play."}, user])

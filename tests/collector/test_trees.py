@@ -157,7 +157,7 @@ def test_a_tree_that_lost_a_trajectory_is_refused(tmp_path: Path, lost: str):
     whole = _steps_of_whole_tree(tmp_path / "whole")
     del whole[lost]
     store = write_store(tmp_path / "store", *whole.values())
-    message = f"{', '.join(whole)} are, but {lost} of the same tree is not"
+    message = f"it has {', '.join(whole)}, but not {lost} of the same tree"
     with pytest.raises(InputError, match=rf"must be in the store as a whole: {message}"):
         _missing(store)
 

@@ -128,7 +128,7 @@ def test_models_of_one_process_compute_in_the_same_type(engine: Any, tmp_path: P
     first, second = (save_talker(tmp_path / f"p-{seed}", seed=seed) for seed in range(2))
     engine.load(first, "bfloat16")
     assert engine._llm.options["dtype"] == "bfloat16"
-    with pytest.raises(InputError, match="asked for in float32, and the one before in bfloat16"):
+    with pytest.raises(InputError, match="requested in float32, and the one before in bfloat16"):
         engine.load(second, "float32")
     engine.load(second, "bfloat16")
     assert engine._llm.loaded == [first, second]

@@ -126,7 +126,7 @@ def test_groups_that_an_estimator_lacks_something_for_are_named():
 @pytest.mark.parametrize("penalty", [-5.0, float("nan"), float("inf")])
 def test_a_penalty_that_the_stage_refuses_is_refused(penalty: float):
     with pytest.raises(
-        OptionError, match="invalid_action_penalty must be (at least 0|a finite number): got"
+        OptionError, match=r"invalid_action_penalty must be (at least 0|a finite number): got"
     ):
         compute(step_table(worked_example()), estimators=["grpo"], invalid_action_penalty=penalty)
 

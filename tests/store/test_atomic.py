@@ -60,7 +60,7 @@ def test_a_directory_that_was_filled_meanwhile_is_not_replaced(tmp_path: Path):
             (tmp_path / "out").mkdir()
             (tmp_path / "out" / "mine").touch()
 
-    with pytest.raises(InputError, match="has come to hold something"):
+    with pytest.raises(InputError, match="something was written to it meanwhile"):
         fill_meanwhile()
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "mine"]
 

@@ -101,7 +101,7 @@ def test_credit_and_history_of_an_older_formula_are_noticed(tmp_path: Path):
     as_made_before(store)
     assert {(rule, found) for rule, _, found in _found(store)} == {
         ("stale_credit", "credit by spo3: another version of its formula made it"),
-        ("old_history", "another version of it, or none that is named"),
+        ("old_history", "another version, or none stated"),
     }
     _credit(store, names=both)
     assert _found(store) == set()

@@ -61,7 +61,7 @@ def test_every_reader_finds_the_steps_and_their_credit_whatever_the_path(tmp_pat
 
 def test_the_catalog_is_refused_where_its_patterns_would_find_nothing(tmp_path: Path):
     store = write_store(tmp_path / "back\\slash", worked_example())
-    with pytest.raises(StoreFormatError, match="`graphcredit sql` works all the same"):
+    with pytest.raises(StoreFormatError, match="use `graphcredit sql` instead"):
         rebuild_catalog(store)
     assert not store.catalog_path.exists()
 

@@ -210,7 +210,7 @@ def test_an_unfinished_trajectory_has_steps_but_no_credit(
     steps = [*worked_example(), *trajectory("u", "A a B", success=None)]
     app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory", trajectory="u")
     assert not app.exception
-    assert "**unfinished** after 1 steps" in markdown_of(app)
+    assert "**unfinished** after 1 step " in markdown_of(app)
     assert "only complete ones get credit" in markdown_of(app)
     assert code(app) == ["a", "A", "B"]
     assert charts(app) == []

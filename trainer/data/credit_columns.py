@@ -17,10 +17,14 @@ from graphcredit.store.credit_marks.state import states_of
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.shards import conform, open_parquet
-from graphcredit.store.schema import CREDIT_COLUMNS, Column, split_estimator_column
+from graphcredit.store.schema import (
+    CREDIT_COLUMNS,
+    CREDIT_KEY_COLUMNS,
+    Column,
+    split_estimator_column,
+)
 from graphcredit.trainer.data.ragged import Bools, Floats
 
-_KEYS = CREDIT_COLUMNS[:2]
 _DEGENERATE = next(column for column in CREDIT_COLUMNS if column.name == "is_degenerate_group")
 
 
@@ -49,7 +53,7 @@ class CreditRows:
         """
         rows = slice(start, start + keys.num_rows)
         mine = self.keys.slice(start, keys.num_rows)
-        if any(not mine[key.name].equals(keys[key.name]) for key in _KEYS):
+        if any(not mine[key.name].equals(keys[key.name]) for key in CREDIT_KEY_COLUMNS):
             raise InputError(
                 f"{self.path} must have the rows of its step shard, in the same order: they "
                 f"differ at row {start + _first_difference(mine, keys)}. "
@@ -72,7 +76,7 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
     """
     path = shard.credit_path
     advantage = Column(name=column, type=pa.float64(), nullable=True, meaning="")
-    wanted = (*_KEYS, _DEGENERATE, advantage)
+    wanted = (*CREDIT_KEY_COLUMNS, _DEGENERATE, advantage)
     with open_parquet(path) as file:
         present = [c.name for c in wanted if c.name in file.schema_arrow.names]
         table = conform(file.read(columns=present), wanted, where=str(path))
@@ -86,7 +90,7 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
         )
     return CreditRows(
         path=path,
-        keys=table.select([key.name for key in _KEYS]),
+        keys=table.select([key.name for key in CREDIT_KEY_COLUMNS]),
         advantage=values,
         is_degenerate=pc.fill_null(table[_DEGENERATE.name], False).to_numpy(),
     )
@@ -168,6 +172,6 @@ def _column_names(path: Path) -> list[str]:
 
 def _first_difference(credit: pa.Table, steps: pa.Table) -> int:
     differs = np.zeros(steps.num_rows, bool)
-    for key in _KEYS:
+    for key in CREDIT_KEY_COLUMNS:
         differs |= ~pc.fill_null(pc.equal(credit[key.name], steps[key.name]), False).to_numpy()
     return int(differs.argmax())

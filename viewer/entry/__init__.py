@@ -1,1 +1,1 @@
-"""What Streamlit is given to serve and to run, in a folder of its own."""
+"""The entry points for Streamlit, alone in a folder that Streamlit puts on `sys.path`."""

@@ -1,7 +1,7 @@
-"""What Streamlit executes, once per click.
+"""The script that Streamlit executes at every interaction.
 
-It has a folder to itself because Streamlit puts the script's folder before Python's own modules on
-the path, and takes a folder `pages/` beside the script for pages of another kind.
+It is alone in its folder because Streamlit puts the script's folder first on `sys.path`, and treats
+a folder `pages/` beside the script as a list of its own pages.
 """
 
 from graphcredit.viewer.app import main

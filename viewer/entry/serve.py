@@ -1,4 +1,4 @@
-"""What `streamlit run` serves: the viewer behind the guard of `viewer/origin.py`."""
+"""The ASGI application for `streamlit run`: the viewer behind `viewer/origin.py`."""
 
 from pathlib import Path
 

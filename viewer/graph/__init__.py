@@ -1,1 +1,1 @@
-"""A task's state graph: what is drawn, where, and how."""
+"""The drawing of a task's state graph: data, layout, and output in the browser, SVG and HTML."""

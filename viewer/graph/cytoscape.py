@@ -1,9 +1,10 @@
-"""A part of a task's graph as Cytoscape draws it: places, colours, sizes and labels."""
+"""Convert a part of a task's graph to Cytoscape's form: positions, colours, sizes and labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.layout import layered_positions
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.widgets.colours import colour_limit, diverging, sequential
@@ -20,41 +21,41 @@ Ends: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shading:
-    """What the colours of a drawing stand for."""
+    """The meaning of the colours of a drawing."""
 
     advantage: str
-    """What the colour of an edge is, for the legend."""
+    """Name of the edges' colour scale, for the legend."""
     others: Mapping[Ends, float | None] | None = None
-    """What is taken off each edge's advantage; None where nothing is compared."""
+    """The advantages to subtract, for a comparison; None without one."""
     by_value: bool = False
-    """States are coloured by RewardFlow's value instead of their distance to the goal."""
+    """Whether states are coloured by RewardFlow's value, not by their distance to the goal."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drawing:
-    """Everything that does not change when something is selected."""
+    """The drawing without the selection, so that a selection does not change it."""
 
     nodes: Sequence[Mapping[str, Any]]
     edges: Sequence[Mapping[str, Any]]
     legend: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:
-        """Return what the component reads."""
+        """Return the data of the component."""
         return {"nodes": self.nodes, "edges": self.edges, "legend": self.legend}
 
 
 def node_key(state_id: int) -> str:
-    """Return the name of a state in the drawing."""
+    """Return the key of a state in the drawing."""
     return f"n{state_id}"
 
 
 def edge_key(ends: Ends) -> str:
-    """Return the name of a transition in the drawing."""
+    """Return the key of a transition in the drawing."""
     return f"e{ends[0]}-{ends[1]}"
 
 
 def parse_key(key: str) -> int | Ends | None:
-    """Return the state or the ends that a name in the drawing stands for; None for others."""
+    """Return the state, or the ends of the transition, of a key; None if the key is invalid."""
     numbers = key[1:].split("-")
     if not all(number.isascii() and number.isdigit() for number in numbers):
         return None
@@ -68,17 +69,12 @@ def parse_key(key: str) -> int | Ends | None:
 
 
 def signed(value: float | None) -> str:
-    """Return an advantage as text; a dash where there is none."""
+    """Return an advantage as text; a dash for None."""
     return "–" if value is None else f"{value:+.2f}"
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number of things as text: `1 step`, `2 steps`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def edge_value(edge: Edge, shading: Shading) -> float | None:
-    """Return what an edge is coloured by: its advantage, or the difference to the other one."""
+    """Return the value of an edge's colour: its advantage, or the difference to the other one."""
     if shading.others is None or edge.advantage is None:
         return edge.advantage
     other = shading.others.get(edge.ends)
@@ -86,13 +82,13 @@ def edge_value(edge: Edge, shading: Shading) -> float | None:
 
 
 def is_flipped(edge: Edge, shading: Shading) -> bool:
-    """Return whether one of the compared advantages is credit and the other one blame."""
+    """Return whether the two compared advantages have opposite signs."""
     other = shading.others.get(edge.ends) if shading.others else None
     return edge.advantage is not None and other is not None and edge.advantage * other < 0
 
 
 def state_name(node: Node) -> str:
-    """Return what a state is called: its number and its first words, on one line."""
+    """Return the label of a state: its number and its first words, on one line."""
     if node.is_goal:
         return "GOAL"
     first = visible(node.state).strip().partition("\n")[0].strip("-= \t")
@@ -105,7 +101,7 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
     Args:
         graph: The part of the task's graph that is shown.
         layers: From `layers_of` the whole graph.
-        shading: What the colours stand for.
+        shading: The meaning of the colours.
     """
     places = _places(graph, layers)
     limit = colour_limit(edge_value(edge, shading) for edge in graph.edges)
@@ -142,7 +138,7 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
 
 
 class _Fill:
-    """The colours of states: the deeper, the nearer to the goal, or the higher the value."""
+    """The colours of states: deeper means nearer to the goal, or a higher value."""
 
     def __init__(self, graph: TaskGraph, *, by_value: bool) -> None:
         self._by_value = by_value
@@ -152,7 +148,7 @@ class _Fill:
         self.ends = [f"{end:.3g}" for end in ends]
 
     def of(self, node: Node) -> dict[str, str]:
-        """Return the colour of a state; none where nothing is known of it."""
+        """Return the colour of a state; empty if its distance or value is unknown."""
         value = self._value(node)
         if value is None:
             return {}
@@ -164,7 +160,7 @@ class _Fill:
 
 
 def _places(graph: TaskGraph, layers: Mapping[int, int]) -> dict[int, dict[str, float]]:
-    """Return where the states stand, in pixels; the whole is about as wide as the page."""
+    """Return the positions of the states in pixels; the drawing is about as wide as the page."""
     places = layered_positions(graph, layers)
     width = max((x for x, _ in places.values()), default=0) + 1
     height = 2 * max((y for _, y in places.values()), default=0) + 1
@@ -225,7 +221,7 @@ def _edge(
 
 
 def _bend(source: int, target: int) -> int:
-    """Return how far an edge bows, in pixels, so that it passes states and its counterpart."""
+    """Return the bend of an edge in pixels, so that it avoids states and its reverse edge."""
     if target == source + 1:
         return 0
     return 34 if target == source else 26 * min(abs(target - source), 4)

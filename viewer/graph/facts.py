@@ -1,7 +1,7 @@
-"""What is known of a state and of a transition: actions by their advantage, steps, overlays."""
+"""Details of states and transitions: actions by advantage, steps, trajectories as overlays."""
 
 # pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute makes its functions when it is imported)
+# (pyarrow.compute defines its functions at import time)
 
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +30,7 @@ class Choice:
     won: float
     """Share of its steps whose trajectory won."""
     advantage: float | None
-    """Mean over its steps."""
+    """Mean advantage of its steps."""
 
 
 def choices(steps: pa.Table, state_id: int, column: str) -> list[Choice]:
@@ -84,7 +84,7 @@ def states_on(steps: pa.Table, trajectory_id: str) -> list[int]:
 
 
 def names_on(steps: pa.Table, trajectory_id: str) -> list[str]:
-    """Return the names, in a drawing, of the states and transitions of a trajectory."""
+    """Return the keys, in the drawing, of the states and transitions of a trajectory."""
     way = _way(steps, trajectory_id)
     states = {state for ends in way for state in ends}
     return [*map(node_key, sorted(states)), *(edge_key(ends) for ends in dict.fromkeys(way))]
@@ -103,9 +103,9 @@ def step_ends(steps: pa.Table, trajectory_id: str, step_index: int) -> Ends | No
 
 
 def advantages_at(graph: TaskGraph, other: TaskGraph) -> dict[Ends, float | None]:
-    """Return the advantages of another graph of the same task, at the ends of this one.
+    """Return the advantages of another graph of the same task, by the edges of this one.
 
-    Two iterations number their states differently: states are the same whose text is the same.
+    Iterations number their states differently, so states are matched by their text.
     """
     state_of = {(node.is_goal, _text(node)): node.state_id for node in graph.nodes}
     ours = {node.state_id: state_of.get((node.is_goal, _text(node))) for node in other.nodes}
@@ -117,9 +117,10 @@ def advantages_at(graph: TaskGraph, other: TaskGraph) -> dict[Ends, float | None
 
 
 def remarkable(graph: TaskGraph, shading: Shading, *, most: int) -> list[Edge]:
-    """Return the transitions to look at first: flipped signs, then the greatest values.
+    """Return the transitions to look at first.
 
-    Without a comparison these are half the most credited ones and half the most blamed ones.
+    In a comparison: those with opposite signs, then those with the greatest differences. Otherwise:
+    half of them are the most credited ones, half the most blamed ones.
     """
     valued = [edge for edge in graph.edges if edge_value(edge, shading) is not None]
     if shading.others is not None:
@@ -132,7 +133,7 @@ def remarkable(graph: TaskGraph, shading: Shading, *, most: int) -> list[Edge]:
 
 
 def _text(node: Node) -> str:
-    """Return what a state is recognised by; there is one goal, whatever it reads."""
+    """Return the text by which states are matched; empty for the goal, whose text varies."""
     return "" if node.is_goal else node.state
 
 

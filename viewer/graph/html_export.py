@@ -1,4 +1,4 @@
-"""A graph as one HTML file that needs no server and asks nothing of any."""
+"""Export a graph as one HTML file that works without a server and a network."""
 
 import json
 import re
@@ -7,10 +7,10 @@ from html import escape
 
 import pyarrow as pa
 
+from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.component import asset
 from graphcredit.viewer.graph.cytoscape import (
     Drawing,
-    counted,
     edge_key,
     node_key,
     signed,
@@ -35,12 +35,12 @@ def graph_html(
     """Return the page.
 
     Args:
-        drawing: What to draw.
-        graph: The part of the task's graph that was drawn.
+        drawing: The drawing.
+        graph: The part of the task's graph in the drawing.
         steps: From `queries.graphs.task_steps`.
-        path: Names of the states and transitions of a trajectory that is laid over it.
+        path: Keys of the states and transitions of an overlaid trajectory.
         column: The advantage by which actions are ranked.
-        title: Its heading.
+        title: The heading.
     """
     data = drawing.as_json() | {
         "signature": "",
@@ -59,7 +59,7 @@ def graph_html(
 
 
 def _details(graph: TaskGraph, steps: pa.Table, column: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield, for each state and transition, its name, its title and its text."""
+    """Yield, for each state and transition, its key, its title and its text."""
     names = {node.state_id: state_name(node) for node in graph.nodes}
     for node in graph.nodes:
         actions = (

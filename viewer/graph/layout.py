@@ -1,4 +1,4 @@
-"""Where to draw the states of a graph: in layers, by their distance from the start."""
+"""The layout of a graph: states in layers, by their number of steps from the start."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from graphcredit.viewer.graph.task_graph import TaskGraph
 
 
 def drawn(graph: TaskGraph) -> igraph.Graph:
-    """Return the graph as igraph has it: vertices in the order of nodes, edges in that of edges."""
+    """Return an igraph graph whose vertices and edges are in the order of `nodes` and `edges`."""
     position = {node.state_id: index for index, node in enumerate(graph.nodes)}
     pairs = [(position[edge.source], position[edge.target]) for edge in graph.edges]
     return igraph.Graph(len(graph.nodes), pairs, directed=True)
@@ -17,7 +17,7 @@ def drawn(graph: TaskGraph) -> igraph.Graph:
 def layers_of(graph: TaskGraph) -> dict[int, int]:
     """Return {state_id: number of steps from the first state}.
 
-    States that cannot be reached from it stand one layer behind the last.
+    States that cannot be reached from it are put in one more layer at the end.
     """
     size = len(graph.nodes)
     (steps,) = drawn(graph).distances(source=[0], mode="out")
@@ -33,13 +33,13 @@ def layered_positions(
 ) -> dict[int, tuple[float, float]]:
     """Return {state_id: (layer, place in the layer)}; the layers are centred on 0.
 
-    igraph orders each layer so that few edges cross; the places are even, because its own
-    coordinates are crowded.
+    igraph orders each layer so that few edges cross. The places are evenly spaced, because igraph's
+    own coordinates are crowded.
 
     Args:
-        graph: What to draw.
-        layers: From `layers_of` the whole graph, where this is a part of it; layers of which
-            nothing is drawn take no room.
+        graph: The graph to draw.
+        layers: From `layers_of` the whole graph, if this is a part of it; layers without a drawn
+            state take no room.
     """
     of_state = layers_of(graph) if layers is None else layers
     used = sorted({of_state[node.state_id] for node in graph.nodes})

@@ -1,7 +1,7 @@
-"""A task's state graph as one SVG that needs no program but a browser.
+"""Draw a task's state graph as an SVG file.
 
-States stand in layers by their distance from the start; blue edges deserve credit, orange ones
-blame, dashed ones did nothing. All text is escaped: a log cannot put markup into a picture.
+States are in layers by their distance from the start. Blue edges deserve credit, orange ones blame;
+dashed ones had no effect. All text is escaped: a log cannot put markup into a picture.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ def draw(graph: TaskGraph, *, title: str) -> str:
 
     Args:
         graph: From `read_task_graph`.
-        title: One line above it.
+        title: The heading, one line.
     """
     places = layered_positions(graph)
     lowest = min(y for _, y in places.values())
@@ -87,7 +87,7 @@ def _edge(edge: Edge, centre: Mapping[int, _Point], limit: float, most: int) -> 
 
 
 def _label(edge: Edge, centre: Mapping[int, _Point]) -> Iterator[str]:
-    """Write the action near the right end of its edge: there the edges of a state are apart."""
+    """Write the action near the right end of its edge, where the edges of a state are apart."""
     text, *others = edge.actions
     more = f" and {len(others)} more" if others else ""
     if len(text) > _LABEL_LENGTH:
@@ -99,7 +99,7 @@ def _label(edge: Edge, centre: Mapping[int, _Point]) -> Iterator[str]:
 
 
 class _Curve:
-    """The way an edge is drawn: between the borders of two boxes, bent so that none overlap."""
+    """The curve of an edge, between the borders of two boxes, bent so that edges do not overlap."""
 
     def __init__(self, edge: Edge, centre: Mapping[int, _Point]) -> None:
         (x0, y0), (x3, y3) = centre[edge.source], centre[edge.target]
@@ -129,7 +129,7 @@ class _Curve:
         return f"M{x0:.1f} {y0:.1f}C{x1:.1f} {y1:.1f} {x2:.1f} {y2:.1f} {x3:.1f} {y3:.1f}"
 
     def point(self, share: float) -> _Point:
-        """Return the point at a share of the way along the line."""
+        """Return the point of the curve at a parameter from 0 to 1."""
         rest = 1 - share
         weights = (rest**3, 3 * rest**2 * share, 3 * rest * share**2, share**3)
         x = sum(weight * point[0] for weight, point in zip(weights, self._points, strict=True))
@@ -158,7 +158,7 @@ def _sideways(start: _Point, end: _Point, sag: float) -> tuple[_Point, _Point, _
 
 
 def _headline(state: str) -> str:
-    """Return what to call a state: its first words, without the ornaments of room names."""
+    """Return the label of a state: its first words, without the decoration of room names."""
     first = state.strip().split("\n", 1)[0].strip("-= \t")
     return first if len(first) <= 14 else first[:13] + "…"
 

@@ -1,4 +1,4 @@
-"""One task's state graph as plain records, read from the store's graph tables."""
+"""Read one task's state graph from the store's graph tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
+from graphcredit.store.sql.views import identifier
 from graphcredit.viewer.queries.views import answer, columns
 
 
@@ -19,15 +20,15 @@ class Node:
     is_goal: bool
     visits: int
     num_trajectories: int
-    """How many trajectories were here."""
+    """Number of trajectories that were here."""
     success_rate: float
     """Share of those that won."""
     goal_distance: float | None
-    """Cost of the cheapest observed way to the goal; None where there is none."""
+    """Cost of the cheapest observed path to the goal; None if there is none."""
     rewardflow_value: float | None
-    """RewardFlow's potential; None where it was not computed."""
+    """RewardFlow's potential; None if it was not computed."""
     num_merged: int
-    """Distinct texts that were merged into this state."""
+    """Number of distinct texts that were merged into this state."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,18 +38,18 @@ class Edge:
     source: int
     target: int
     actions: tuple[str, ...]
-    """The actions that led along here, the most frequent first."""
+    """The actions of these steps, the most frequent first."""
     visits: int
     cost: float
-    """The least cost of a step along here."""
+    """The least cost of a step."""
     advantage: float | None
-    """Mean over the steps; None where none has credit."""
+    """Mean over the steps; None if none has credit."""
     is_pruned: bool
-    """No step along here did anything."""
+    """Whether no step had an effect."""
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Where it leaves and where it enters: no other edge of the graph has both."""
+        """Source and target, which identify the edge."""
         return self.source, self.target
 
 
@@ -57,13 +58,13 @@ class TaskGraph:
     """The states of one task and the transitions between them."""
 
     nodes: tuple[Node, ...]
-    """In the order of their ids; the first one is where the task starts."""
+    """Sorted by id; the first one is the start of the task."""
     edges: tuple[Edge, ...]
-    """In the order of source and target."""
+    """Sorted by source and target."""
 
     @property
     def goal(self) -> int | None:
-        """The id of the goal; None where no trajectory won."""
+        """The id of the goal; None if no trajectory won."""
         return next((node.state_id for node in self.nodes if node.is_goal), None)
 
     def part(self, states: frozenset[int]) -> "TaskGraph":
@@ -96,9 +97,8 @@ def read_task_graph(
             f"{where} has no {column}: run `graphcredit credit STORE "
             f"--estimator {column.partition('_')[0]}` first"
         )
-    quoted = '"' + column.replace('"', '""') + '"'
     nodes = answer(store, _NODES, [task_id], **place).to_pylist()
-    edges = answer(store, _EDGES.format(column=quoted), [task_id], **place).to_pylist()
+    edges = answer(store, _edges_sql(column), [task_id], **place).to_pylist()
     if not nodes:
         raise InputError(f"{where} has no task {task_id!r}")
     return TaskGraph(
@@ -113,10 +113,14 @@ _NODES = f"""
     FROM nodes WHERE task_id = ? ORDER BY state_id
 """
 
-_EDGES = """
-    SELECT state_id, next_state_id, action, visits, cost, is_pruned, {column} AS advantage
-    FROM edges WHERE task_id = ? ORDER BY state_id, next_state_id, visits DESC, action
-"""
+
+def _edges_sql(column: str) -> str:
+    return f"""
+        SELECT
+            state_id, next_state_id, action, visits, cost, is_pruned,
+            {identifier(column)} AS advantage
+        FROM edges WHERE task_id = ? ORDER BY state_id, next_state_id, visits DESC, action
+    """
 
 
 def _ends(row: dict[str, Any]) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""How alike two texts are, and where they differ."""
+"""Compare two texts word by word: a similarity, and the differences as lines."""
 
 import re
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ class Difference:
     ratio: float
     """difflib's ratio over words: 1 for equal texts, 0 for nothing in common."""
     lines: str
-    """What is only in the first text after `- `, what is only in the second after `+ `."""
+    """The differences: words only in the first text after `- `, only in the second after `+ `."""
 
 
 def compare(first: str, second: str) -> Difference:
-    """Compare the first 1,500 words of two texts: difflib takes the square of their number."""
+    """Compare the first 1,500 words of two texts: difflib's time grows with their square."""
     ours, theirs = (_WORDS.findall(text)[:_MOST_WORDS] for text in (first, second))
     matcher = SequenceMatcher(a=ours, b=theirs, autojunk=False)
     return Difference(ratio=matcher.ratio(), lines="\n".join(_lines(matcher, ours, theirs)))

@@ -1,4 +1,4 @@
-"""Which part of a graph to show: whole graphs of many states are unreadable, however drawn."""
+"""Choose a readable part of a graph: a whole graph of many states is unreadable."""
 
 from collections.abc import Iterable
 
@@ -8,22 +8,22 @@ from graphcredit.viewer.graph.layout import drawn
 from graphcredit.viewer.graph.task_graph import TaskGraph
 
 READABLE = 40
-"""States beyond which a graph is at first shown in part."""
+"""Most states of a graph that is shown as a whole by default."""
 
 MOST = 2000
-"""States that are drawn at most."""
+"""Most states to draw."""
 
 
 def best_path(graph: TaskGraph) -> list[int]:
-    """Return the states of the cheapest way from the start to the goal.
+    """Return the states of the cheapest path from the start to the goal.
 
-    Where nobody won, it is the way that was taken most often, as far as it leads on.
+    If nobody won, return the path of the most visited edges, until it meets itself or ends.
     """
     goal = graph.goal
     if goal is None:
         return _beaten_path(graph)
     states = [node.state_id for node in graph.nodes]
-    # Start and goal may be apart where only earlier iterations won; igraph warns, and gives [].
+    # If only earlier iterations won, the goal may be unreachable; igraph would warn and return [].
     whole = drawn(graph)
     if whole.distances(source=[0], target=[states.index(goal)], mode="out")[0][0] == float("inf"):
         return _beaten_path(graph)
@@ -43,7 +43,7 @@ def around(graph: TaskGraph, centres: Iterable[int], num_hops: int) -> frozenset
 
 
 def most_visited(graph: TaskGraph, states: frozenset[int]) -> frozenset[int]:
-    """Return at most `MOST` of some states: start, goal, and those that were visited most."""
+    """Return at most `MOST` of some states: start, goal, and the most visited ones."""
     ends = {graph.nodes[0].state_id, graph.goal}
     ranked = sorted(
         (node for node in graph.nodes if node.state_id in states),

@@ -14,7 +14,7 @@ from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.text import one_line, show_table
 
 _NUM_ROWS = 200
-"""Steps that are listed."""
+"""Most steps to list."""
 
 _KINDS = ("Two estimators", "Two iterations")
 
@@ -62,7 +62,7 @@ def _iterations(run: str, iteration: int) -> list[str]:
 
 
 def _choose_other(others: list[str], kind: str) -> str | None:
-    """Offer what to compare with; what the other kind of comparison chose is no mistake."""
+    """Show a box of what to compare with; drop the choice of the other kind of comparison."""
     if selection.current().other not in others:
         selection.select(other=others[0] if others else None)
     title = "Other estimator" if kind == _KINDS[0] else "Other iteration"
@@ -116,7 +116,7 @@ def _two_iterations(run: str, iteration: int, estimator: str, other: str) -> Non
 
 
 def with_names(chosen: pa.Table, named: pa.Table) -> pa.Table:
-    """Return the rows of `chosen`, in their order, with what their keys stand for."""
+    """Return the rows of `chosen`, in their order, with the actions and states of their keys."""
     of_key = {row["key"]: row for row in named.to_pylist()}
     return pa.Table.from_pylist(
         [row | of_key[row["key"]] for row in chosen.to_pylist() if row["key"] in of_key]

@@ -7,6 +7,7 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.layout import Store
+from graphcredit.store.plural import counted
 from graphcredit.viewer.graph import facts, visible_part
 from graphcredit.viewer.graph.component import show_graph
 from graphcredit.viewer.graph.cytoscape import Drawing, Ends, Shading, draw_part, parse_key
@@ -32,7 +33,7 @@ class _Place:
     task_id: str
     estimator: str
     other: str | None = None
-    """What it is compared with: another estimator, or an iteration."""
+    """The other side of the comparison: an estimator, or an iteration."""
 
 
 def show() -> None:
@@ -84,7 +85,7 @@ def show() -> None:
 
 
 def _choose_place(store: Store) -> _Place | None:
-    """Offer run, iteration, task, estimator and what to compare with."""
+    """Show boxes of run, iteration, task, estimator and the other side of a comparison."""
     columns = st.columns([3, 2, 5, 3, 3])
     with columns[0]:
         run_id = selection.choose_run(store)
@@ -137,7 +138,7 @@ def _choose_trajectory(steps: pa.Table) -> str | None:
 
     def show(trajectory: str) -> str:
         length, won = found[trajectory]
-        return f"{trajectory} · {'won' if won else 'lost'} · {length} steps"
+        return f"{trajectory} · {'won' if won else 'lost'} · {counted(length, 'step')}"
 
     return controls.choose_optional(
         "trajectory", "Trajectory laid over it", list(found), nothing="none", show=show

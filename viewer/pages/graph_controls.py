@@ -1,4 +1,4 @@
-"""What only the Graph page lets one choose; it lives in the URL, too."""
+"""Controls of the Graph page only; their values are in the URL, too."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,29 +29,29 @@ class View:
     name: str
     """A key of the views."""
     num_hops: int
-    """How many steps around it are shown as well."""
+    """Number of steps around it that are shown, too."""
 
 
 def picked() -> str:
-    """Return the name of the picked state or transition; empty where there is none."""
+    """Return the key of the picked state or transition; empty if there is none."""
     return st.query_params.get(_PICKED, "")
 
 
 def pick(key: str) -> None:
-    """Select a state or a transition by its name in the drawing; nothing with an empty name."""
+    """Select a state or a transition by its key; an empty key selects nothing."""
     _put(_PICKED, key or None)
     st.query_params.pop("step", None)
 
 
 def picked_key(selected: int | Ends | None) -> str | None:
-    """Return the name in the drawing of what is selected."""
+    """Return the key of the selected state or transition."""
     if selected is None:
         return None
     return edge_key(selected) if isinstance(selected, tuple) else node_key(selected)
 
 
 def forget_when_changed(shown: tuple[str, int, str]) -> None:
-    """Drop what is picked once another graph is shown: its states have other numbers."""
+    """Drop the pick when another graph is shown: its states have other numbers."""
     if st.session_state.get(_SHOWN_TASK, shown) != shown:
         _put(_PICKED, None)
     st.session_state[_SHOWN_TASK] = shown
@@ -66,7 +66,7 @@ def choose_optional(
     show: Callable[[str], str] = str,
     help: str | None = None,  # noqa: A002  (Streamlit's name)
 ) -> str | None:
-    """Offer a field of the selection that may well stay empty.
+    """Show a select box for a field of the selection that may stay empty.
 
     Args:
         name: The field.
@@ -92,14 +92,14 @@ def choose_optional(
 
 
 def choose_part(estimator: str, columns: Sequence[str]) -> str:
-    """Offer the parts of an advantage that the credit has."""
+    """Show a choice of the parts of an advantage that the credit has."""
     parts = {"advantage": "whole", "step_advantage": "step part"}
     there = [part for part in parts if f"{estimator}_{part}" in columns]
     return _segments("part", "Advantage", there, there[0], parts.__getitem__)
 
 
 def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> View:
-    """Offer parts of the graph, a readable one first."""
+    """Show a choice of parts of the graph; the default is a readable one."""
     names = [name for name in _VIEWS if name != "trajectory" or has_trajectory]
     small = len(graph.nodes) <= READABLE
     default = "everything" if small else "trajectory" if has_trajectory else "path"
@@ -112,7 +112,7 @@ def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> View:
 
 
 def choose_state_colour(graph: TaskGraph) -> bool:
-    """Offer RewardFlow's values as the colour of states, where there are any."""
+    """Show a choice of the states' colour, if there are RewardFlow values."""
     if all(node.rewardflow_value is None for node in graph.nodes):
         return False
     chosen = _segments("states", "Colour of states", ["distance", "value"], "distance")

@@ -1,4 +1,4 @@
-"""The lists beside the graph: what is selected, or what to look at first."""
+"""The lists beside the graph: details of the selection, or transitions to look at first."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
+from graphcredit.store.plural import counted
 from graphcredit.store.schema import split_estimator_column
 from graphcredit.viewer.graph.cytoscape import (
     Ends,
     Shading,
-    counted,
     edge_key,
     edge_value,
     is_flipped,
@@ -38,7 +38,7 @@ _LIST_HEIGHT = 560
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Panel:
-    """What is beside the graph, usable with the keyboard alone."""
+    """The panel beside the graph, which needs only the keyboard."""
 
     run_id: str
     iteration: int
@@ -225,5 +225,5 @@ def tinted(value: float | None) -> str:
 
 
 def _title(text: str) -> None:
-    """Show a small heading of our own words."""
+    """Show a small heading, which must not contain text from a log."""
     st.markdown(f"**{text}**")

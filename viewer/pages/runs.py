@@ -1,7 +1,7 @@
 """The Runs page: how each iteration of each run went, how training went, what the audit says."""
 
 # pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute makes its functions when it is imported)
+# (pyarrow.compute defines its functions at import time)
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -39,7 +39,7 @@ _COLUMNS = {
     "degenerate_share": st.column_config.NumberColumn(
         "degenerate",
         format="percent",
-        help="Groups all of whose trajectories have the same return: nothing to learn from.",
+        help="Groups whose trajectories all have the same return: nothing to learn from.",
     ),
     "action_entropy": st.column_config.NumberColumn(
         "entropy",
@@ -72,7 +72,7 @@ _CURVES = (
     "action_entropy",
 )
 _ENTROPY = "action_entropies"
-"""What the session remembers the entropies by."""
+"""Key of the entropies in the session."""
 
 _METRICS = ("loss", "entropy", "kl", "grad_norm", "clipped_high", "mismatch_mean")
 """Metrics of training that are shown before the user chooses."""
@@ -98,7 +98,7 @@ def show() -> None:
 
 
 def _per_run(store: Store, runs: Sequence[str], query: _Query, what: str | None) -> pa.Table | None:
-    """Return what a query says of all runs, with a column `run`; None where nothing can be read.
+    """Return the result of a query for all runs, with a column `run`; None if nothing can be read.
 
     A run that has a damaged file is asked iteration by iteration, so that the others are shown;
     `what` names what is not, or it is left out in silence.
@@ -117,7 +117,7 @@ def _per_run(store: Store, runs: Sequence[str], query: _Query, what: str | None)
 
 
 def _with_entropy(facts: pa.Table) -> pa.Table:
-    """Return the facts with the entropies that this session knows; null where it does not."""
+    """Return the facts with the entropies that this session has computed, or null."""
     known = st.session_state.get(_ENTROPY)
     if known is None:
         return facts.append_column("action_entropy", pa.nulls(facts.num_rows, pa.float64()))
@@ -126,7 +126,7 @@ def _with_entropy(facts: pa.Table) -> pa.Table:
 
 
 def _count_entropy(store: Store, runs: Sequence[str]) -> None:
-    """Count what takes longest after everything else is there, then show all again with it."""
+    """Compute the entropies, which take longest, after all else is shown; then rerun the page."""
     counted = _per_run(store, runs, action_entropies, None)
     if counted is not None and counted != st.session_state.get(_ENTROPY):
         st.session_state[_ENTROPY] = counted
@@ -137,7 +137,7 @@ def _table(facts: pa.Table) -> None:
     chosen = show_table(
         facts,
         column_config=_COLUMNS,
-        # Columns that nothing has a value for would only be wide.
+        # Hide columns without any value.
         column_order=[name for name in _COLUMNS if facts[name].null_count < facts.num_rows],
         key="runs_table",
         on_select="rerun",

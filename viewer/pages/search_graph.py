@@ -1,4 +1,4 @@
-"""The Search graph page: the entities of a task, and which a trajectory came across, and when."""
+"""The Search graph page: the entities of a task, and the steps that retrieved or cited them."""
 
 from collections.abc import Sequence
 

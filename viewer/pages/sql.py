@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError
+from graphcredit.store.plural import counted
 from graphcredit.store.sql.sandbox import MIB, QueryResult, run_query
 from graphcredit.store.sql.values import for_parquet
 from graphcredit.store.sql.views import VIEW_NAMES
@@ -19,9 +20,9 @@ from graphcredit.viewer.widgets.csv_text import csv_text
 from graphcredit.viewer.widgets.text import show_code, show_table, visible
 
 _PARAMETER = "q"
-"""What holds the query in the URL: a link to this page is a saved query."""
+"""Name of the URL parameter with the query: a link to this page is a saved query."""
 _TEXT = "text"
-"""The box's place in the session."""
+"""Key of the text box in the session."""
 
 _MAX_ROWS = 10_000
 _SECONDS = 20.0
@@ -30,7 +31,7 @@ _MEMORY = 512 * MIB
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Answer:
-    """What became of a query, kept so that a click elsewhere on the page does not ask again."""
+    """The result of a query, kept so that a click elsewhere on the page does not run it again."""
 
     sql: str
     result: QueryResult | None
@@ -57,7 +58,7 @@ def show() -> None:
 
 
 def _put(sql: str) -> None:
-    """Put the URL's query into the box, if it is not the one that was put there last.
+    """Put the URL's query into the text box, unless it was the last one put there.
 
     The box has no `value`: another value would be another box, and what is typed next would be
     submitted to the one before.
@@ -114,12 +115,12 @@ def _show_answer(answer: _Answer) -> None:
     result = answer.result
     for doubt in result.doubts:
         missing.doubtful(doubt)
-    words = f"{result.table.num_rows:,} rows in {result.seconds:.2f} s."
+    words = f"{counted(result.table.num_rows, 'row')} in {result.seconds:.2f} s."
     if result.is_cut:
         more = "more" if result.num_left_out is None else f"{result.num_left_out:,} more"
         words += f" There are {more}: filter, aggregate, or use `graphcredit sql`."
     st.caption(words)
-    # Where Parquet has no type for a column, the browser has none either.
+    # A column type that Parquet lacks, the browser lacks too.
     table, _ = for_parquet(result.table.rename_columns(_distinct(result.table.column_names)))
     show_table(table)
     with st.container(horizontal=True):
@@ -134,7 +135,7 @@ def _download(kind: str, mime: str, data: Callable[[], bytes]) -> None:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Return names that can be seen and told apart: SQL allows two columns of one name."""
+    """Return visible and unique column names: SQL allows two columns of the same name."""
     found: list[str] = []
     for name in map(visible, names):
         number, candidate = 2, name

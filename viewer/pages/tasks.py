@@ -1,12 +1,13 @@
 """The Tasks page: the groups of an iteration, and which of them are worth a look."""
 
 # pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute makes its functions when it is imported)
+# (pyarrow.compute defines its functions at import time)
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
+from graphcredit.store.plural import counted
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.surprises import against_outcome
 from graphcredit.viewer.queries.tasks import NUM_BINS, task_facts
@@ -15,7 +16,7 @@ from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.text import label, show_table
 
 _MAX_ROWS = 2000
-"""More would take a browser seconds; filters and orders reach the others."""
+"""Most rows to show: more would take a browser seconds. Filters and orders reach the others."""
 
 _COLUMNS = {
     "task_id": st.column_config.TextColumn("task", pinned=True),
@@ -83,10 +84,10 @@ _ORDERS = {
     "most steps": ("num_steps", "descending"),
     "name": ("task_id", "ascending"),
 }
-"""What the first rows can be: column and direction."""
+"""Orders of the rows: column and direction."""
 
 _OUTCOMES = {"credit in failures": False, "blame in successes": True}
-"""What goes against an outcome: title to whether the trajectory succeeded."""
+"""Kinds of steps against the outcome: title to whether the trajectory succeeded."""
 
 _MOST_SURPRISES = 500
 
@@ -100,7 +101,7 @@ _KINDS = {
     "degenerate": pc.field("is_degenerate"),
     _OUT_OF_DATE: pc.field("num_credited") < pc.field("num_trajectories"),
 }
-"""Which groups are shown: title to condition."""
+"""Filters of groups: title to condition."""
 
 
 def show() -> None:
@@ -134,7 +135,7 @@ def show() -> None:
 
 
 def _wanted(facts: pa.Table) -> pa.Table:
-    """Return the rows that the user asks for, in the order asked for."""
+    """Return the rows in the user's filter and order."""
     with st.container(horizontal=True):
         text = st.text_input("Find in names", key="find", bind="query-params")
         kind = st.selectbox("Show", list(_KINDS), key="kind", bind="query-params")
@@ -150,12 +151,12 @@ def _wanted(facts: pa.Table) -> pa.Table:
 
 def _table(rows: pa.Table) -> None:
     st.caption(
-        f"{rows.num_rows:,} tasks"
+        counted(rows.num_rows, "task")
         + (f", the first {_MAX_ROWS:,} of them shown" if rows.num_rows > _MAX_ROWS else "")
         + ". Select a row to see its graph; a click on a column's name sorts."
     )
     shown = rows.slice(0, _MAX_ROWS)
-    # Columns that nothing has a value for would only be wide.
+    # Hide columns without any value.
     has_values = [name for name in _COLUMNS if shown[name].null_count < shown.num_rows]
     chosen = show_table(
         shown,
@@ -171,7 +172,7 @@ def _table(rows: pa.Table) -> None:
 
 
 def _against_outcome(run: str, iteration: int, estimator: str) -> None:
-    """Show the steps for which credit of single steps is made: right ones of failures, say."""
+    """Show steps whose credit contradicts the outcome, such as good steps of failures."""
     st.subheader("Against the outcome")
     kind = st.segmented_control(
         "What",

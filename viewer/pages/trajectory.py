@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
+from graphcredit.store.plural import counted
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.steps import charts
@@ -63,7 +64,7 @@ def _place() -> dict[str, Any]:
 
 
 def _no_credit_here(table: pa.Table, names: Sequence[str]) -> None:
-    """Say why this trajectory has no credit of the estimator that others have."""
+    """Say why this trajectory has no credit by the chosen estimator."""
     if not step_facts.has_values(table):
         st.info(
             "This trajectory has a value that is null, or a reward or cost that is out of its "
@@ -81,7 +82,7 @@ def _step(table: pa.Table) -> int:
     """Return the row of the step of the URL."""
     wanted = current().step or 0
     if wanted >= table.num_rows:
-        st.warning(f"The trajectory has {table.num_rows} steps: the last one is shown.")
+        st.warning(f"The trajectory has {counted(table.num_rows, 'step')}: the last one is shown.")
         wanted = table.num_rows - 1
         select(step=wanted)
     return wanted
@@ -90,7 +91,8 @@ def _step(table: pa.Table) -> int:
 def _headline(table: pa.Table, estimator: str | None) -> None:
     ending = step_facts.outcome(table["success"][-1].as_py())
     rewards = step_facts.total(table)
-    words = f"The trajectory **{ending}** after {table.num_rows} steps with return {rewards}."
+    length = counted(table.num_rows, "step")
+    words = f"The trajectory **{ending}** after {length} with return {rewards}."
     rate = table["group_success_rate"][0].as_py()
     if rate is not None:
         size = table["group_size"][0].as_py()
@@ -183,7 +185,7 @@ def _what_happened(table: pa.Table, step: int) -> None:
 
 
 def _box(text: str | None) -> None:
-    """Show a text in a box that scrolls where it would push everything else away."""
+    """Show a text in a box, which scrolls if the text is long."""
     num_lines = sum(1 + len(line) // 70 for line in (text or "").splitlines())
     show_code(text, height=300 if num_lines > 11 else None)
 
@@ -208,7 +210,7 @@ def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
 
 
 def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
-    """Return what to ask of the state that a step starts from; None for a step without one."""
+    """Return the query arguments for the state of a step; None if it has no state."""
     state_id = table["state_id"][step].as_py()
     if state_id is None:
         return None
@@ -216,7 +218,7 @@ def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
 
 
 def _elsewhere(found: pa.Table, table: pa.Table, step: int, estimator: str, num_steps: int) -> None:
-    """List what was found of the steps from the same state; there are `num_steps`."""
+    """List the steps that were found from the same state; there are `num_steps` in total."""
     trajectory_id = table["trajectory_id"][step].as_py()
     st.subheader("The same state elsewhere in this group")
     if num_steps == 1:

@@ -1,1 +1,1 @@
-"""What the pages ask of a store: SQL over its views, a table back; no browser needed."""
+"""The queries of the pages: functions that run SQL over a store's views and return a table."""

@@ -1,8 +1,8 @@
-"""Where two estimators disagree, and where the credit of two iterations does.
+"""Queries that compare two estimators, or the credit of two iterations.
 
-Two estimators are compared step by step. Two iterations share no steps: there, an action at a state
-of a task is compared with the same action at the same text of the same task. An advantage is
-divided by its standard deviation first, so that estimators of different scales compare.
+Two estimators are compared step by step. Two iterations have no steps in common, so an action at a
+state is compared with the same action at the same text of the same task. Advantages are divided by
+their standard deviation, so that estimators of different scales can be compared.
 """
 
 import pyarrow as pa
@@ -15,18 +15,19 @@ CELL = 0.15
 """Side of a cell of the map of two advantages, in standard deviations."""
 
 END = 3.0
-"""Where the map ends, on each side of 0; what is beyond counts as being there."""
+"""End of the map on each side of 0; values beyond it are put there."""
 
 _KEY = "(hash(task_id, state, action) >> 1)::BIGINT"
-"""What an action at a state is called in all iterations."""
+"""Key of an action at a state, the same in all iterations."""
 
 
 def agreement(store: Store, *, run_id: str, iteration: int, left: str, right: str) -> pa.Table:
-    """Return how far two estimators agree, over all tasks and in each.
+    """Return the agreement of two estimators, over all tasks and for each.
 
     Returns:
-        `task_id, num_steps, correlation, flip_share`, the steps with opposite signs as a share;
-        task_id is null in the first row, which is about all tasks. Tasks with many flips go first.
+        `task_id, num_steps, correlation, flip_share`; the last is the share of steps with opposite
+        signs. The first row is about all tasks; its task_id is null. Then tasks by flip_share,
+        descending.
     """
     sql = f"""
         {_scaled(left, right)}
@@ -42,10 +43,11 @@ def agreement(store: Store, *, run_id: str, iteration: int, left: str, right: st
 
 
 def cells(store: Store, *, run_id: str, iteration: int, left: str, right: str) -> pa.Table:
-    """Return how many steps have which two advantages.
+    """Return a two-dimensional histogram of the steps, by the advantages of two estimators.
 
     Returns:
-        `x, y, steps`: the middle of a cell, in standard deviations; one is around zero.
+        `x, y, steps`: the centre of a cell in standard deviations, and its steps. One cell is
+        centred on zero.
     """
     sql = f"""
         {_scaled(left, right)}
@@ -106,7 +108,7 @@ def action_advantages(store: Store, *, run_id: str, iteration: int, estimator: s
 
 
 def actions_named(store: Store, *, run_id: str, iteration: int, keys: tuple[int, ...]) -> pa.Table:
-    """Return what the keys of `action_advantages` stand for, each with a step that did it.
+    """Return the actions and states of some keys of `action_advantages`, each with one such step.
 
     Returns:
         `key, task_id, action, state, trajectory_id, step_index`.
@@ -132,7 +134,7 @@ def actions_named(store: Store, *, run_id: str, iteration: int, keys: tuple[int,
 
 
 def _scaled(left: str, right: str) -> str:
-    """Return SQL that ends with `scaled`: a and b, the advantages, and x and y, scaled ones."""
+    """Return SQL of a WITH whose last table `scaled` has advantages a, b and scaled ones x, y."""
     a, b = column(left, "advantage"), column(right, "advantage")
     return f"""
         WITH owner AS (SELECT trajectory_id, any_value(task_id) AS task_id FROM steps GROUP BY ALL),

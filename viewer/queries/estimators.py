@@ -1,4 +1,4 @@
-"""Which estimators have assigned credit, and whose to look at first."""
+"""Queries about the estimators that assigned credit, and their order on the pages."""
 
 from collections.abc import Iterable
 
@@ -21,18 +21,18 @@ MOST_TELLING = (
     "rloo",
     "grpo",
 )
-"""Whose credit says most about single steps first: ways to the goal, then groups of equal states,
-then one number for all steps of a trajectory."""
+"""Estimators by how much their credit distinguishes single steps: first those that use paths to the
+goal, then those that group equal states, then those with one number per trajectory."""
 
 
 def most_telling_first(names: Iterable[str]) -> list[str]:
-    """Return estimators in the order in which to offer them; those of others by name at the end."""
+    """Return estimators in the order of `MOST_TELLING`; unknown ones come last, by name."""
     rank = {name: number for number, name in enumerate(MOST_TELLING)}
     return sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
 
 
 def estimators(store: Store, *, run_id: str, iteration: int) -> list[str]:
-    """Return the estimators whose advantages an iteration's credit has, the most telling first.
+    """Return the estimators with advantages in an iteration's credit, the most telling first.
 
     Raises:
         SchemaError: A shard cannot be read.
@@ -43,7 +43,7 @@ def estimators(store: Store, *, run_id: str, iteration: int) -> list[str]:
 
 
 def credit_doubts(store: Store, *, run_id: str, iteration: None, number: int) -> list[str]:
-    """Return why credit of an iteration must not be relied on, a line per reason.
+    """Return the reasons not to rely on credit of an iteration, one line each.
 
     Args:
         store: The store.
@@ -66,7 +66,7 @@ def column(estimator: str, part: str) -> str:
     """Return the quoted name of an estimator's column, for SQL.
 
     Args:
-        estimator: From `estimators`: a foreign writer may have called it anything.
+        estimator: From `estimators`; a foreign writer may have used any name.
         part: One of `schema.ESTIMATOR_PARTS`.
     """
     return identifier(f"{estimator}_{part}")

@@ -1,4 +1,4 @@
-"""What stands behind a task's graph: its steps, and the texts of its states."""
+"""Queries for the details of a task's graph: its steps, and the texts of its states."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class StateText:
 
     text: str
     visits: int
-    """How often the group's trajectories read it."""
+    """Number of times that the group's trajectories saw it."""
 
 
 def graph_tasks(store: Store, *, run_id: str, iteration: int) -> list[str]:
@@ -54,7 +54,7 @@ def task_steps(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa
 def state_texts(
     store: Store, *, run_id: str, iteration: int, task_id: str, state_id: int
 ) -> list[StateText]:
-    """Return the texts of a state, the one that was read most often first."""
+    """Return the texts of a state, the most frequent one first."""
     sql = """
         WITH step AS (
             SELECT trajectory_id, step_index, state, next_state, success

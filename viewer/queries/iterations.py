@@ -1,4 +1,4 @@
-"""How the iterations of a run went, in one row each."""
+"""Queries with one row per iteration: rollouts, action entropy, training metrics."""
 
 import pyarrow as pa
 
@@ -38,7 +38,7 @@ _ENTROPY = """
     SELECT iteration, sum(nats) / sum(visits) AS action_entropy
     FROM chosen GROUP BY iteration ORDER BY iteration
 """
-"""States and actions are grouped by their hashes: there are millions, and numbers are faster."""
+"""Groups states and actions by their hashes: there may be millions, and numbers are faster."""
 
 _METRICS = tuple(c.name for c in TRAINING_COLUMNS if c.name not in ("training", "update", "epoch"))
 
@@ -61,8 +61,8 @@ def action_entropies(store: Store, *, run_id: str, iteration: int | None = None)
     """Return `iteration, action_entropy` of the iterations that have credit.
 
     It is the entropy of the actions taken in a state, in nats, averaged over the states of all
-    groups by their visits; credit is what knows the states. To count them takes longer than all
-    the facts of `iteration_facts`.
+    groups, weighted by visits. It needs credit, which has the states. This query takes longer than
+    all of `iteration_facts`.
 
     Args:
         store: The store.
@@ -76,10 +76,10 @@ def action_entropies(store: Store, *, run_id: str, iteration: int | None = None)
 
 
 def training_facts(store: Store, *, run_id: str, iteration: int | None = None) -> pa.Table:
-    """Return `iteration, training, metric, value`: what was trained on a run.
+    """Return the training metrics of a run as `iteration, training, metric, value`.
 
-    A value is the mean over the updates of one training on one iteration; what was measured at none
-    of them is left out.
+    A value is the mean over the updates of one training on one iteration. Metrics that none of them
+    has are left out.
 
     Args:
         store: The store.

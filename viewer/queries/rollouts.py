@@ -1,10 +1,10 @@
-"""Trajectories and groups as `credit` and `audit` count them, without reading what credit has read.
+"""SQL of trajectories and groups, counted as in `credit` and `audit`, but faster.
 
-A trajectory is complete as the view `trajectories` has it: its steps have their values and are
+A trajectory is complete by the rule of the view `trajectories`: its steps have their values and are
 0 … T-1, each next_state is the following state, and exactly the last step ends the episode and has
-an outcome. To compare states reads all texts. Credit did that already, and its shards say what came
-out: each step of a complete trajectory has a state, no step of another one. Only trajectories that
-credit has not seen, or not whole, are therefore compared here.
+an outcome. Comparing states means reading all texts. The credit stage did that already, and its
+shards have the result: a trajectory is complete if and only if its steps have a state_id. So only
+trajectories that credit has not seen, or not with all steps, are compared here.
 """
 
 from graphcredit.store.sql.views import HAS_VALUES
@@ -55,7 +55,7 @@ TRAJECTORIES = f"""
         FROM known LEFT JOIN compared USING (iteration, task_id, trajectory_id)
     )
 """
-"""Clauses of a WITH, the last one of them `trajectory`. No aggregate is ordered: that would take
+"""Clauses of a WITH, the last of them `trajectory`. No aggregate has an ORDER BY, which would take
 three times as long."""
 
 GROUPS = """
@@ -76,4 +76,4 @@ GROUPS = """
         FROM trajectory GROUP BY ALL
     )
 """
-"""A clause after `TRAJECTORIES`: one row per group, degenerate as the view `groups` has it."""
+"""A clause after `TRAJECTORIES`: one row per group, degenerate by the rule of the view `groups`."""

@@ -1,4 +1,4 @@
-"""Queries that are worth having at hand on the SQL page."""
+"""The example queries of the SQL page."""
 
 READY: dict[str, str] = {
     "What the views hold": """SELECT table_name AS "view", column_name, data_type

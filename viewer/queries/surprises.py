@@ -1,4 +1,4 @@
-"""Steps whose credit goes against how their trajectory ended: what step-level credit is for."""
+"""A query for steps whose credit contradicts the outcome of their trajectory."""
 
 import pyarrow as pa
 
@@ -12,15 +12,15 @@ def against_outcome(
 ) -> pa.Table:
     """Return the most credited step of each failed trajectory, or the most blamed of each success.
 
-    Trajectories without a step that goes against their outcome are left out.
+    Trajectories without a step that contradicts their outcome are left out.
 
     Args:
         store: The store.
         run_id: The run.
         iteration: The iteration.
-        estimator: Whose advantages.
-        success: Whether successful trajectories are meant.
-        num_rows: Trajectories at most, those with the greatest such advantages.
+        estimator: The estimator of the advantages.
+        success: Whether to look at successful trajectories, not failed ones.
+        num_rows: Most trajectories; those with the greatest such advantages.
 
     Returns:
         `task_id, trajectory_id, step_index, action, advantage, goal_distance,

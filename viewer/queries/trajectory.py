@@ -1,4 +1,4 @@
-"""What the Trajectory page asks: the trajectories of a task, their steps, and who was here too."""
+"""The queries of the Trajectory page: trajectories of a task, their steps, steps from one state."""
 
 import pyarrow as pa
 
@@ -7,7 +7,7 @@ from graphcredit.viewer.queries.estimators import column
 from graphcredit.viewer.queries.views import answer
 
 MAX_STEPS_HERE = 500
-"""Steps from one state that are listed at most, those with the most credit first."""
+"""Most steps from one state to list, those with the most credit first."""
 
 
 def task_ids(store: Store, *, run_id: str, iteration: int) -> list[str]:
@@ -21,7 +21,7 @@ def trajectories(store: Store, *, run_id: str, iteration: int, task_id: str) -> 
     """Return the trajectories of a task, failed ones first.
 
     Returns:
-        `trajectory_id, num_steps, return, success`; success is null where no last step says so.
+        `trajectory_id, num_steps, return, success`; success is null if no step has it.
     """
     sql = """
         SELECT
@@ -35,7 +35,7 @@ def trajectories(store: Store, *, run_id: str, iteration: int, task_id: str) -> 
 
 def steps(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> pa.Table:
     """Return the steps of a trajectory in order, with every column of steps and of credit."""
-    # Each side is narrowed before they are joined: neither is read whole.
+    # Filter each side before the join, so that neither is read completely.
     sql = """
         SELECT own.*, given.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
         FROM (FROM steps WHERE trajectory_id = $1) AS own
@@ -52,7 +52,7 @@ def steps_here(
 
     Returns:
         `action, advantage, success, is_action_valid, trajectory_id, step_index, num_steps, return`;
-        the last two and success are those of the trajectory. At most `MAX_STEPS_HERE` rows.
+        the last two and success belong to the trajectory. At most `MAX_STEPS_HERE` rows.
     """
     sql = f"""
         WITH own AS (
@@ -81,7 +81,7 @@ def actions_here(
     """Return each action that a group took in one state, with all its steps.
 
     Returns:
-        `action, num_steps, advantage`; the advantage is the mean, null where no step has one.
+        `action, num_steps, advantage`; the advantage is the mean, null if no step has one.
     """
     sql = f"""
         SELECT

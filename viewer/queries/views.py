@@ -1,6 +1,7 @@
-"""The store's views, kept open: to open them reads the footer of every file.
+"""Run SQL over the store's views, which stay open: opening them reads the footer of every file.
 
-DuckDB reads what a query needs and spills what does not fit: memory does not grow with the store.
+DuckDB reads only the data that a query needs, and spills to disk, so memory does not grow with the
+store.
 """
 
 from collections.abc import Generator, Sequence
@@ -18,10 +19,10 @@ from graphcredit.store.parquet.snapshot import Stamp, stamp, unchanged
 from graphcredit.store.sql.catalog import Connection, connect
 
 MEMORY_LIMIT = "1GiB"
-"""Of each of the `MOST_OPEN` connections; what does not fit goes to temporary files."""
+"""Memory limit of each of the `MOST_OPEN` connections; beyond it, DuckDB uses temporary files."""
 
 MOST_OPEN = 4
-"""Iterations, or whole runs, whose views are open at a time."""
+"""Most iterations, or whole runs, whose views are open at a time."""
 
 
 def answer(
@@ -32,14 +33,14 @@ def answer(
     run_id: str,
     iteration: int | None,
 ) -> pa.Table:
-    """Return what SQL of our own says of a run or an iteration.
+    """Run trusted SQL over the views of a run or an iteration.
 
     Args:
         store: The store.
         sql: One statement over the views.
-        parameters: What its `?` stand for.
-        run_id: The views hold only this run.
-        iteration: The same for an iteration; None for all of the run.
+        parameters: Values for its `?`.
+        run_id: Restrict the views to this run.
+        iteration: Restrict the views to this iteration; None for all of the run.
 
     Raises:
         QueryRefusedError: A file is damaged inside, or there is not enough memory.
@@ -69,19 +70,19 @@ def columns(store: Store, view: str, *, run_id: str, iteration: int) -> list[str
 
 @contextmanager
 def _views(store: Store, run_id: str, iteration: int | None) -> Generator[Connection]:
-    """Lend a cursor of the open views; threads may not share a connection, but each its cursor."""
+    """Yield a cursor of the open views. Threads cannot share a connection; each needs a cursor."""
     opened = _open(store.root, run_id, iteration, stamp(store, run_id, iteration))
     with opened.cursor() as cursor:
         try:
             yield cursor
-        except Exception as error:  # whatever DuckDB raises, which only store/ imports
+        except Exception as error:  # any error of DuckDB, which only store/ may import
             raise QueryRefusedError(f"DuckDB refused the query: {error}") from error
 
 
 @lru_cache(maxsize=MOST_OPEN)
 def _open(root: Path, run_id: str, iteration: int | None, files: Stamp) -> Connection:
     connection = connect(Store(root), run_id=run_id, iteration=iteration)
-    # DuckDB makes the directory when it needs it, and removes it.
+    # DuckDB creates the directory on demand, and removes it.
     spill = Path(gettempdir()) / f"graphcredit-view-{token_hex(4)}"
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
     connection.execute("SET temp_directory = ?", [str(spill)])

@@ -1,1 +1,1 @@
-"""The entities of a search task."""
+"""The entities of a search task, and charts of them."""

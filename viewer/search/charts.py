@@ -11,7 +11,7 @@ from graphcredit.viewer.steps.charts import Chart
 from graphcredit.viewer.widgets.text import one_line
 
 MAX_ENTITIES = 36
-"""Entities that are drawn."""
+"""Most entities to draw."""
 
 _STATES = ["answer", "cited", "retrieved", "never seen"]
 _COLOURS = ["#d1a000", "#1b5ea8", "#7fb0dc", "#b8bcc2"]
@@ -71,7 +71,7 @@ def entity_map(known: TaskEntities, found: Sequence[Mention]) -> Chart:
 
 
 def approach(found: Sequence[Mention], *, num_steps: int) -> Chart:
-    """Return what was newly retrieved and cited at each step, by distance to the answer."""
+    """Return a chart of the entities first retrieved or cited at each step, by distance."""
     rows = [
         {
             "step": mention.step,
@@ -102,7 +102,7 @@ def approach(found: Sequence[Mention], *, num_steps: int) -> Chart:
 
 
 def _placed(entities: Sequence[Entity], found: Sequence[Mention]) -> list[dict[str, Any]]:
-    """Return where each entity stands, what it is to the trajectory, and since when."""
+    """Return the position of each entity, its kind for the trajectory, and its first step."""
     retrieved = {m.entity.entity_id: m.step for m in found if not m.is_citation}
     cited = {m.entity.entity_id: m.step for m in found if m.is_citation}
     beyond = max((e.distance for e in entities if e.distance is not None), default=0) + 1

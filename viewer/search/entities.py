@@ -1,12 +1,12 @@
-"""The entities of a search task: how far each is from the answer, and which step came across it.
+"""Find the entities of a search task in a trajectory, and their distance to the answer.
 
-The rules are those of SAPO's step reward: names are found as whole words, whatever their case and
-white space; an entity is retrieved at the first step whose `next_state` names it, and cited at the
+The rules are those of SAPO's step reward. Names are matched as whole words, ignoring case and white
+space. An entity is retrieved at the first step whose `next_state` names it. It is cited at the
 first step whose `thought` names it after an earlier step retrieved it.
 """
 
 # pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute makes its functions when it is imported)
+# (pyarrow.compute defines its functions at import time)
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ _WITHOUT_SPACES = (
     "MYANMAR ",
     "TIBETAN ",
 )
-"""How Unicode names the characters of scripts that put no spaces between words."""
+"""Unicode name prefixes of scripts that put no spaces between words."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,27 +47,27 @@ class Entity:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskEntities:
-    """What the entity-relation graph says of one task."""
+    """The part of the entity-relation graph that belongs to one task."""
 
     entities: tuple[Entity, ...]
-    """Those near the answer first."""
+    """The entities, those near the answer first."""
     relations: tuple[tuple[str, str, str], ...]
     """Entity id, name of the relation, entity id."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Mention:
-    """A step that came across an entity for the first time."""
+    """The first step that retrieved an entity, or the first that cited it."""
 
     step: int
     """Position in the trajectory."""
     entity: Entity
     is_citation: bool
-    """Whether the step's thought made use of it; otherwise its outcome has retrieved it."""
+    """Whether the step's thought cited it; otherwise its outcome retrieved it."""
 
 
 def task_entities(graph: ErGraph, task_id: str) -> TaskEntities:
-    """Return the part of an entity-relation graph that is about one task."""
+    """Return the part of an entity-relation graph that belongs to one task."""
     rows = graph.entities.filter(pc.equal(graph.entities["task_id"], task_id)).to_pylist()
     related = graph.relations.filter(pc.equal(graph.relations["task_id"], task_id)).to_pylist()
     relations = tuple((row["head_id"], row["relation"], row["tail_id"]) for row in related)
@@ -88,7 +88,7 @@ def task_entities(graph: ErGraph, task_id: str) -> TaskEntities:
 
 
 def mentions(known: TaskEntities, steps: pa.Table) -> list[Mention]:
-    """Return which steps of a trajectory retrieve and cite which entities first, in order.
+    """Return the steps of a trajectory that first retrieve or cite an entity, in order.
 
     Args:
         known: The entities of its task.
@@ -114,7 +114,7 @@ def mentions(known: TaskEntities, steps: pa.Table) -> list[Mention]:
 
 
 def fold(text: str) -> str:
-    """Return a text as it is compared: without case, with single spaces, in one Unicode form."""
+    """Return a text in normal form: casefolded, with single spaces, in Unicode NFC."""
     decomposed = unicodedata.normalize("NFD", text).casefold()
     return " ".join(unicodedata.normalize("NFC", decomposed).split())
 
@@ -127,7 +127,7 @@ def _named(folded: Sequence[tuple[Entity, list[str]]], text: str) -> Iterator[En
 
 
 def _has_word(text: str, name: str) -> bool:
-    """Return whether a folded text has a folded name that no letter or digit makes longer."""
+    """Return whether a folded text has a folded name as a whole word."""
     start = text.find(name)
     while start >= 0:
         end = start + len(name)
@@ -139,7 +139,7 @@ def _has_word(text: str, name: str) -> bool:
 
 
 def _goes_on(beside: str, edge: str) -> bool:
-    """Return whether the character beside a name makes a longer word of the name's edge."""
+    """Return whether the character beside a name continues the word at the name's edge."""
     if not beside or not (beside == "_" or unicodedata.category(beside)[0] in "LMN"):
         return False
     return not any(unicodedata.name(c, "").startswith(_WITHOUT_SPACES) for c in (beside, edge))
@@ -148,7 +148,7 @@ def _goes_on(beside: str, edge: str) -> bool:
 def _distances(
     entities: Sequence[dict[str, Any]], relations: Sequence[tuple[str, str, str]]
 ) -> dict[str, int | None]:
-    """Return for each entity the relations to the nearest answer."""
+    """Return, for each entity, the number of relations to the nearest answer."""
     ids = [row["entity_id"] for row in entities]
     ids = list(dict.fromkeys([*ids, *(end for head, _, tail in relations for end in (head, tail))]))
     place = {entity_id: index for index, entity_id in enumerate(ids)}

@@ -1,1 +1,1 @@
-"""A trajectory's steps: facts, charts, exports."""
+"""The steps of a trajectory: numbers, charts, explanations and HTML export."""

@@ -1,4 +1,4 @@
-"""Actions that two iterations have in common, and how far their advantages agree."""
+"""Match the actions of two iterations, and compare their advantages."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class ActionPairs:
     """Actions at states that both iterations saw."""
 
     key: NDArray[np.int64]
-    """[num_pairs] as `queries.compare.action_advantages` has it."""
+    """[num_pairs] keys from `queries.compare.action_advantages`."""
     left: Floats
     """[num_pairs] mean advantage in one iteration."""
     right: Floats
@@ -41,7 +41,7 @@ class ActionPairs:
         return float(np.corrcoef(self.left, self.right)[0, 1])
 
     def is_flip(self) -> NDArray[np.bool_]:
-        """Return where the signs are opposite. [num_pairs]."""
+        """Return [num_pairs] whether the signs are opposite."""
         return self.left * self.right < 0
 
     def most_different(self, num_rows: int, *, only_flips: bool) -> NDArray[np.int64]:
@@ -53,7 +53,7 @@ class ActionPairs:
         return wanted[order[:num_rows]].astype(np.int64)
 
     def cells(self) -> pa.Table:
-        """Return how many pairs have which two advantages, as `queries.compare.cells` does."""
+        """Return a two-dimensional histogram of the pairs, like `queries.compare.cells`."""
         inside = np.clip([_scaled(self.left), _scaled(self.right)], -END, END)
         (x, y), counts = np.unique(np.rint(inside / CELL), axis=1, return_counts=True)
         return pa.table({"x": x * CELL, "y": y * CELL, "steps": counts})

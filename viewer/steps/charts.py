@@ -16,7 +16,7 @@ Chart = alt.LayerChart | alt.FacetChart
 
 TOKENS_A_ROW = 24
 MAX_TOKENS = 1200
-"""Tokens of one response that are drawn."""
+"""Most tokens of one response to draw."""
 
 _LIKELY, _UNLIKELY = "#d9e6f4", "#c04f15"
 _FLOOR = -5.0
@@ -65,8 +65,8 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Char
             alt.Tooltip("reward:Q"),
         ],
     )
-    # The full height of a step is what one clicks, for a bar near zero is too small a target. What
-    # is wholly transparent cannot be clicked.
+    # The click target has the full height: a bar near zero is too small to hit. It must not be
+    # fully transparent, since transparent marks receive no clicks.
     target = base.mark_rect(color="#7f8792", cursor="pointer").encode(
         opacity=alt.Opacity("tint:Q", scale=None)
     )

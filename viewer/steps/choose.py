@@ -1,9 +1,10 @@
-"""The boxes that lead to one trajectory, for every page that is about one."""
+"""The select boxes for one trajectory, for every page that is about one."""
 
 from typing import Any
 
 import pyarrow as pa
 
+from graphcredit.store.plural import counted
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import missing
@@ -12,7 +13,7 @@ from graphcredit.viewer.widgets.selection import choose, choose_iteration, choos
 
 
 def choose_steps() -> pa.Table | None:
-    """Offer run, iteration, task and trajectory, a failed one first.
+    """Show boxes of run, iteration, task and trajectory; the default is a failed one.
 
     Returns:
         The steps of the chosen trajectory with their credit; None for a store without any, which
@@ -36,7 +37,7 @@ def choose_steps() -> pa.Table | None:
         row = rows[trajectory_id]
         ending = outcome(row["success"])
         total = "null" if row["return"] is None else f"{row['return']:g}"
-        return f"{ending}, return {total}, {row['num_steps']} steps: {trajectory_id}"
+        return f"{ending}, return {total}, {counted(row['num_steps'], 'step')}: {trajectory_id}"
 
     trajectory = choose("trajectory", "Trajectory", list(rows), show=title)
     return ask(queries.steps, **where, trajectory_id=trajectory)

@@ -1,7 +1,7 @@
-"""The map of two advantages: how many steps have both."""
+"""A heat map of steps by two advantages."""
 
 # pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute makes its functions when it is imported)
+# (pyarrow.compute defines its functions at import time)
 
 import altair as alt
 import pyarrow as pa
@@ -11,7 +11,7 @@ from graphcredit.viewer.queries.compare import CELL, END
 from graphcredit.viewer.steps.charts import Chart
 
 _FEW_TO_MANY = ("#7d8fd6", "#2ba69e", "#e8a317")
-"""Violet, green, yellow: none of them fades into light or dark ground."""
+"""Violet, green, yellow: visible on light and dark backgrounds."""
 
 
 def agreement_map(cells: pa.Table, *, left: str, right: str, unit: str) -> Chart:

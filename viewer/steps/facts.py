@@ -1,4 +1,4 @@
-"""A trajectory's steps as the page and the exported file show them: which parts, which words."""
+"""Numbers and words about a trajectory's steps, for the page and the exported file."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,7 +18,7 @@ PART_NAMES: dict[str, str] = {
     "episode_advantage": " · episode",
     "step_advantage": " · step",
 }
-"""Part to what it adds to the estimator's name; the advantage itself is what the trainer uses."""
+"""Part to the suffix of the estimator's name; the plain advantage is the one that is trained on."""
 
 _VALUES = [
     *("state", "next_state", "action", "is_action_valid", "terminated", "truncated"),
@@ -35,7 +35,7 @@ class Bar:
     """Estimator and part."""
     value: float
     is_total: bool
-    """Whether the trainer uses it; the others are its parts."""
+    """Whether it is the advantage for the trainer, and not one of its parts."""
 
 
 def estimators(table: pa.Table) -> list[str]:
@@ -91,19 +91,19 @@ def bars(table: pa.Table, step: int, names: list[str]) -> list[Bar]:
 
 
 def value_of(table: pa.Table, name: str, step: int) -> float | None:
-    """Return a cell; None where it is null or the table has no such column."""
+    """Return a cell; None if it is null or the table has no such column."""
     return table[name][step].as_py() if name in table.column_names else None
 
 
 def largest(table: pa.Table, names: list[str]) -> float:
-    """Return the largest size of any advantage of some estimators, parts included; 0 without."""
+    """Return the largest absolute advantage of some estimators, parts included; 0 if none."""
     columns = [f"{name}_{part}" for name in names for part in ESTIMATOR_PARTS if part in PART_NAMES]
     values = (v for c in columns if c in table.column_names for v in table[c].to_pylist())
     return max((abs(value) for value in values if value is not None), default=0.0)
 
 
 def extreme_steps(table: pa.Table, estimator: str) -> tuple[int, int] | None:
-    """Return the steps with the most and the least advantage; None where all look the same."""
+    """Return the steps with the most and the least advantage; None if all are about equal."""
     values = table[f"{estimator}_advantage"].to_pylist()
     known = [index for index, value in enumerate(values) if value is not None]
     most = max(known, key=values.__getitem__, default=None)
@@ -114,12 +114,12 @@ def extreme_steps(table: pa.Table, estimator: str) -> tuple[int, int] | None:
 
 
 def total(table: pa.Table) -> str:
-    """Return the return of a trajectory, of those of its rewards that are there."""
+    """Return the return of a trajectory as text; null rewards are ignored."""
     return f"{sum(reward or 0.0 for reward in table['reward'].to_pylist()):g}"
 
 
 def number(value: float | None) -> str:
-    """Return a number as it is shown; a log that nobody checked may lack it."""
+    """Return a number as text; an unchecked log may have null."""
     return "null" if value is None else f"{value:g}"
 
 

@@ -1,10 +1,11 @@
-"""A trajectory as one HTML file that needs no server, no script and no network."""
+"""Export a trajectory as one HTML file that needs no server, script or network."""
 
 from collections.abc import Iterator
 from html import escape
 
 import pyarrow as pa
 
+from graphcredit.store.plural import counted
 from graphcredit.viewer.steps import facts
 from graphcredit.viewer.widgets.colours import diverging
 from graphcredit.viewer.widgets.text import one_line, visible
@@ -45,7 +46,9 @@ def trajectory_page(table: pa.Table, *, title: str, estimator: str | None = None
     heading = f"{title}, {table['task_id'][0].as_py()}, {table['trajectory_id'][0].as_py()}"
     ending = facts.outcome(table["success"][-1].as_py())
     rewards = facts.total(table)
-    summary = f"The trajectory {ending} after {table.num_rows} steps with return {rewards}."
+    summary = (
+        f"The trajectory {ending} after {counted(table.num_rows, 'step')} with return {rewards}."
+    )
     body = "\n".join(_steps(table, names))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">

@@ -1,4 +1,4 @@
-"""Why a step has the advantage that it has, in one sentence of facts."""
+"""Explain a step's advantage in a sentence or two."""
 
 import pyarrow as pa
 
@@ -6,13 +6,13 @@ from graphcredit.viewer.steps.facts import outcome, value_of
 
 
 def reason(table: pa.Table, step: int, estimator: str, actions: pa.Table | None) -> str:
-    """Return why an estimator gives a step what it gives.
+    """Return an explanation of an estimator's advantage of a step.
 
     Args:
         table: The steps of a trajectory, with their credit.
         step: Row of the table.
-        estimator: One that gave the step an advantage.
-        actions: From `queries.trajectory.actions_here`; None where the step has no state.
+        estimator: The estimator.
+        actions: From `queries.trajectory.actions_here`; None if the step has no state.
     """
     total = value_of(table, f"{estimator}_advantage", step)
     if total is None:
@@ -36,7 +36,7 @@ def _of_trajectory(table: pa.Table) -> str:
 
 
 def _of_step(table: pa.Table, step: int) -> str:
-    """Return what the step did, by the cheapest way to the goal that the group has seen."""
+    """Return the effect of the step on the distance to the goal, as the group observed it."""
     before, after = (table[name][step].as_py() for name in ("goal_distance", "next_goal_distance"))
     if before is None and after is None:
         return "the step, whose group saw no way from here to the goal"
@@ -51,7 +51,7 @@ def _of_step(table: pa.Table, step: int) -> str:
 
 
 def _among(actions: pa.Table | None, action: str) -> str:
-    """Return how the action compares with the others that the group took in the same state."""
+    """Return the action's rank among those that the group took in the same state."""
     if actions is None:
         return ""
     if sum(actions["num_steps"].to_pylist()) == 1:

@@ -1,1 +1,1 @@
-"""Parts that several pages share."""
+"""Elements that several pages share."""

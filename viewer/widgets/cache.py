@@ -1,4 +1,4 @@
-"""Answers about the store, kept while the files they were made of stay the same."""
+"""Cache the results of queries while the files of the store stay the same."""
 
 import os
 from collections.abc import Callable
@@ -19,16 +19,16 @@ def viewed_store() -> Store:
 
 
 def ask(query: Callable[..., _T], *, run_id: str, iteration: int | None, **arguments: Any) -> _T:
-    """Return what a query answers about an iteration or a run.
+    """Return the cached result of a query about an iteration or a run.
 
     Args:
         query: A function of `viewer/queries`: `query(store, run_id=…, iteration=…, …)`.
         run_id: The run.
         iteration: The iteration; None for all, if the query allows it.
-        arguments: More arguments of the query, all of them hashable.
+        arguments: More arguments of the query, all hashable.
 
     Raises:
-        GraphcreditError: What the query raises; it is asked again the next time.
+        GraphcreditError: The query raised it; errors are not cached.
     """
     store = viewed_store()
     name = f"{query.__module__}.{query.__qualname__}"

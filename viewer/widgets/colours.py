@@ -1,4 +1,4 @@
-"""The scales of colour: safe for colour-blind eyes, readable on light and dark ground."""
+"""Colour scales that are safe for colour-blind readers, on light and dark backgrounds."""
 
 from collections.abc import Iterable
 
@@ -10,8 +10,8 @@ def diverging(value: float, limit: float) -> str:
     """Return the colour of a value as `#rrggbb`: orange below zero, grey at it, blue above.
 
     Args:
-        value: What to show.
-        limit: The value, and minus it, at which the scale ends.
+        value: The value.
+        limit: The scale ends at this value, and at minus this value.
     """
     share = max(-1.0, min(1.0, value / limit)) if limit > 0 else 0.0
     return _mixed(_ZERO, _POSITIVE if share > 0 else _NEGATIVE, abs(share))
@@ -20,13 +20,16 @@ def diverging(value: float, limit: float) -> str:
 def sequential(share: float) -> str:
     """Return the colour of a share as `#rrggbb`: pale violet at 0, deep violet at 1.
 
-    Violet is no colour of `diverging`, so a state is never taken for an advantage.
+    `diverging` has no violet, so states are not mistaken for advantages.
     """
     return _mixed(_FAR, _NEAR, max(0.0, min(1.0, share)))
 
 
 def colour_limit(values: Iterable[float | None]) -> float:
-    """Return where a diverging scale ends: a sixth of the values is beyond, and pales no other."""
+    """Return the end of a diverging scale: a sixth of the values lies beyond it.
+
+    So a few extreme values do not make all other colours pale.
+    """
     sizes = sorted(abs(value) for value in values if value is not None)
     return sizes[len(sizes) * 5 // 6] if sizes else 0.0
 

@@ -10,7 +10,7 @@ from graphcredit.store.sql.values import python_values
 
 
 def csv_text(table: pa.Table) -> str:
-    """Return CSV: a header, null as nothing, lists and structs as JSON."""
+    """Return CSV with a header. Null is an empty field; lists and structs are JSON."""
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(table.column_names)

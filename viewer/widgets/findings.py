@@ -1,4 +1,4 @@
-"""What `graphcredit audit` says of an iteration, asked for with a button."""
+"""A button that runs `graphcredit audit` on an iteration, and its findings."""
 
 import json
 import subprocess
@@ -16,17 +16,17 @@ _SIGNS = {"error": "🟥", "warning": "🟨", "info": "🟦"}
 
 
 def show_findings(store: Store, run_id: str, iteration: int) -> None:
-    """Offer to audit an iteration; once that is done, show what was found, with links to tasks."""
+    """Show a button that audits an iteration; then show the findings, with links to tasks."""
     asked = (str(store.root), run_id, iteration)
     if st.button(
-        "Audit this iteration", help="Is the grouping sound, and does the credit mean it?"
+        "Audit this iteration", help="Check that groups are sound and that credit can be trusted."
     ):
         st.session_state["audited"] = asked
     if st.session_state.get("audited") != asked:
         return
     report, complaint = _audit(*asked, stamp(store, run_id, iteration))
     if report is None:
-        st.error("The audit could not be done:")
+        st.error("The audit failed:")
         show_code(complaint)
     elif not report["findings"]:
         st.success("The audit found nothing.")
@@ -55,12 +55,12 @@ def _show_finding(finding: dict[str, Any]) -> None:
 def _audit(
     root: str, run_id: str, iteration: int, files: Stamp
 ) -> tuple[dict[str, Any] | None, str]:
-    """Return the report, or None and the complaint; a process of its own reads the steps."""
-    # -P: the folder that the user stands in is no place to import from.
+    """Return the report, or None and the error message; a separate process reads the steps."""
+    # -P: a module in the user's working directory must not shadow ours.
     command = [sys.executable, "-P", "-m", "graphcredit.cli.main", "audit", root, "--json"]
     scope = ["--run", run_id, "--iteration", str(iteration)]
     done = subprocess.run([*command, *scope], capture_output=True, text=True, check=False)
-    # 1 says that there are errors among the findings.
+    # Exit code 1 means that some findings are errors.
     if done.returncode in (0, 1) and done.stdout:
         return json.loads(done.stdout), ""
     return None, done.stderr

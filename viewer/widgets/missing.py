@@ -1,4 +1,4 @@
-"""What is missing from a store, and the command that makes it; what is broken, and its error."""
+"""Messages about missing or broken data, with the command that makes or repairs it."""
 
 import shlex
 from collections.abc import Generator, Sequence
@@ -18,7 +18,7 @@ def no_steps(store: Store) -> None:
     if any(store.spool_dir.glob("*.arrows")):
         st.info(
             "The first steps of this store are being recorded: reload this page when a shard is "
-            "full, or the recorder closed. If it was killed, this makes shards of what it left:"
+            "full, or the recorder is closed. If the recorder was killed, recover its steps:"
         )
         _command(store, "check", "--recover")
         return
@@ -46,8 +46,8 @@ def newer_steps(
         store: The store.
         run_id: The run.
         iteration: The iteration.
-        estimators: Those that assigned credit.
-        what: What has such steps, for example "This trajectory"; never text from a log.
+        estimators: The estimators that assigned credit.
+        what: Subject of the sentence, for example "This trajectory"; never text from a log.
     """
     st.warning(
         f"{what} came after the credit, which is relative to the whole group. "
@@ -58,19 +58,19 @@ def newer_steps(
 
 
 def doubtful_credit(run_id: str, iteration: int) -> None:
-    """Say whose credit of an iteration is stale or mixed, if any is."""
+    """Show which estimators' credit of an iteration is stale or mixed, if any."""
     for line in ask(credit_doubts, run_id=run_id, iteration=None, number=iteration):
         doubtful(line)
 
 
 def doubtful(line: str) -> None:
-    """Say that credit must not be relied on; estimators of a foreign writer may be in the line."""
+    """Warn about credit; shown as code, since the line may have names from a foreign writer."""
     st.warning("Do not rely on all of this credit:")
     show_code(line)
 
 
 def no_second_estimator(store: Store, run_id: str, iteration: int, estimator: str) -> None:
-    """Say that there is nothing to compare an estimator with."""
+    """Say that there is no other estimator to compare with."""
     st.info("This iteration has the credit of one estimator; a second one is needed to compare.")
     second = next(name for name in MOST_TELLING if name != estimator)
     _command(
@@ -101,10 +101,10 @@ def no_er_graph() -> None:
 
 @contextmanager
 def guarded(what: str) -> Generator[None]:
-    """Show an error that is raised on purpose in place of what it broke; the page goes on.
+    """Show a GraphcreditError in place of the element that it broke; the page continues.
 
     Args:
-        what: What cannot be shown, for example "The table of tasks"; never text from a log.
+        what: Name of the element, for example "The table of tasks"; never text from a log.
     """
     try:
         yield

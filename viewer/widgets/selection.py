@@ -1,8 +1,8 @@
-"""What is selected lives in the URL, so that every view has a link.
+"""The selection (run, iteration, task, …), which is kept in the URL, so that every view has a link.
 
-Read it with `current`, change it with `select`, offer it with the `choose_…` functions, lead to
-another page with `link` and `open_page`. A menu click opens a page without parameters: `restore`
-gives them back what the session saw last.
+Read it with `current`, change it with `select`, show select boxes with the `choose_…` functions, go
+to another page with `link` and `open_page`. A click in the menu opens a page without parameters:
+`restore` then sets those that the session had last.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Selection:
-    """The selected things; None where nothing is selected."""
+    """The selection; None for what is not selected."""
 
     run: str | None = None
     iteration: int | None = None
@@ -32,7 +32,7 @@ class Selection:
     """Index within the trajectory."""
     estimator: str | None = None
     other: str | None = None
-    """What is compared with: another estimator, run or iteration, as the page has it."""
+    """The other side of a comparison: an estimator or `run/iteration`, depending on the page."""
 
 
 _NUMBERS = frozenset({"iteration", "step"})
@@ -42,11 +42,11 @@ _INSIDE: dict[str, tuple[str, ...]] = {
     "task": ("trajectory", "step"),
     "trajectory": ("step",),
 }
-"""What a change of each makes meaningless; a task may well be in the next iteration, too."""
+"""Fields that a change of each field invalidates. A task may exist in the next iteration, too."""
 
 
 def current() -> Selection:
-    """Return what the URL selects; what cannot be a number where one is due selects nothing."""
+    """Return the selection in the URL; an invalid number counts as nothing selected."""
     found: dict[str, Any] = {}
     for name in Selection.__slots__:
         value = st.query_params.get(name)
@@ -59,11 +59,11 @@ def current() -> Selection:
 
 
 def after(**changes: Any) -> Selection:
-    """Return what would be selected after some changes.
+    """Return the selection after some changes.
 
     Args:
-        changes: Fields of `Selection`. What a change makes meaningless, such as the trajectory
-            when the task becomes another one, is dropped unless it is among the changes.
+        changes: Fields of `Selection`. Fields that a change invalidates, such as the trajectory
+            when the task changes, are dropped unless they are among the changes.
     """
     selection = current()
     dropped = {
@@ -76,7 +76,7 @@ def after(**changes: Any) -> Selection:
 
 
 def select(**changes: Any) -> None:
-    """Change what the URL selects; see `after` for the arguments."""
+    """Change the selection in the URL; see `after` for the arguments."""
     chosen = _params(after(**changes))
     for name in Selection.__slots__:
         if name not in chosen:
@@ -87,7 +87,7 @@ def select(**changes: Any) -> None:
 
 
 def restore() -> None:
-    """Give a URL that selects nothing what this session selected last; every run begins with it."""
+    """Set an empty selection to the session's last one; called at the start of every script run."""
     if current() == Selection():
         remembered: Mapping[str, str] = st.session_state.get(_MEMORY, {})
         for name, value in remembered.items():
@@ -101,15 +101,15 @@ def link(page: str, text: str, **changes: Any) -> None:
 
     Args:
         page: A name in `sitemap.PAGES`.
-        text: What to call it; any text of a log may be in it.
-        changes: What it selects besides what is selected now; see `after`.
+        text: Its label; it may contain text from a log.
+        changes: Changes to the current selection; see `after`.
     """
     shown = f":primary[{label(text)}]"
     st.page_link(sitemap.page(page), label=shown, query_params=_params(after(**changes)))
 
 
 def open_page(page: str, **changes: Any) -> None:
-    """Go to a page at once, as a click on a row does; see `link` for the arguments."""
+    """Switch to a page at once, for clicks on rows; see `link` for the arguments."""
     st.switch_page(sitemap.page(page), query_params=_params(after(**changes)))
 
 
@@ -123,19 +123,19 @@ def choose(
     help: str | None = None,  # noqa: A002  (Streamlit's name)
     width: int | Literal["stretch"] = "stretch",
 ) -> _T | None:
-    """Offer a field of the selection as a select box that the URL and the user both set.
+    """Show a select box for a field of the selection, in sync with the URL.
 
     Args:
         name: The field.
-        title: What to call it.
-        options: What there is to choose from.
-        default: What to choose where the URL does not say; the first option by default.
-        show: Makes an option's text; it is put on one line and made visible.
-        help: What the field is.
-        width: Of the box, in pixels; by default what is left beside others.
+        title: The label of the box.
+        options: The options.
+        default: The choice if the URL has none; by default the first option.
+        show: Returns the text of an option, which is put on one line and made visible.
+        help: Help text of the box.
+        width: Width of the box in pixels; by default the room that other boxes leave.
 
     Returns:
-        The chosen option, which the URL then holds; None if there are no options.
+        The chosen option, which is then in the URL; None if there are no options.
     """
     if not options:
         return None
@@ -160,13 +160,13 @@ def choose(
 
 
 def choose_run(store: Store) -> str | None:
-    """Offer the runs of the store, the last one by name first chosen."""
+    """Show a box of the store's runs; the default is the last by name."""
     runs = store.runs()
     return choose("run", "Run", runs, default=runs[-1] if runs else None, width=180)
 
 
 def choose_iteration(store: Store, run_id: str) -> int | None:
-    """Offer the iterations of a run, the last one with credit first chosen."""
+    """Show a box of a run's iterations; the default is the last one with credit."""
     iterations = store.iterations(run_id)
     credited = [i for i in iterations if store.graph_dir(run_id, i).exists()]
     last = [*iterations[-1:], *credited[-1:]]
@@ -176,7 +176,7 @@ def choose_iteration(store: Store, run_id: str) -> int | None:
 
 
 def choose_task(tasks: Sequence[str]) -> str | None:
-    """Offer the first tasks and the selected one: a browser cannot hold a list of all."""
+    """Show a box of the first tasks and the selected one: a list of all may be too long."""
     wanted = current().task
     offered, others = list(tasks[:_MOST_TASKS]), tasks[_MOST_TASKS:]
     if wanted is not None and wanted in others:
@@ -186,12 +186,12 @@ def choose_task(tasks: Sequence[str]) -> str | None:
 
 
 def choose_estimator(estimators: Sequence[str]) -> str | None:
-    """Offer estimators in the order of `queries.estimators`, the first one first chosen."""
+    """Show a box of estimators in the order of `queries.estimators`; the default is the first."""
     return choose(
         "estimator",
         "Estimator",
         estimators,
-        help="Whose advantages decide colours and ranks.",
+        help="The estimator whose advantages set colours and ranks.",
         width=180,
     )
 

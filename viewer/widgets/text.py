@@ -1,8 +1,8 @@
-"""The only ways in which text from a log reaches the screen.
+"""The only functions that may show text from a log.
 
-Streamlit reads Markdown in labels, captions, messages and metrics, and Markdown can fetch images.
-Whatever an agent or an environment wrote is therefore shown by the functions of this file, or, in
-a label, goes through `label` first. Characters that a screen hides or obeys become visible.
+Streamlit renders Markdown in labels, captions, messages and metrics, and Markdown can fetch images.
+So text by an agent or an environment must be shown by the functions of this file; in a label, it
+must go through `label` first. Control and invisible characters become visible.
 """
 
 import re
@@ -21,10 +21,10 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 def visible(text: str | None) -> str:
-    """Return text in which control characters, ANSI escapes and the like can be seen.
+    """Return text with visible substitutes for control and invisible characters.
 
-    Line feeds and tabs stay; ESC becomes ␛, a character that reorders text becomes ⟨U+202E⟩. A log
-    that nobody checked may have no text where there should be one: that becomes ⟨null⟩.
+    Line feeds and tabs stay. ESC becomes ␛, a character that reorders text becomes ⟨U+202E⟩. Null,
+    which an unchecked log may have in place of text, becomes ⟨null⟩.
     """
     return "⟨null⟩" if text is None else _HIDDEN.sub(_picture, text)
 
@@ -36,21 +36,21 @@ def one_line(text: str | None, max_length: int = 80) -> str:
 
 
 def label(text: str, max_length: int = 80) -> str:
-    """Return text for a place where Streamlit reads Markdown: a link, a button, an expander."""
+    """Return text that is escaped for Markdown: for links, buttons and expanders."""
     return _PUNCTUATION.sub(r"\\\1", one_line(text, max_length)) or "\\-"
 
 
 def show_text(text: str) -> None:
-    """Show text as it is, in the font of the page."""
+    """Show text without Markdown, in the font of the page."""
     st.text(visible(text))
 
 
 def show_code(text: str | None, *, height: int | None = None) -> None:
-    """Show text as it is, in a box with a button that copies it; long lines wrap.
+    """Show text without Markdown, in a box with a copy button; long lines wrap.
 
     Args:
         text: The text.
-        height: Pixels, beyond which the box scrolls; by default it is as high as its text.
+        height: Height of the box in pixels, beyond which it scrolls; by default that of the text.
     """
     st.code(
         visible(text),
@@ -61,20 +61,20 @@ def show_code(text: str | None, *, height: int | None = None) -> None:
 
 
 def show_table(table: pa.Table, **options: Any) -> Any:
-    """Show a table with text from a log in its cells.
+    """Show a table whose cells may have text from a log.
 
     Args:
         table: The rows.
-        options: Of `st.dataframe`.
+        options: Options of `st.dataframe`.
 
     Returns:
-        What `st.dataframe` returns: with `on_select`, the selection.
+        The result of `st.dataframe`; with `on_select`, the selection.
     """
     return st.dataframe(visible_cells(table), hide_index=True, **options)
 
 
 def visible_cells(table: pa.Table) -> pa.Table:
-    """Return a table whose text cells have been made visible."""
+    """Return a table whose text cells went through `visible`."""
     for index, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             cells = [None if cell is None else visible(cell) for cell in table[index].to_pylist()]

@@ -1,1 +1,1 @@
-"""Search tasks: questions about countries, answered from pages."""
+"""Search tasks: questions about countries, to be answered by reading pages."""

@@ -1,4 +1,4 @@
-"""The entity-relation graph of search tasks: what a question is about, around its answer."""
+"""The entity-relation graph of search tasks: the entities around the answer of each question."""
 
 from collections.abc import Iterable
 
@@ -41,9 +41,9 @@ def er_graph_of(tasks: Iterable[Task]) -> ErGraph:
 
 
 def entities_near(facts: Facts, question: Question) -> set[str]:
-    """Return what is at most one relation farther from the answer than the question's start.
+    """Return the entities at most one relation farther from the answer than the question's start.
 
-    Relations count in both directions. What is farther has no part in the question.
+    Relations count in both directions. Entities farther away do not matter for the question.
     """
     joined: dict[str, list[str]] = {}
     for name, page in facts.pages.items():

@@ -1,17 +1,19 @@
-"""Search: questions about countries, answered by opening pages and reading what they say.
+"""The search environment: questions about countries, answered by opening pages and reading them.
 
-Three actions: `search[entity]` opens the entity's page, `lookup[relation]` reads one relation of
-the open page, `answer[city]` ends the episode, with reward 1 for the right city.
+There are three actions: `search[entity]` opens the entity's page, `lookup[relation]` reads one
+relation of the open page, `answer[city]` ends the episode, with reward 1 for the right city.
 
-- `state` is the open page and everything read so far, sorted. To read something again, or in
-  another order, leads to the same state, so a revisit is a revisit. It does not have the question,
-  which a group's rollouts share. After the answer it only says whether that was right.
+- `state` is the open page and everything read so far, sorted. Reading something again, or in
+  another order, leads to the same state, so revisits are recognised. The state does not have the
+  question, which all rollouts of a group share. After the answer it only says whether that was
+  right.
 - `text` is the question and the state.
-- Admissible are the entities that the question or something read has named, and cities among them
-  as answers. The environment accepts any other page or answer too: a policy may know geography.
-- The oracle's plan is the shortest that searches only what it has seen: it reads its way to the
-  answer, although it knows it.
-- `thoughts` names the entity that an action is about.
+- Admissible actions search the entities that the question or a page has named, or answer with a
+  city among them. The environment also accepts other pages and answers: a policy may know
+  geography.
+- The oracle's plan is the shortest one that searches only entities seen so far: it reads its way to
+  the answer, although it knows it.
+- `thoughts` names the entity of an action.
 """
 
 import re
@@ -30,12 +32,12 @@ class SearchEnvironment:
     note = None
 
     def __init__(self, question: Question, facts: Facts, *, with_oracle: bool) -> None:
-        """Take a question.
+        """Make the environment of a question.
 
         Args:
-            question: What is asked.
-            facts: What can be found.
-            with_oracle: Whether observations have a plan to win.
+            question: The question.
+            facts: The pages.
+            with_oracle: Whether observations include a winning plan.
         """
         self._question = question
         self._facts = facts
@@ -44,7 +46,7 @@ class SearchEnvironment:
         self.reset()
 
     def reset(self) -> Observation:
-        """Ask the question: no page is open, nothing was read."""
+        """Start again: no page is open, nothing was read."""
         self._page: str | None = None
         self._read: set[tuple[str, str]] = set()
         self._is_right: bool | None = None
@@ -66,10 +68,10 @@ class SearchEnvironment:
         )
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
     def _act(self, verb: str, argument: str) -> bool:
-        """Do an action, and return whether that was possible."""
+        """Carry out an action, and return whether it was possible."""
         if verb == "answer":
             self._is_right = argument == _folded(self._question.answer)
             return True
@@ -116,7 +118,7 @@ class SearchEnvironment:
         return sorted(found | opened | set(self._question.entities))
 
     def _actions(self, seen: list[str]) -> dict[str, str]:
-        """Return the admissible actions, each with what a scripted policy says to it."""
+        """Return the admissible actions, each with the thought of a scripted policy."""
         if self._is_right is not None:
             return {}
         page = self._facts.pages[self._page] if self._page else {}
@@ -140,7 +142,7 @@ class SearchEnvironment:
         if self._is_right:
             return ()
         hops = self._hops
-        # Each hop is a search and a lookup, but for the search of the page that is open.
+        # Each hop costs a search and a lookup; the search is saved for the open page.
         place = min(
             (name for name in seen if name in hops),
             key=lambda name: (2 * hops[name] - (name == self._page and hops[name] > 0), name),

@@ -4,7 +4,7 @@ A page is an entity. A country has `borders`, `capital`, `cities` (its largest),
 `currency`; a city has its `country`; continents and currencies have nothing to read.
 
 The facts come from GeoNames (https://www.geonames.org), licence CC BY 4.0; `tools/country_facts.py`
-says how `search_facts.json` was made of them.
+documents how `facts.json` was made from them.
 """
 
 import json
@@ -30,7 +30,7 @@ class Facts:
     """`country` or `city` by name; other entities are in `pages` only."""
 
     def hops_to(self, goal: str) -> dict[str, int]:
-        """Return how many relations must be read, one after the other, from each page to `goal`.
+        """Return, for each page, the number of relations to read in a row to reach `goal`.
 
         Pages from which it cannot be reached are left out.
         """
@@ -42,7 +42,7 @@ class Facts:
 
 
 def breadth_first(start: str, neighbours: Mapping[str, list[str]]) -> dict[str, int]:
-    """Return the distance of everything that can be reached from `start`."""
+    """Return the distance of every node that can be reached from `start`."""
     distance = {start: 0}
     queue = deque([start])
     while queue:
@@ -56,16 +56,16 @@ def breadth_first(start: str, neighbours: Mapping[str, list[str]]) -> dict[str, 
 
 @cache
 def load_facts() -> Facts:
-    """Return the facts that come with this package."""
+    """Return the facts that are part of this package."""
     path = files("graphcredit.collector.environments.search") / "facts.json"
     return facts_of(json.loads(path.read_text(encoding="utf-8"))["countries"])
 
 
 def facts_of(countries: Mapping[str, Mapping[str, list[str]]]) -> Facts:
-    """Return the pages of some countries, and of everything that they name.
+    """Return the pages of some countries, and of all entities that they name.
 
     Args:
-        countries: Country to relation to names; no two entities have one name.
+        countries: Country to relation to names of entities, which must be unique.
     """
     pages: dict[str, dict[str, tuple[str, ...]]] = {}
     kinds: dict[str, str] = {}

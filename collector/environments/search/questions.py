@@ -1,7 +1,7 @@
-"""Questions about countries with one right answer each, found by trying all; and their names.
+"""Questions about countries with exactly one right answer each, and their names.
 
-A question is named `<hops>hop-s<number>`, for example `2hop-s1`. The numbers go through all
-questions of a kind, in an order that looks random and is the same everywhere.
+A question is named `<hops>hop-s<number>`, for example `2hop-s1`. The numbers enumerate all
+questions of a kind, in a pseudorandom order that is the same everywhere.
 """
 
 import re
@@ -22,20 +22,20 @@ _ENTRY = re.compile(r"(?P<kind>[23]hop)(?:-s(?P<number>[0-9]{1,9}))?")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
-    """What is asked, and what is right."""
+    """A question and its answer."""
 
     hops: int
-    """Relations from the entity that the question starts from to the answer."""
+    """Number of relations between the entity where the question starts and the answer."""
     text: str
     """The question."""
     entities: tuple[str, ...]
-    """What it names: a searcher may begin there."""
+    """The entities that it names, from which a search can start."""
     answer: str
     """The right city."""
 
 
 def all_questions(facts: Facts) -> Iterator[Question]:
-    """Yield every question whose answer is the only one."""
+    """Yield every question that has exactly one right answer."""
     for name, kind in facts.kinds.items():
         if kind != COUNTRY:
             continue
@@ -59,7 +59,7 @@ def all_questions(facts: Facts) -> Iterator[Question]:
 
 
 def _only_neighbours(facts: Facts, country: str) -> Iterator[tuple[str, str]]:
-    """Yield (currency, neighbour) where exactly one neighbour has that currency."""
+    """Yield (currency, neighbour) for each currency that exactly one neighbour has."""
     neighbours_of: dict[str, list[str]] = {}
     for neighbour in facts.pages[country].get("borders", ()):
         for currency in facts.pages[neighbour].get("currency", ()):
@@ -86,7 +86,7 @@ def question_named(spec: str) -> Question:
     """Return a question by its full name.
 
     Raises:
-        OptionError: There is none of that name.
+        OptionError: There is no question of that name.
     """
     kind, number = _parse_entry(spec)
     if number is None:
@@ -100,9 +100,9 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
     Args:
         games: Entries separated by commas: `2hop`, `3hop`, or one question such as `2hop-s1`.
             Both kinds by default.
-        num_tasks: How many tasks; fewer when there are no more questions.
-        seed: Number of the first round's questions; each further round has the next. After the last
-            question comes the first, so any number will do.
+        num_tasks: Number of tasks; fewer are returned if there are no more questions.
+        seed: Number of the first round's questions; each further round has the next number. After
+            the last question comes the first, so any number is valid.
 
     Raises:
         OptionError: An entry is not a question, a number is out of range, or the list names more
@@ -137,7 +137,7 @@ def _parse_entry(entry: str) -> tuple[str, int | None]:
     match = _ENTRY.fullmatch(entry)
     if match is None:
         raise OptionError(
-            "questions are 2hop or 3hop, with a number if wanted, for example 2hop-s1: "
+            "questions are 2hop or 3hop, with an optional number, for example 2hop-s1: "
             f"got {entry!r}"
         )
     kind, number = match.group("kind", "number")

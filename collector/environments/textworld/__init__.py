@@ -1,1 +1,1 @@
-"""TextWorld games."""
+"""The TextWorld environment: text games that can be generated from a seed."""

@@ -1,11 +1,12 @@
-"""TextWorld as an environment: text games that know what is possible and how to win.
+"""The TextWorld environment: text games that list admissible commands and know a winning plan.
 
-- `state` is the room's description and the inventory, white space normalised. The status line with
-  its move counter, and the answer to the last command, are not in it, so a revisit is a revisit.
-- `text` is the task, then what the game last said.
+- `state` is the room's description and the inventory, with normalised white space. It has neither
+  the status line with its move counter nor the reply to the last command, so revisits are
+  recognised.
+- `text` is the task, then the game's last reply.
 - The reward is the gain in score. A game that is lost ends without success.
-- The oracle's plan is the game's own, without its detours (`walkthrough.py`). It wins; it is the
-  shortest where the quest itself has no superfluous action. Asking for it halves the speed.
+- The oracle's plan is the game's own, without its detours (`walkthrough.py`). It wins, and it is
+  the shortest if the quest itself has no superfluous action. Computing it halves the speed.
 
 Importing this file imports TextWorld.
 """
@@ -29,13 +30,13 @@ _DIRECTIONS = frozenset({"north", "south", "east", "west"})
 _LOOK = re.compile(r"look|inventory|examine .*")
 _STATUS_LINE = re.compile(r"\n>[^\n]*-=[^\n]*=-\d+/\d+\s*\Z")
 _EPILOGUE = re.compile(r"\n\s*You scored \d+ out of a possible \d+, in \d+ turns.*\Z", re.DOTALL)
-"""What a game says when it is over; it counts the moves, and asks what nobody answers."""
+"""The end of a finished game's text: it counts the moves, and asks whether to restart."""
 _UNKNOWN = "That's not a verb I recognise."
-"""What the game says of a word that it does not know; said for it where it is not asked."""
+"""The game's reply to an unknown word; also our reply to a command that the game is not given."""
 _CANNOT = "You can't do that."
-"""Said for the game where what it did is undone, or would depend on more than the command."""
+"""Our reply to a command that is undone, or that would depend on earlier commands."""
 _OF_BEFORE = frozenset({"then", "it", "them", "him", "her"})
-"""Words that begin another command, or stand for what was spoken of before."""
+"""Words that start a second command, or refer to an earlier one."""
 
 
 class TextWorldEnvironment:
@@ -53,9 +54,9 @@ class TextWorldEnvironment:
 
         Args:
             path: The game file, with its description (`.json`) beside it.
-            with_oracle: Whether observations have a plan to win.
-            with_looking: Whether actions that only look, which do nothing, are listed.
-            note: What a report should say about how the game was made.
+            with_oracle: Whether observations include a winning plan.
+            with_looking: Whether actions that only look, and change nothing, are admissible.
+            note: A remark for the report about how the game was generated, or None.
         """
         self.note = note
         infos = textworld.EnvInfos(
@@ -82,7 +83,7 @@ class TextWorldEnvironment:
         self._taken: list[str] = []
 
     def reset(self) -> Observation:
-        """Start the game from its beginning."""
+        """Start the game again."""
         state: Any = self._game.reset()
         self._verbs = _DIRECTIONS.union(state.verbs)
         self._taken.clear()
@@ -93,11 +94,12 @@ class TextWorldEnvironment:
     def step(self, action: str) -> Transition:
         """Give the game a command.
 
-        The action counts as valid if it was admissible or if the game made a move of it: TextWorld
-        accepts more wordings than it lists. What is not plain words that begin with a verb of the
-        game is refused unheard: the interpreter has orders of its own, which write files or end it.
-        What the game did without TextWorld's notice is undone, and the action refused; so is a
-        question that it asks, since it would take the next command for the answer.
+        The action counts as valid if it was admissible, or if the game counted a move: TextWorld
+        accepts more wordings than it lists. Unless the command is plain words that begin with a
+        verb of the game, it is refused without asking the game: the interpreter has commands of its
+        own, which write files or quit. If the game changed without TextWorld's notice, the change
+        is undone and the action refused. If the game asks a question, that is undone too, since it
+        would take the next command for the answer.
         """
         here = self._here or self.reset()
         was_admissible = action in (here.admissible_actions or ())
@@ -126,12 +128,12 @@ class TextWorldEnvironment:
         )
 
     def _return(self) -> None:
-        """Undo what a command that is no move did to the game.
+        """Undo the effects of a command that is not a move, by a reset and a replay.
 
-        Of "go door" the interpreter makes a way through the door, while TextWorld's facts and
-        commands stay those of this side: nothing it says would be true any more. Where it asks
-        which of two chests is meant, it asks so again of the next command, even of one that was
-        never in doubt.
+        For example, "go door" takes the player through the door in the interpreter, but TextWorld's
+        facts and commands stay those of the old room and would be wrong from then on. And if the
+        game asks which of two chests is meant, it asks again at the next command, even at one that
+        is not ambiguous.
         """
         self._game.reset()
         for action in self._taken:
@@ -142,7 +144,7 @@ class TextWorldEnvironment:
         self._game.close()
 
     def _refusal(self, action: str) -> str | None:
-        """Return what to say of a command that the game is not given."""
+        """Return our reply to a command that the game is not given; None if it is given to it."""
         words = action.lower().split()
         if not _PLAIN.fullmatch(action) or words[0] not in self._verbs:
             return _UNKNOWN
@@ -170,7 +172,10 @@ class TextWorldEnvironment:
         )
 
     def _situation(self, state: Any) -> Hashable:
-        """Return all that decides what the game does next; its plan depends on the way here too."""
+        """Return everything that determines the game from here on, or None.
+
+        The oracle's plan also depends on the way here, so with the oracle there is no situation.
+        """
         arrangement = self._situations.arrangement
         if self._with_oracle or arrangement is None:
             return None
@@ -190,11 +195,11 @@ class TextWorldEnvironment:
 
 
 def open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> TextWorldEnvironment:
-    """Open the game of a task, making it first where it is not in the cache."""
+    """Open the game of a task; generate it first if it is not in the cache."""
     game = parse_game(spec)
     path = game_file(game, cache_dir)
     seed = generator_seed(path)
-    note = f"{spec}: seed {game.seed} has no such quest, so it was made from seed {seed}"
+    note = f"{spec}: seed {game.seed} has no such quest, so it was generated from seed {seed}"
     return TextWorldEnvironment(
         path,
         with_oracle=with_oracle,
@@ -223,13 +228,13 @@ def _shown(task: str | None, said: str) -> str:
 
 
 def _said(feedback: str, objective: str) -> str:
-    """Return what the game said, without status line, epilogue, and the banner of the opening."""
+    """Return the game's reply, without status line, epilogue and opening banner."""
     text = _EPILOGUE.sub("", _STATUS_LINE.sub("", feedback))
     _, found, rest = text.partition(objective) if objective else ("", "", "")
     return _normalise(rest if found else text)
 
 
 def _normalise(text: str) -> str:
-    """Return the lines that say something, with single spaces."""
+    """Return the non-empty lines, with single spaces."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return "\n".join(line for line in lines if line)

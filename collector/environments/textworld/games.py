@@ -1,8 +1,8 @@
-"""The TextWorld games there are: four families, their settings, and how a game is named.
+"""The available TextWorld games: four families, their settings, and the names of games.
 
 A game is named `<family>-<settings>-s<seed>`, for example `custom-r8o8q6-s1`: 8 rooms, 8 objects, a
-quest of 6 actions, seed 1. The settings are one letter and one number each. They may be written in
-any order and with what is the default anyway; the name that a game then has is the same.
+quest of 6 actions, seed 1. A setting is a letter and a number. Settings may be given in any order,
+and with defaults spelled out; the game's name is the same.
 """
 
 import re
@@ -21,13 +21,13 @@ class Setting:
     """One number in the name of a game."""
 
     meaning: str
-    """What it sets."""
+    """Description."""
     values: range | tuple[int, ...]
-    """The numbers it can be."""
+    """The possible numbers."""
     default: int | None = None
-    """Its number where the name leaves it out; None where it must be named."""
+    """The number if the name leaves the setting out; None if it is required."""
     tells: bool = False
-    """Whether it decides only what the player is told, and not the game."""
+    """Whether it changes only the text that the player sees, and not the game."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,9 +35,9 @@ class Family:
     """One kind of game."""
 
     settings: dict[str, Setting]
-    """By their letter in the name."""
+    """Settings by their letter in the name."""
     presets: tuple[str, ...]
-    """Settings that a noisy policy wins sometimes; used in turn when only the family is named."""
+    """Settings at which a noisy policy wins sometimes; used in turn if only the family is named."""
 
 
 _SWITCH = (0, 1)
@@ -98,12 +98,12 @@ _ENTRY = re.compile(rf"(?P<family>[a-z]+)(?:-(?P<settings>{_SETTINGS})(?:-s(?P<s
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Game:
-    """One game, by everything that decides what it is."""
+    """One game: everything that determines it."""
 
     family: str
     """A key of `FAMILIES`."""
     settings: str
-    """Letters and numbers, for example `r8o8q6`: those of `FAMILIES`, less defaults."""
+    """Letters and numbers, for example `r8o8q6`, in the order of `FAMILIES`, without defaults."""
     seed: int
     """Seed of the generator."""
 
@@ -121,7 +121,7 @@ class Game:
 
 
 def parse_game(name: str) -> Game:
-    """Return the game of a full name, however its settings are written.
+    """Return the game of a full name; its settings may be in any order.
 
     Raises:
         OptionError: The name is not `<family>-<settings>-s<seed>`.
@@ -136,10 +136,10 @@ def parse_game(name: str) -> Game:
 
 
 def world_of(spec: str) -> str:
-    """Return the name of a task's game without what is only told otherwise.
+    """Return the name of a task's game without the settings that change only the text.
 
     Raises:
-        OptionError: It is not a full name.
+        OptionError: `spec` is not a full name.
     """
     game = parse_game(spec)
     settings = FAMILIES[game.family].settings
@@ -153,8 +153,8 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
     Args:
         games: Entries separated by commas: a family (its presets are used in turn), a family with
             settings, or one game with its seed, which gives one task. All families by default.
-        num_tasks: How many tasks; fewer if all entries name one game each.
-        seed: Seed of the first round; each further round has the next.
+        num_tasks: Number of tasks; fewer are returned if all entries name one game each.
+        seed: Seed of the first round; each further round has the next seed.
 
     Raises:
         OptionError: An entry is not a game, a number is out of range, or the list names more games
@@ -196,8 +196,8 @@ def _parse_entry(entry: str) -> tuple[str, str | None, int | None]:
     match = _ENTRY.fullmatch(entry)
     if match is None or match["family"] not in FAMILIES:
         raise OptionError(
-            f"games are named by a family ({', '.join(FAMILIES)}), with settings and a seed if "
-            f"wanted, for example coin or coin-l205 or coin-l205-s1: got {entry!r}"
+            f"games are named by a family ({', '.join(FAMILIES)}), with optional settings and "
+            f"seed, for example coin or coin-l205 or coin-l205-s1: got {entry!r}"
         )
     family, settings, seed = match.group("family", "settings", "seed")
     if settings is not None:
@@ -226,7 +226,7 @@ def _read_settings(family: str, settings: str) -> dict[str, int]:
 
 
 def _written(family: str, numbers: Mapping[str, int]) -> str:
-    """Return settings as a name has them: in the family's order, without defaults."""
+    """Return settings in the form of a name: in the family's order, without defaults."""
     return "".join(
         f"{letter}{numbers[letter]}"
         for letter, setting in FAMILIES[family].settings.items()

@@ -1,4 +1,4 @@
-"""Make TextWorld games, once each: they are kept in a directory under their name.
+"""Generate TextWorld games, each once: they are cached in a directory under their name.
 
 Importing this file imports TextWorld.
 """
@@ -28,15 +28,16 @@ _CHALLENGES = {
 
 
 def game_file(game: Game, directory: Path) -> Path:
-    """Return the playable file of a game, making it first where it is not there.
+    """Return the playable file of a game; generate it first if it does not exist.
 
-    Any number of processes may ask for one game at a time: a file appears whole, and TextWorld
-    makes the same file from the same seed.
+    Several processes may ask for the same game at the same time: files appear atomically, and
+    TextWorld makes the same file from the same seed.
 
     Args:
-        game: The game. Where its seed has no quest of the wanted length, the game is made from the
-            next of seed + 1,000,000, seed + 2,000,000, … that has one; `generator_seed` tells.
-        directory: Where games are kept, in one folder per TextWorld version.
+        game: The game. If its seed has no quest of the wanted length, the game is made from the
+            first of seed + 1,000,000, seed + 2,000,000, … that has one; `generator_seed` returns
+            the seed in use.
+        directory: The cache, with one folder per TextWorld version.
 
     Raises:
         OptionError: None of 20 seeds has such a quest.
@@ -47,14 +48,14 @@ def game_file(game: Game, directory: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as making:
             made = _generate(game, Path(making) / path.name)
-            # The game file last: where it is, its description is.
+            # The game file comes last: if it exists, so does its description.
             for suffix in (".json", ".z8"):
                 os.replace(made.with_suffix(suffix), path.with_suffix(suffix))
     return path
 
 
 def generator_seed(path: Path) -> int:
-    """Return the seed that a game file was made from."""
+    """Return the seed from which a game file was made."""
     description = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     return description["metadata"][_SEED_KEY]
 

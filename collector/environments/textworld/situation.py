@@ -1,7 +1,8 @@
-"""When a TextWorld game is again where it was: the same things, in the same places and order.
+"""Recognise when a TextWorld game returns to an earlier situation.
 
-A game's facts say all that its commands depend on, but for one thing: what lies in a place is told
-in the order in which it came there, and the facts have none. So the order is kept here.
+The situation is the same if the same things are in the same places, in the same order. The facts of
+a game have everything that its commands depend on, except that order: a place lists its things in
+the order in which they came there. So the order is tracked here.
 """
 
 from collections import defaultdict
@@ -10,42 +11,42 @@ from hashlib import blake2b
 from typing import Any
 
 _Place = tuple[str, str, bool]
-"""What a fact says, of which place, and whether of the player."""
+"""Name of a fact, its place, and whether it is about the player."""
 
 
 class Situations:
-    """Follows one game from its beginning."""
+    """Tracks the order of things in one game, from its beginning."""
 
     def __init__(self) -> None:
-        """Know of nothing."""
+        """Start without facts."""
         self._stayed: dict[_Place, set[str]] = {}
         self._came: dict[_Place, list[str]] = {}
         self._is_sure = True
 
     def begin(self, facts: Iterable[Any]) -> None:
-        """Begin where every game begins: what is there is in some order, always the same."""
+        """Start a game: the initial order of things is unknown, but the same in every episode."""
         self._stayed = _places(facts)
         self._came = {}
         self._is_sure = True
 
     def follow(self, facts: Iterable[Any]) -> None:
-        """Go on to the facts after a command."""
+        """Take in the facts after a command."""
         stayed, came = self._stayed, self._came
         self._stayed, self._came = {}, {}
         for place, things in _places(facts).items():
             self._stayed[place] = stayed.get(place, set()) & things
             before = [thing for thing in came.get(place, ()) if thing in things]
             new = things.difference(before, self._stayed[place])
-            # Which of several came first is not known; from then on, no situation is.
+            # If several came at once, their order is unknown, and so is every later situation.
             self._is_sure = self._is_sure and len(new) <= 1
             self._came[place] = [*before, *new]
 
     @property
     def arrangement(self) -> bytes | None:
-        """A digest of what is where; None if the order is not known.
+        """A digest of the things in all places; None if their order is unknown.
 
-        It is of what was always in each place, and of what came there, in the order in which it
-        came. Whole, a situation would be the largest part of what is remembered of a step.
+        For each place it covers the things that were always there, and those that came there, in
+        order. A digest saves memory: the full situation would be the largest part of a cached step.
         """
         if not self._is_sure:
             return None
@@ -57,9 +58,9 @@ class Situations:
 
 
 def _places(facts: Iterable[Any]) -> dict[_Place, set[str]]:
-    """Return things by their place: `in(apple, box)` and `locked(box)` alike, the last is where.
+    """Return things by place, for `in(apple, box)` and `locked(box)` alike: the place is last.
 
-    The player is apart from the things: nobody is told that they are there.
+    Facts about the player are kept apart: descriptions of a place do not list the player.
     """
     places: defaultdict[_Place, set[str]] = defaultdict(set)
     for fact in facts:

@@ -1,9 +1,9 @@
-"""TextWorld's plan to win, without its detours.
+"""Remove the detours from TextWorld's winning plan.
 
-TextWorld follows every action with a plan that wins from where the player is. The plan is the quest
-it made, with the way back from wherever the player strayed: it walks the quest's rooms in the
-quest's order even where a loop in the map offers a shorter way. Here every walk in the plan is
-replaced by a shortest one.
+After every action TextWorld has a plan that wins from the player's place: the way back to the
+quest, then the quest that it generated. The plan visits the quest's rooms in the quest's order,
+even if a loop in the map offers a shorter way. Here every walk in the plan is replaced by a
+shortest one.
 """
 
 from collections import deque
@@ -21,21 +21,21 @@ _WAYS = {
 
 
 class Fact(Protocol):
-    """What is used of a TextWorld proposition, for example `north_of(kitchen, hall)`."""
+    """The part of a TextWorld proposition in use, for example `north_of(kitchen, hall)`."""
 
     @property
     def name(self) -> str:
-        """The relation."""
+        """Name of the relation."""
         ...
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of what it relates."""
+        """Names of its arguments."""
         ...
 
 
 class PlannedAction(Protocol):
-    """What is used of a TextWorld action."""
+    """The part of a TextWorld action in use."""
 
     @property
     def name(self) -> str:
@@ -44,12 +44,12 @@ class PlannedAction(Protocol):
 
     @property
     def added(self) -> Iterable[Any]:
-        """Facts that hold after it and did not before."""
+        """Facts that become true."""
         ...
 
     @property
     def removed(self) -> Iterable[Any]:
-        """Facts that held before it and do not after."""
+        """Facts that become false."""
         ...
 
 
@@ -59,9 +59,9 @@ def without_detours(
     """Return a plan with each of its walks replaced by a shortest walk between the same rooms.
 
     Args:
-        commands: The plan as the player would type it.
+        commands: The plan, as commands of the player.
         actions: The same plan, one action per command.
-        facts: What holds before it.
+        facts: The facts before the plan.
     """
     world = set(facts)
     plan: list[str] = []
@@ -97,7 +97,7 @@ def _shortest_walk(world: Iterable[Fact], start: str, goal: str) -> list[str]:
 
 
 def _exits(world: Iterable[Fact]) -> dict[str, list[tuple[str, str]]]:
-    """Return, for each room, the commands that leave it now and where they lead, in order."""
+    """Return, for each room, its usable exits as (command, room that it leads to), sorted."""
     free = {tuple(fact.names) for fact in world if fact.name == "free"}
     exits: dict[str, list[tuple[str, str]]] = {}
     for fact in world:

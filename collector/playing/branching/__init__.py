@@ -1,1 +1,1 @@
-"""Trees of trajectories: several decisions where a state is unresolved."""
+"""Trees of trajectories: sample several decisions at states that are not mastered yet."""

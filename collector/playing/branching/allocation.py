@@ -1,8 +1,8 @@
-"""How many decisions to ask for at a state: what `history/` says, by the rules of 3SPO.
+"""Allocation of rollouts by 3SPO: the number of decisions to sample at a state, from `history/`.
 
-The counts are of earlier iterations and stay as they are while one is collected; once it is counted
-itself, nothing of it is played. A state is matched by its task and its exact text; where a merge
-united several texts, only the first is known here, and the others are as new.
+The counts are of earlier iterations, and do not change while an iteration is collected. An
+iteration that is itself counted cannot be collected any more. A state is looked up by its task and
+exact text. If a merge united several texts, only the first is known here; the others count as new.
 """
 
 import math
@@ -24,48 +24,48 @@ from graphcredit.store.schema import STATE_SCORE_COLUMNS
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StateScore:
-    """What a run knows of a state."""
+    """The counts and the score of a state in a run."""
 
     num_total: int
-    """Trajectories that acted in it, the paper's n."""
+    """Trajectories that acted in the state, the paper's n."""
     score: float
-    """S: 1 where nothing is known, small where it is mastered, 0 where it is intractable."""
+    """S: 1 if nothing is known, small if the state is mastered, 0 if it is intractable."""
     num_rollouts: int
-    """Decisions to ask for: none truncates, one goes on, more branch."""
+    """Decisions to sample: 0 truncates, 1 continues, more branch."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Allocation:
-    """The scores of some tasks' states, and what follows from them.
+    """The scores of some tasks' states, and the decisions and step rewards that they imply.
 
-    S comes from `history/`, where credit has written it (3SPO paper, Eq. 1). A state that is not
-    there, and the goal, is one where nobody acted: n = 0, S = 1, so G_max decisions (Eq. 3).
+    S comes from `history/`, which the credit stage writes (3SPO paper, Eq. 1). In the goal, and in
+    a state that is not listed, nobody acted: n = 0 and S = 1, so G_max decisions (Eq. 3).
     """
 
     tree_size: int
-    """Trajectories that a tree has at most."""
+    """Most trajectories of a tree."""
     scores: Mapping[tuple[str, str], StateScore]
-    """By task and state."""
+    """Scores by task and state."""
     g_max: int = 8
-    """G_max: decisions to ask for at a state of score 1."""
+    """G_max: decisions to sample at a state of score 1."""
     omega_k: float = 0.1
-    """How fast novelty wears off with visits."""
+    """Rate at which novelty decays with visits."""
     iterations: tuple[int, ...] = ()
-    """The iterations that are counted, ascending."""
+    """The iterations that the counts include, ascending."""
 
     @classmethod
     def read(cls, store: Store, *, run_id: str, task_ids: Collection[str], tree_size: int) -> Self:
-        """Read what a run knows of some tasks; nothing where it has no `history/` yet.
+        """Read the scores of some tasks; without a `history/` file there are none.
 
         Args:
             store: The store.
             run_id: The run.
-            task_ids: The tasks that are to be played.
-            tree_size: Trajectories that a tree has at most.
+            task_ids: The tasks to play.
+            tree_size: Most trajectories of a tree.
 
         Raises:
-            SchemaError: The file is damaged, or not of this schema.
-            InputError: It was counted by another version of the formula.
+            SchemaError: The file is damaged, or does not have this schema.
+            InputError: The file was counted by another version of the formula.
         """
         path = store.history_path(run_id)
         if not path.exists():
@@ -74,9 +74,9 @@ class Allocation:
             made_by = history_configuration(file.schema_arrow)
             if made_by is None:
                 raise InputError(
-                    "an allocation must be by counts of the formula of spo3 that this program has: "
-                    f"{path} was made by another version of it, or does not say by which. Run "
-                    f"`graphcredit credit STORE --run {run_id} --estimator spo3`, which counts anew"
+                    "an allocation needs counts by this program's version of the spo3 formula: "
+                    f"{path} was made by another version, or does not state one. Run "
+                    f"`graphcredit credit STORE --run {run_id} --estimator spo3` to count again"
                 )
             table = conform(file.read(), STATE_SCORE_COLUMNS, where=str(path))
         known = table.filter(pc.field("task_id").isin(pa.array(task_ids, pa.string())))
@@ -96,29 +96,29 @@ class Allocation:
         )
 
     def check_precedes(self, iteration: int, path: Path) -> None:
-        """Raise OptionError where more is counted than what came before an iteration.
+        """Raise OptionError if the counts include this iteration or a later one.
 
         Args:
-            iteration: The one that is to be played.
-            path: The file that the counts are from, for the message.
+            iteration: The iteration to play.
+            path: The file with the counts, for the message.
         """
         counted = [number for number in self.iterations if number >= iteration]
         if counted:
             raise OptionError(
                 f"an allocation must be by earlier iterations: iteration {iteration} is to be "
-                f"played, and {path} counts iterations {', '.join(map(str, counted))} too, so what "
-                "is missing would branch otherwise than what is there. Give this collection "
-                f"another --run or an --iteration after {counted[-1]}; or, to play it anew, take "
-                f"steps and credit of iterations {iteration} and above out of the store, remove "
-                "that file, and run `graphcredit credit` again."
+                f"played, but {path} also counts iterations {', '.join(map(str, counted))}, so the "
+                "missing trees would branch differently from those in the store. Give this "
+                f"collection another --run or an --iteration after {counted[-1]}; or, to play it "
+                f"again, move steps and credit of iterations {iteration} and above out of the "
+                "store, remove that file, and run `graphcredit credit` again."
             )
 
     def num_rollouts(self, task_id: str, state: str) -> int:
-        """Return how many decisions to ask for at a state."""
+        """Return the number of decisions to sample at a state."""
         return self._score(task_id, state).num_rollouts
 
     def step_reward(self, task_id: str, before: str, done: Transition) -> float:
-        """Return what a step is worth before anyone knows how its trajectory ends.
+        """Return the step reward, by which decisions are ranked before their trajectory ends.
 
             w·[s' ≠ s] + (0.5 - w)·(S(s) - S(s')) + 0.5·[success],  w = 0.5·exp(-ω_k n(s))
 
@@ -127,7 +127,7 @@ class Allocation:
         Args:
             task_id: The task.
             before: The state s that the step leaves.
-            done: What the step did.
+            done: The transition of the step.
         """
         after = done.observation.state
         here = self._score(task_id, before)

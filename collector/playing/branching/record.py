@@ -1,13 +1,13 @@
 """Play a tree of trajectories, and record its paths.
 
-A tree is recorded when it has ended, because each path says how many there are. Steps that a path
-shares with an earlier one are recorded again, so that each trajectory is whole; its first step says
-in `extra` where it comes from: `branched_from` is the trajectory that it leaves, and steps 0 to
-`shared_steps` - 1 are that one's. A decision was sampled once, so it is no repetition in exactly
-one trajectory.
+A tree is recorded when it has ended, because each path records the number of paths. Steps that a
+path shares with an earlier one are recorded again, so that each trajectory is complete. `extra` of
+its first step says where they come from: `branched_from` is the trajectory that the path leaves,
+and its steps 0 to `shared_steps` - 1 are copies of that trajectory's. Each sampled decision is
+thus an original, not a copy, in exactly one trajectory.
 
-It is recorded all at once: of a part the rest could only be had by sampling the same tree again,
-which not every engine does, to the last bit, in other company.
+All paths are recorded at once. After a partial write, the missing paths could only be had by
+sampling the same tree again, and not every engine samples the same tokens in another batch.
 """
 
 from collections.abc import Generator, Sequence
@@ -35,17 +35,17 @@ def tree(
     """Play the trajectories of one tree, and record them.
 
     Args:
-        job: What all workers know.
-        environment: The task.
+        job: The job of all workers.
+        environment: The environment of the task.
         rollout: The first trajectory of the tree.
-        recorder: Where to.
-        allocation: How many decisions to ask for.
+        recorder: The recorder.
+        allocation: The number of decisions to sample at each state.
 
     Returns:
         An outcome for each trajectory.
 
     Raises:
-        OptionError: The allocation knows of this iteration, or of later ones.
+        OptionError: The allocation counts this iteration, or a later one.
         InputError: The environment is not deterministic.
     """
     allocation.check_precedes(job.iteration, job.store.history_path(job.run_id))

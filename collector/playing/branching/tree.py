@@ -1,14 +1,16 @@
-"""The shape of a tree of trajectories: several decisions where a state is unresolved.
+"""Grow a tree of trajectories: sample several decisions at a state, and follow each of them.
 
-At each state the allocation says how many decisions to ask for. Each is tried; the one of greatest
-step reward goes on, the others wait on the frontier. When a path has ended, the decision that
-waited last is next: the environment is brought back to it and its path goes on from there. Every
-path from the root to a leaf is a trajectory. Source: 3SPO paper, section 3.4 and Algorithm 1.
+At each state the allocation gives the number of decisions to sample. All are tried. The one with
+the greatest step reward continues the path, the others go to the frontier. When a path has ended,
+the decision that joined the frontier last is next: the environment is brought back to its state,
+and its path continues. Every path from the root to a leaf is a trajectory. Source: 3SPO paper,
+section 3.4 and Algorithm 1.
 
-A task has so many trajectories and no more, so no more decisions are asked for than there are
-trajectories left to follow them. The alternatives are worse: decisions that are tried and then left
-are those of low rank, so what was recorded would not be what the policy does; recorded as they are,
-they would be failures that nobody saw fail.
+The number of trajectories of a task is fixed, so no more decisions are sampled than there are
+trajectories left to follow them. The alternatives are worse. If decisions were tried and then
+dropped, those would be the ones of low rank, and the recorded decisions would not be distributed
+like the policy's. If dropped decisions were recorded as they are, they would count as failures,
+though nobody saw them fail.
 """
 
 from collections.abc import Generator
@@ -28,25 +30,25 @@ class PathStep:
     """One step of a path."""
 
     before: Observation
-    """What there was to know."""
+    """The observation before the decision."""
     decision: Decision
-    """What was decided."""
+    """The decision."""
     done: Transition
-    """What it did."""
+    """Its transition."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Path:
-    """The way from the root of a tree to one of its nodes."""
+    """The path from the root of a tree to one of its nodes."""
 
     view: PolicyView
-    """What there is to know at its end."""
+    """The policy's view at its end."""
     steps: tuple[PathStep, ...] = ()
     """Its steps, from the root."""
     branched_from: int | None = None
-    """Number of the path that it leaves; None for the first of its tree."""
+    """Number of the path that it branches from; None for the first of its tree."""
     num_shared: int = 0
-    """How many of its steps are also steps of that path."""
+    """Number of steps that it shares with that path."""
 
     @property
     def has_ended(self) -> bool:
@@ -55,12 +57,12 @@ class Path:
 
     @property
     def actions(self) -> list[str]:
-        """What the environment was told on the way."""
+        """The actions of its steps, without malformed answers, which the environment never got."""
         return [s.decision.action for s in self.steps if not s.decision.is_malformed]
 
 
 class Walk:
-    """An environment that can be asked what a decision does at the end of any path."""
+    """An environment that can take a step at the end of any path: it backtracks by replaying."""
 
     def __init__(self, environment: Environment, task_id: str) -> None:
         """Start at the root of the task's tree."""
@@ -70,10 +72,10 @@ class Walk:
         self._stands_at = self.root
 
     def extend(self, path: Path, decision: Decision) -> Path:
-        """Return the path with one step more.
+        """Return the path with one more step.
 
         Raises:
-            InputError: The same actions led elsewhere when they were repeated.
+            InputError: The same actions led to another state when they were repeated.
         """
         if self._stands_at is not path:
             self._return_to(path)
@@ -98,15 +100,15 @@ class Walk:
 def grow(
     walk: Walk, allocation: Allocation, rng: Random, *, max_steps: int
 ) -> Generator[DecisionRequest, list[Decision], list[Path]]:
-    """Ask, try, rank and backtrack until nothing waits; return paths in the order they ended.
+    """Sample, try, rank and backtrack until the frontier is empty; return the paths as they ended.
 
-    At the root there is at least one decision: a task that is played has a trajectory.
+    At the root there is at least one decision, so each task has at least one trajectory.
 
     Args:
-        walk: At the root.
-        allocation: How many decisions to ask for.
-        rng: All chance of the tree.
-        max_steps: Steps of the longest path.
+        walk: The environment, at the root.
+        allocation: The number of decisions to sample at each state.
+        rng: The random number generator of the whole tree.
+        max_steps: Most steps of a path.
 
     Raises:
         InputError: The environment is not deterministic.
@@ -130,7 +132,7 @@ def grow(
 
 
 def _num_wanted(path: Path, walk: Walk, allocation: Allocation, max_steps: int) -> int:
-    """Return how many decisions to ask for at the end of a path; 0 where it ends."""
+    """Return the number of decisions to sample at the end of a path; 0 if the path ends there."""
     if path.has_ended or len(path.steps) == max_steps:
         return 0
     wanted = allocation.num_rollouts(walk.task_id, path.view.observation.state)

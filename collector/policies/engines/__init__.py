@@ -1,1 +1,1 @@
-"""What samples tokens from a model."""
+"""Sampling engines: libraries that run a language model."""

@@ -1,31 +1,31 @@
-"""What samples tokens: the seam between a language policy and the library that runs its model."""
+"""The interface of a sampling engine, between a language policy and the library of its model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 Dtype = Literal["auto", "float32", "bfloat16"]
-"""What a model computes in; auto is bfloat16 on a GPU, and float32 elsewhere."""
+"""Number type of a model's arithmetic; auto is bfloat16 on a GPU, and float32 elsewhere."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """One answer to sample."""
+    """A request for one sampled answer."""
 
     prompt_ids: tuple[int, ...]
-    """What the model is given."""
+    """Token ids of the prompt."""
     seed: int
-    """Decides the answer, whatever else is sampled beside it; 0 to 2⁶³ - 1."""
+    """Determines the answer, independently of the rest of the batch; 0 to 2⁶³ - 1."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sampling:
-    """How answers are sampled: from the whole distribution, never a part of it."""
+    """Sampling parameters. Answers are sampled from the full distribution: no top-k, no top-p."""
 
     temperature: float
     """Divides the logits; 0 takes the most probable token."""
     max_new_tokens: int
-    """Where an answer is cut off."""
+    """Most tokens of an answer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,10 +33,9 @@ class Response:
     """One sampled answer."""
 
     token_ids: list[int]
-    """The tokens, the one that ended the answer included."""
+    """Token ids, the end token included."""
     logprobs: list[float]
-    """Log-probability of each at the temperature; 0 at temperature 0, where nothing else could
-    come."""
+    """Log-probability of each token at the temperature; 0 at temperature 0, where it is certain."""
 
 
 class SamplingEngine(Protocol):
@@ -44,7 +43,7 @@ class SamplingEngine(Protocol):
 
     @property
     def tokenizer(self) -> Any:
-        """The model's tokenizer, of transformers."""
+        """The model's tokenizer, from transformers."""
         ...
 
     @property
@@ -54,32 +53,32 @@ class SamplingEngine(Protocol):
 
     @property
     def room(self) -> int | None:
-        """Tokens that a prompt and its answer may have together; None where nothing says so."""
+        """Most tokens of a prompt and its answer together; None if there is no known limit."""
         ...
 
     def load(self, path: str, dtype: Dtype = "auto") -> None:
-        """Take the weights and the tokenizer of another directory.
+        """Load the weights and the tokenizer of a directory, in place of the current ones.
 
         Args:
             path: The directory.
-            dtype: What to compute in.
+            dtype: Number type of the arithmetic.
 
         Raises:
-            InputError: It has no model that can be loaded.
+            InputError: The directory has no model that can be loaded.
         """
         ...
 
     def forget(self) -> None:
-        """Drop what is kept of earlier requests, so that later ones do not depend on them."""
+        """Empty the caches of earlier requests, so that later answers do not depend on them."""
         ...
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
-        """Sample an answer to each request, whose prompt leaves room for a token or more."""
+        """Sample an answer to each request. Each prompt must leave room for a token."""
         ...
 
 
 def arithmetic(dtype: Dtype) -> str:
-    """Return what a model computes in on this machine: float32 or bfloat16."""
+    """Return the number type on this machine: float32 or bfloat16."""
     if dtype != "auto":
         return dtype
     import torch
@@ -88,6 +87,6 @@ def arithmetic(dtype: Dtype) -> str:
 
 
 def max_answer(request: Request, sampling: Sampling, room: int | None) -> int:
-    """Return where an answer is cut off: after `max_new_tokens`, or where the room ends."""
+    """Return the most tokens of an answer: `max_new_tokens`, or the room that the prompt leaves."""
     asked = sampling.max_new_tokens
     return asked if room is None else min(asked, room - len(request.prompt_ids))

@@ -1,8 +1,8 @@
-"""What a model has made of prompts, kept for when they are asked again.
+"""A cache of prefilled prompts: their keys and values (KV cache) and the logits that follow.
 
-Trajectories of a group pass through the same states, at different times: most prompts of an
-iteration were asked before in it. Keys and values of a prompt are those of any batch, but for the
-rounding of the arithmetic.
+Trajectories of a group pass through the same states at different times, so most prompts of an
+iteration occur several times in it. Keys and values of a prompt do not depend on its batch, apart
+from rounding.
 """
 
 from collections import OrderedDict
@@ -21,46 +21,46 @@ KEPT_BYTES = 1 << 30
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prefill:
-    """One prompt."""
+    """The KV cache of one prompt, and the logits of the next token."""
 
     layers: tuple[tuple[Tensor, Tensor], ...]
     """[length, heads, head size] keys and values of each layer."""
     logits: Tensor
-    """[vocabulary] of the token that follows."""
+    """[vocabulary] logits of the next token."""
 
     @property
     def num_bytes(self) -> int:
-        """Memory that it takes by itself."""
+        """Bytes of all its tensors."""
         tensors = [self.logits, *(tensor for layer in self.layers for tensor in layer)]
         return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
     def copy(self) -> "Prefill":
-        """Return the same in memory of its own."""
+        """Return a copy that does not share memory with a batch."""
         layers = tuple((keys.clone(), values.clone()) for keys, values in self.layers)
         return Prefill(layers=layers, logits=self.logits.clone())
 
 
 class Prefills:
-    """Prompts of one model, by their tokens; those asked longest ago are dropped first."""
+    """An LRU cache of one model's prefills, by the tokens of the prompt."""
 
     def __init__(self, max_bytes: int) -> None:
-        """Keep nothing yet.
+        """Start with an empty cache.
 
         Args:
-            max_bytes: Bound on the memory of those that are kept.
+            max_bytes: Most bytes of all prefills in the cache.
         """
         self._max_bytes = max_bytes
         self._kept: OrderedDict[tuple[int, ...], Prefill] = OrderedDict()
         self.num_bytes = 0
 
     def get(self, prompt: tuple[int, ...]) -> Prefill | None:
-        """Return what is kept of a prompt."""
+        """Return the prefill of a prompt, or None."""
         if prompt in self._kept:
             self._kept.move_to_end(prompt)
         return self._kept.get(prompt)
 
     def put(self, prompt: tuple[int, ...], prefill: Prefill) -> None:
-        """Keep a copy of a prompt that is not there, if there is room at all."""
+        """Add a copy of the prefill of a new prompt, unless it alone exceeds the limit."""
         if prefill.num_bytes > self._max_bytes:
             return
         self.num_bytes += prefill.num_bytes
@@ -71,7 +71,7 @@ class Prefills:
 
 
 def can_part(cache: Any) -> bool:
-    """Return whether prompts of a batch can be kept apart: every layer has all their tokens.
+    """Return whether a batch's cache can be split by prompt: every layer keeps all tokens.
 
     Args:
         cache: A DynamicCache that a model has filled.
@@ -81,12 +81,12 @@ def can_part(cache: Any) -> bool:
 
 
 def part(cache: Any, logits: Tensor, lengths: Sequence[int]) -> Iterator[Prefill]:
-    """Yield each prompt of a batch, as a view of it.
+    """Split the cache of a batch: yield the prefill of each prompt, as a view.
 
     Args:
-        cache: A DynamicCache that `can_part`, of the batch padded on the left.
-        logits: [rows, vocabulary].
-        lengths: [rows] tokens of each prompt.
+        cache: A DynamicCache for which `can_part` holds; the batch is padded on the left.
+        logits: [rows, vocabulary] logits of the next tokens.
+        lengths: [rows] number of tokens of each prompt.
     """
     for row, length in enumerate(lengths):
         yield Prefill(
@@ -99,11 +99,11 @@ def part(cache: Any, logits: Tensor, lengths: Sequence[int]) -> Iterator[Prefill
 
 
 def extend(cache: Any, prefills: Sequence[Prefill]) -> None:
-    """Add a row for each prompt to a batch, padded on the left; one layer after the other.
+    """Add a row for each prefill to a batch, padded on the left; one layer after the other.
 
     Args:
-        cache: A DynamicCache that `can_part`, or an empty one.
-        prefills: The rows.
+        cache: A DynamicCache for which `can_part` holds, or an empty one.
+        prefills: The prefills to add.
     """
     for number in range(len(prefills[0].layers)):
         keys, values = (
@@ -123,6 +123,6 @@ def _row(states: Tensor, row: int, length: int) -> Tensor:
 
 
 def _stacked(above: Tensor, below: Tensor) -> Tensor:
-    """Return the rows of both, [rows, heads, length, head size] padded to the longer length."""
+    """Return both batches as one, [rows, heads, length, head size], padded to the longer length."""
     length = max(above.shape[2], below.shape[2])
     return torch.cat([pad(each, (0, 0, length - each.shape[2], 0)) for each in (above, below)])

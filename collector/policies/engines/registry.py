@@ -1,4 +1,4 @@
-"""Every way to run a model. A library is imported when its engine is opened."""
+"""The table of all sampling engines. A library is imported only when its engine is opened."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class EngineKind:
     extra: str
     """The extra that installs it."""
     least_temperature: float = 0.0
-    """It samples at this one where a lower one is asked for, but for 0."""
+    """The library raises temperatures between 0 and this one to this one."""
 
 
 def _open_transformers() -> SamplingEngine:
@@ -56,5 +56,5 @@ def require_temperature(kind: str, temperature: float) -> None:
     if 0 < temperature < least:
         raise OptionError(
             f"temperature must be 0, or {least} or more, for policies {kind}:PATH, because "
-            f"{ENGINES[kind].library} takes {least} for anything between: got {temperature}"
+            f"{ENGINES[kind].library} uses {least} for values in between: got {temperature}"
         )

@@ -1,11 +1,10 @@
-"""Sampling with transformers: the engine that needs nothing beyond what training needs.
+"""The sampling engine with transformers, which needs no library beyond those of training.
 
-A prompt is prefilled once in a collection, padded on the left with others; then a token is drawn
-for every row at once, and rows that have ended leave the batch with their part of the cache. Each
-row draws from its own seed by the inverse of the distribution function, so what it samples does not
-depend on the rows beside it, but for the rounding of the arithmetic. `generate` of transformers
-does none of this: it keeps ended rows, prefills every copy of a prompt, and draws all rows from one
-generator.
+A prompt is prefilled once per collection, in a left-padded batch. Then one token is sampled for
+every row at a time; rows that have ended leave the batch, and their part of the KV cache with them.
+Each row has its own seed and samples by inverting the distribution function. So its tokens do not
+depend on the other rows, apart from rounding. `generate` of transformers does none of this: it
+keeps ended rows, prefills every copy of a prompt, and samples all rows from one generator.
 """
 
 import random
@@ -42,10 +41,10 @@ class TransformersEngine:
     """A causal language model, on the GPU if there is one."""
 
     def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
-        """Hold no model yet.
+        """Start without a model.
 
         Args:
-            kept_bytes: Bound on the memory of what is kept of prompts, on the model's device.
+            kept_bytes: Most bytes of the cache of prefilled prompts, on the model's device.
         """
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._model: Any = None
@@ -56,10 +55,10 @@ class TransformersEngine:
 
     @property
     def room(self) -> int | None:
-        """Positions that the model has, as far as none depends on the rows beside."""
+        """Number of positions of the model for which a row does not depend on the other rows."""
         config = self._model.config.get_text_config()
         rope = getattr(config, "rope_parameters", None) or {}
-        # Where the longest row is longer, LongRoPE turns those beside it otherwise.
+        # Beyond this length of the longest row, LongRoPE changes the rotation of all rows.
         ends = [
             each["original_max_position_embeddings"]
             for each in (rope, *rope.values())
@@ -69,15 +68,15 @@ class TransformersEngine:
         return min((end for end in ends if end is not None), default=None)
 
     def load(self, path: str, dtype: Dtype = "auto") -> None:
-        """Load a model; the one before is dropped."""
-        self._model = None  # two at once may not fit
+        """Load a model, in place of the current one."""
+        self._model = None  # free the memory first: two models may not fit
         self.forget()
         self.tokenizer = load_tokenizer(path)
         self._model = _load_model(path, self._device, dtype)
         self.end_ids = end_ids_of(self.tokenizer, self._model.generation_config.eos_token_id)
 
     def forget(self) -> None:
-        """Read the next prompts as if they were the first."""
+        """Empty the cache of prefilled prompts."""
         self._prefills = Prefills(self._kept_bytes)
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
@@ -106,18 +105,18 @@ class TransformersEngine:
 
 
 class _Batch:
-    """The rows that have not ended: their cache, and the logits of their next token."""
+    """The rows that have not ended: their KV cache, and the logits of their next tokens."""
 
     logits: Tensor
-    """[rows, vocabulary]."""
+    """[rows, vocabulary] logits of the next tokens."""
 
     def __init__(self, model: Any, prompts: Sequence[tuple[int, ...]], prefills: Prefills) -> None:
-        """Prefill the distinct prompts of which nothing is kept, then give each row its copy.
+        """Prefill the distinct prompts that are not cached, then give each row its copy.
 
         Args:
             model: The model.
             prompts: [rows] token ids.
-            prefills: What is kept of the model's prompts; those of this batch are, from now on.
+            prefills: The cache of prefilled prompts, to which those of this batch are added.
         """
         self._model = model
         self._cache = DynamicCache(config=model.config)
@@ -134,7 +133,7 @@ class _Batch:
         self._select([row_of[prompt] for prompt in prompts])
 
     def _prefill(self, prompts: Sequence[tuple[int, ...]], prefills: Prefills) -> None:
-        """Read prompts, a row each, and keep them if they can be kept apart."""
+        """Prefill prompts, a row each, and cache them if the batch can be split."""
         lengths = list(map(len, prompts))
         longest = max(lengths)
         ids = self._put([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
@@ -146,7 +145,7 @@ class _Batch:
                 prefills.put(prompt, prefill)
 
     def _add(self, prefills: Sequence[Prefill]) -> None:
-        """Add a row for each prompt that was read before."""
+        """Add a row for each cached prompt."""
         logits = torch.stack([prefill.logits for prefill in prefills])
         is_first = not self._cache.get_seq_length()
         self.logits = logits if is_first else torch.cat([self.logits, logits])
@@ -158,7 +157,7 @@ class _Batch:
         return self._put((torch.arange(longest) >= pads[:, None]).long())
 
     def go_on(self, kept: Sequence[int], ids: Tensor) -> None:
-        """Keep these rows, each with its drawn token, and compute the logits of the next one."""
+        """Keep these rows, append the sampled tokens, and compute the logits of the next ones."""
         if not kept:
             return
         if len(kept) < len(ids):
@@ -189,11 +188,11 @@ class _Batch:
 
 
 def draw(logits: Tensor, uniforms: Sequence[float], temperature: float) -> tuple[Tensor, Tensor]:
-    """Draw a token from each row's distribution, all of it.
+    """Sample a token from each row's full distribution.
 
     Args:
         logits: [rows, vocabulary].
-        uniforms: [rows] numbers of [0, 1), each of which decides a row's token.
+        uniforms: [rows] uniform random numbers in [0, 1), each of which determines a row's token.
         temperature: Divides the logits; 0 takes the most probable token.
 
     Returns:
@@ -203,10 +202,10 @@ def draw(logits: Tensor, uniforms: Sequence[float], temperature: float) -> tuple
         ids = logits.argmax(dim=-1)
         return ids, torch.zeros(len(ids))
     logprobs = (logits.float() / temperature).log_softmax(dim=-1)
-    # In float64, so that a vocabulary of 150,000 does not blur the smallest shares.
+    # In float64: a float32 sum over 150,000 tokens would lose the smallest probabilities.
     cumulative = logprobs.double().exp().cumsum(dim=-1)
     reached = torch.tensor(uniforms, dtype=torch.float64, device=logits.device)[:, None]
-    # At the right of equals: a token without a share is never drawn.
+    # right=True: a token of probability 0 is never sampled.
     ids = torch.searchsorted(cumulative, reached * cumulative[:, -1:], right=True)
     return ids[:, 0], logprobs.gather(-1, ids)[:, 0]
 
@@ -228,8 +227,8 @@ def _load_model(path: str, device: torch.device, dtype: Dtype) -> Any:
     lacking = sorted([*report["missing_keys"], *map(str, report["mismatched_keys"])])
     if lacking:
         raise InputError(
-            f"a policy must have all its weights: of {path}, a {type(model).__name__}, "
-            f"{len(lacking)} are missing or of another shape, such as {lacking[0]}. They would be "
-            "random numbers"
+            f"a policy must have all its weights: in {path}, a {type(model).__name__}, "
+            f"{len(lacking)} are missing or have another shape, such as {lacking[0]}. They would "
+            "be random numbers"
         )
     return model.to(device).eval().requires_grad_(False)

@@ -1,7 +1,7 @@
-"""Sampling with vLLM, in this process: for models where sampling takes the time.
+"""The sampling engine with vLLM, in this process: for models whose sampling dominates the time.
 
-Importing this file imports vLLM, and settles how it runs: without a process of its own, so that
-weights can be given to it between iterations, and without compiling anything.
+Importing this file imports vLLM and configures it: it runs in this process, so that weights can be
+reloaded between iterations, and it compiles nothing.
 """
 
 import os
@@ -30,21 +30,21 @@ from graphcredit.collector.policies.model_files import require_safetensors
 from graphcredit.collector.policies.tokens import end_ids_of, load_tokenizer
 from graphcredit.store.errors import InputError, library_errors
 
-# Where vLLM is not installed, a type checker would take this very file for it.
+# By name: without vLLM installed, a type checker would resolve `import vllm` to this file.
 vllm: Any = import_module("vllm")
 
 _GPU_SHARE = 0.45
-"""Of a GPU's memory: a loop that trains in this process needs the rest."""
+"""Share of the GPU's memory for vLLM: a loop that trains in this process needs the rest."""
 
 _NOT_SHAPE = frozenset({"_name_or_path", "dtype", "transformers_version"})
-"""What a configuration says of its file and not of the model; vLLM is told the type of numbers."""
+"""Keys of a configuration that do not describe the architecture; vLLM gets the dtype separately."""
 
 
 class VllmEngine:
     """A model in vLLM, on the GPU if there is one."""
 
     def __init__(self) -> None:
-        """Hold no model yet."""
+        """Start without a model."""
         self._llm: Any = None
         self._shape: dict[str, Any] = {}
         self._dtype = ""
@@ -53,13 +53,13 @@ class VllmEngine:
 
     @property
     def room(self) -> int | None:
-        """What vLLM has made room for."""
+        """The longest sequence that vLLM was configured for."""
         return self._llm.model_config.max_model_len
 
     def load(self, path: str, dtype: Dtype = "auto") -> None:
-        """Load a model, or only its weights where one of the same architecture is loaded."""
+        """Load a model, or only its weights if one of the same architecture is loaded."""
         require_safetensors(path)
-        # Of this directory: vLLM's own are those of the model that it opened first.
+        # Load these from this directory: vLLM keeps those of the model that it opened first.
         tokenizer, config = load_tokenizer(path), _read_config(path)
         said = config.to_dict().items()
         shape = {k: v for k, v in said if k not in _NOT_SHAPE and v is not None}
@@ -69,14 +69,14 @@ class VllmEngine:
             self._shape, self._dtype = shape, kind
         elif kind != self._dtype:
             raise InputError(
-                "models that vLLM plays one after the other in one process must compute in the "
-                f"same type: {path} was asked for in {kind}, and the one before in {self._dtype}. "
-                "Use another process"
+                "models that vLLM loads one after the other in one process must have the same "
+                f"dtype: {path} was requested in {kind}, and the one before in {self._dtype}. Use "
+                "another process"
             )
         elif shape != self._shape:
             differing = {k for k in shape | self._shape if shape.get(k) != self._shape.get(k)}
             raise InputError(
-                "models that vLLM plays one after the other in one process must have the same "
+                "models that vLLM loads one after the other in one process must have the same "
                 f"config.json: that of {path} differs from the one before in "
                 f"{', '.join(sorted(differing))}. Use another process"
             )
@@ -100,7 +100,7 @@ class VllmEngine:
                     seed=request.seed,
                     logprobs=0,
                     detokenize=False,
-                    # Else the ends of the model that was opened first would count, too.
+                    # Otherwise the end tokens of the model that was opened first would count too.
                     ignore_eos=True,
                     stop_token_ids=sorted(self.end_ids),
                 )
@@ -117,7 +117,7 @@ class VllmEngine:
 
 
 def _read_config(path: str) -> Any:
-    """Return a configuration as transformers reads it: files that say the same are equal."""
+    """Return a configuration, parsed by transformers, so that equivalent files compare equal."""
     with library_errors(f"a policy must be a causal language model: {path}"):
         return AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
 
@@ -126,7 +126,7 @@ def _generation_config(path: str, config: Any) -> Any:
     with library_errors(f"generation_config.json must be one of transformers: {path}"):
         try:
             return GenerationConfig.from_pretrained(path, local_files_only=True)
-        except OSError:  # there is no such file
+        except OSError:  # the file does not exist
             return GenerationConfig.from_model_config(config)
 
 
@@ -139,7 +139,7 @@ def _open(path: str, dtype: str) -> Any:
         load_format="safetensors",
         trust_remote_code=False,
         enforce_eager=True,
-        # At the temperature: the default is before it.
+        # Log-probabilities at the temperature; the default is without it.
         logprobs_mode="processed_logprobs",
         distributed_executor_backend="uni",
         disable_log_stats=True,
@@ -148,10 +148,10 @@ def _open(path: str, dtype: str) -> Any:
 
 
 def _repack_tied_head(model: Any) -> None:
-    """Let a head that shares the embedding follow it.
+    """Update an output head that shares the embedding's weights.
 
-    On the CPU, linear weights are packed when they are loaded, and loading again packs all but this
-    one: without this, log-probabilities would be those of neither model.
+    On the CPU, vLLM packs linear weights when it loads them, but a reload does not pack this head
+    again: without this call, log-probabilities would belong to neither model.
     """
     head = getattr(model, "lm_head", None)
     if torch.cuda.is_available() or head is None or not model.config.tie_word_embeddings:

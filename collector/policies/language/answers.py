@@ -1,4 +1,4 @@
-"""What a language model's answer says: a thought and an action, or nothing that can be done."""
+"""Parse a language model's answer into a thought and an action."""
 
 import re
 from typing import NamedTuple
@@ -10,19 +10,20 @@ class Answer(NamedTuple):
     """A thought and an action."""
 
     thought: str | None
-    """What came before the action; None where the form of answer has no thoughts."""
+    """The reasoning before the action; None if the form has no thoughts."""
     action: str
-    """What to do; the whole answer where it is malformed."""
+    """The action; the whole answer if it is malformed."""
     is_malformed: bool
-    """Whether there is no action in it."""
+    """Whether the answer has no action."""
 
 
 def parse_answer(text: str, form: str) -> Answer:
-    """Return what an answer says.
+    """Return the thought and the action of an answer.
 
-    "plain": the whole answer is the action. "tags": `<think>…</think><action>…</action>`, each
-    once, with nothing around them but white space; the first tag may be missing, because some chat
-    templates end the prompt with it. Anything else is malformed, and so is an empty action.
+    In the form "plain", the whole answer is the action. In the form "tags", the answer is
+    `<think>…</think><action>…</action>`, each once, surrounded only by white space. The first tag
+    may be missing, because some chat templates end the prompt with it. Any other answer is
+    malformed, and so is an empty action.
 
     Args:
         text: The answer, without the token that ends it.
@@ -40,7 +41,7 @@ def parse_answer(text: str, form: str) -> Answer:
 
 
 def spoken(thought: str | None, action: str, form: str) -> str:
-    """Return the answer that says this: the inverse of `parse_answer`."""
+    """Return the answer with this thought and action: the inverse of `parse_answer`."""
     if form == "plain":
         return action
     return f"<think>{thought or ''}</think><action>{action}</action>"

@@ -1,7 +1,7 @@
-"""A language model that plays: what is asked is put into words, and its answer is an action.
+"""The policy of a language model: it writes a prompt, samples an answer, and parses the action.
 
-The policy itself is a description that goes to a worker; the model is loaded by the process that
-plays, when it is first asked, and stays in memory until another one is needed.
+The policy object is only a description, which is sent to workers. The process that plays loads the
+model at the first request, and keeps it in memory until another one is needed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from graphcredit.collector.policies.tokens import decode_answer, encode_prompt
 from graphcredit.store.errors import InputError
 
 CONCURRENCY = 64
-"""Trajectories played at a time where nobody says; their questions are one batch."""
+"""Default number of trajectories to play at a time; their requests form one batch."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,22 +35,22 @@ class LanguagePolicy:
     kind: str
     """Name in `ENGINES`."""
     model: ModelFiles
-    """Its weights and its tokenizer."""
+    """The files of its weights and tokenizer."""
     template: Template
-    """How situations are put into words."""
+    """The prompt template."""
     sampling: Sampling
-    """How answers are sampled."""
+    """The sampling parameters."""
     dtype: Dtype = "auto"
-    """What the model computes in."""
+    """Number type of the model's arithmetic."""
 
     @property
     def name(self) -> str:
-        """Which weights these are, for example policy-000003."""
+        """The version of the weights, for example policy-000003."""
         return self.model.version
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What decides its actions."""
+        """The settings that determine its actions."""
         return {
             "engine": self.kind,
             "weights": digest_weights(self.model),
@@ -63,19 +63,19 @@ class LanguagePolicy:
 
     @property
     def concurrency(self) -> int:
-        """Many, because a batch takes little longer than one."""
+        """Many: a batch takes little longer than a single request."""
         return CONCURRENCY
 
     @property
     def needs_oracle(self) -> bool:
-        """It knows no plan."""
+        """False: it does not use the plan."""
         return False
 
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Sample all answers as one batch.
 
         Raises:
-            InputError: A prompt leaves the model no room for an answer, not even without history.
+            InputError: A prompt leaves no room for an answer, even without history.
         """
         engine = _loaded(self.kind, self.model, self.dtype)
         prompts = [self._prompt(engine, question.view) for question in questions]
@@ -92,7 +92,7 @@ class LanguagePolicy:
         return [[next(decisions) for _ in range(question.count)] for question in questions]
 
     def _prompt(self, engine: SamplingEngine, view: PolicyView) -> tuple[int, ...]:
-        """Return what is asked, without the oldest history where it would cut the answer off."""
+        """Return the prompt; the oldest history is dropped if the answer would not fit."""
         num_shown = min(self.template.history_length, len(view.history))
         while True:
             template = replace(self.template, history_length=num_shown)
@@ -104,8 +104,8 @@ class LanguagePolicy:
                 raise InputError(
                     f"a prompt and its answer must fit in the {engine.room} tokens of the model "
                     f"{self.model.path}: a prompt without history has {len(prompt)}, at "
-                    f"{view.observation.state[:80]!r}. Take a model with more room, or a template "
-                    "that says less, under another --run or --iteration"
+                    f"{view.observation.state[:80]!r}. Use a model with a longer context, or a "
+                    "shorter template, with another --run or --iteration"
                 )
             num_shown -= 1
 
@@ -126,20 +126,20 @@ class LanguagePolicy:
 
 
 _engines: dict[str, tuple[tuple[ModelFiles, Dtype], SamplingEngine]] = {}
-"""What this process has in memory, by kind of engine."""
+"""The engines of this process and their loaded models, by kind of engine."""
 
 
 def forget() -> None:
-    """Drop what the models in memory keep of earlier questions.
+    """Empty the engines' caches of earlier requests.
 
-    A collection ends with it: the next one does not depend on what was played before.
+    Each collection ends with this call, so that the next one does not depend on it.
     """
     for _, engine in _engines.values():
         engine.forget()
 
 
 def _loaded(kind: str, model: ModelFiles, dtype: Dtype) -> SamplingEngine:
-    """Return an engine with a model in it: the one that has it, or one that takes it now."""
+    """Return an engine with a model; load the model unless the engine has it already."""
     found, engine = _engines.pop(kind, (None, None))
     engine = engine or ENGINES[kind].open()
     if found != (model, dtype):

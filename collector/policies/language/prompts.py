@@ -1,8 +1,8 @@
-"""What a language model is told before an action: templates, which are data.
+"""Write the prompts of a language model, by templates in TOML files.
 
-A template is a TOML file. Those of this package are in `templates/`; a user's own is named by its
-path. `user`, `history` and `action` have placeholders in braces, and a brace itself is written
-twice; `system` and `no_history` are shown as they are.
+The templates of this package are in `templates/`; a user's own template is named by its path.
+`user`, `history` and `action` have placeholders in braces, and a literal brace is doubled. `system`
+and `no_history` are shown as they are.
 """
 
 import json
@@ -28,28 +28,28 @@ _PLACEHOLDERS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Template:
-    """How a situation is put into words."""
+    """A prompt template."""
 
     name: str
-    """The file's name, without its ending."""
+    """Name of the file, without its suffix."""
     user: str
-    """The question, with {task}, {history}, {observation}, {state}, {actions}."""
+    """The user message, with {task}, {history}, {observation}, {state}, {actions}."""
     answer: str
     """"tags": <think>…</think><action>…</action>; "plain": the whole answer is the action."""
     system: str | None = None
-    """What comes before everything; None for nothing."""
+    """The system message, or None."""
     history: str = "{action}"
     """An earlier step, with {observation}, {state}, {action}; steps are joined by line breaks."""
     history_length: int = 0
-    """Earlier steps that are shown, the latest ones."""
+    """Number of earlier steps to show, the latest ones."""
     no_history: str = ""
-    """What {history} is when no earlier step is shown."""
+    """Value of {history} if no earlier step is shown."""
     action: str = "{action}"
     """An admissible action, with {action}; actions are joined by line breaks."""
 
     @property
     def fingerprint(self) -> str:
-        """Its name and a digest of what it says: the same for the same prompts."""
+        """Its name and a digest of its content."""
         text = json.dumps(asdict(self), sort_keys=True)
         return f"{self.name}-{blake2b(text.encode(), digest_size=4).hexdigest()}"
 
@@ -63,7 +63,7 @@ def load_template(name: str | Path) -> Template:
     """Return a template of the package by its name, or a user's own by its path.
 
     Raises:
-        OptionError: There is none, or it breaks a rule.
+        OptionError: There is no such template, or it breaks a rule.
     """
     path = _PACKAGED / f"{name}.toml" if str(name) in template_names() else Path(name)
     try:
@@ -79,7 +79,7 @@ def load_template(name: str | Path) -> Template:
 
 
 def render(template: Template, view: PolicyView) -> list[dict[str, str]]:
-    """Return the messages that tell a model its situation, each with a role and a content."""
+    """Return the messages of a prompt, each with a role and a content."""
     now = view.observation
     last = view.history[-template.history_length :] if template.history_length else ()
     earlier = [template.history.format(**_seen(then), action=action) for then, action in last]
@@ -130,10 +130,10 @@ def _check_placeholders(path: Path, key: str, text: str, allowed: frozenset[str]
             if name is not None
         }
     except ValueError as error:
-        raise OptionError(f"{key} of {path}: {error}; a brace itself is written twice") from None
+        raise OptionError(f"{key} of {path}: {error}; write a literal brace twice") from None
     if not used <= allowed:
         raise OptionError(
             f"{key} of a template may have {wanted}: {path} has "
-            f"{', '.join(f'{{{name}}}' for name in sorted(used - allowed))}; a brace itself is "
-            "written twice"
+            f"{', '.join(f'{{{name}}}' for name in sorted(used - allowed))}; write a literal brace "
+            "twice"
         )

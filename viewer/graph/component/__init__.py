@@ -1,8 +1,8 @@
-"""The drawing of a state graph in the browser: Cytoscape, and a few lines of our own around it.
+"""The Streamlit component that draws a state graph with Cytoscape.
 
-Streamlit sends a component's script and data again whenever its data has changed. The library, the
-graph and what is marked in it are therefore three components: a click sends the marks only. Nothing
-is fetched from anywhere.
+Streamlit sends a component's script and data again whenever its data changes. So the library, the
+graph and its marks (selection, overlaid path) are three components: a click sends only the marks.
+Nothing is fetched from the network.
 """
 
 import hashlib
@@ -48,10 +48,10 @@ def show_graph(
     """Show a graph.
 
     Args:
-        drawing: What to draw.
-        path: Names of the states and edges of a trajectory that is laid over it.
-        selected: Name of the selected state or edge.
-        on_click: Called with the name of the state or edge that was clicked; empty for the ground.
+        drawing: The drawing.
+        path: Keys of the states and edges of an overlaid trajectory.
+        selected: Key of the selected state or edge.
+        on_click: Called with the key of the clicked state or edge; empty for the background.
     """
     library, graph, marks = _components()
     drawn = drawing.as_json()

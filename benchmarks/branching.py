@@ -23,7 +23,7 @@ import polars as pl
 import pyarrow as pa
 
 from benchmarks.machine import describe
-from graphcredit.collector.collect import collect
+from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import CollectOptions

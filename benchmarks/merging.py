@@ -137,7 +137,7 @@ def _read(store: Store) -> pa.Table:
 
 
 def _play(folder: Path) -> Store:
-    from graphcredit.collector.collect import collect
+    from graphcredit.collector.collection import collect
     from graphcredit.collector.environments.registry import environment_kind
     from graphcredit.collector.options import CollectOptions
 

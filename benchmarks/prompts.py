@@ -19,7 +19,7 @@ import torch
 from benchmarks.machine import describe
 from experiments.textworld.settings import SETTINGS
 from experiments.textworld.warm import KEPT_WARM
-from graphcredit.collector.collect import collect
+from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.options import CollectOptions
 from graphcredit.collector.policies.engines import registry

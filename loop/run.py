@@ -211,7 +211,7 @@ class _Stages:
         return line
 
     def _play(self, what: str, iteration: int, tasks: "Sequence[Task]", **changes: Any) -> None:
-        from graphcredit.collector.collect import collect
+        from graphcredit.collector.collection import collect
 
         self.on_progress(what, 0, 0)
         options = self.loop.config.collect.options(
@@ -250,7 +250,7 @@ class _Stages:
 
     def train(self, iteration: int) -> Mapping[str, Any]:
         """Train the next policy and return the result; without any signal it is a link to this."""
-        from graphcredit.trainer.train import train
+        from graphcredit.trainer.training import train
 
         try:
             result = train(

@@ -222,7 +222,7 @@ def _play(
     max_new_tokens: int = 512,
 ) -> dict[str, Any]:
     """Play every task, and return statistics of the run."""
-    from graphcredit.collector.collect import collect
+    from graphcredit.collector.collection import collect
 
     kind, _, model = policy.partition(":")
     options = CollectOptions(

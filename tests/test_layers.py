@@ -52,7 +52,15 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("parquet", "credit_marks", "sql", "checks", "quarantine"),
     ),
     "collector": (
-        *("options", "task_locks", "environments", "recording", "policies", "playing", "collect"),
+        *(
+            "options",
+            "task_locks",
+            "environments",
+            "recording",
+            "policies",
+            "playing",
+            "collection",
+        ),
     ),
     "credit": (
         *(
@@ -69,7 +77,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "trainer": (
         *("options", "config_words", "config", "fingerprint", "data", "batching"),
-        *("model", "loss", "engine", "cloning", "output", "train"),
+        *("model", "loss", "engine", "cloning", "output", "training"),
     ),
     "viewer": (
         *("config", "sitemap", "origin", "queries", "widgets"),

@@ -18,9 +18,10 @@ from graphcredit.collector.options import (
     PlayOptions,
     RecordOptions,
 )
+from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
-    from graphcredit.collector.collect import CollectReport
+    from graphcredit.collector.collection import CollectReport
 
 
 _GAMES = GameOptions.model_fields.keys()
@@ -45,7 +46,7 @@ def collect(
 
         graphcredit collect STORE --env textworld --policy oracle:0.3 --tasks 16 --oracle
     """
-    from graphcredit.collector import collect as rollout
+    from graphcredit.collector import collection
     from graphcredit.collector.environments.registry import environment_kind
 
     values = given(flags)
@@ -55,7 +56,7 @@ def collect(
         games.games, num_tasks=games.tasks, seed=options.seed
     )
     with interruptible("the same command again goes on"), progress("collect") as show:
-        report = rollout.collect(
+        report = collection.collect(
             store,
             tasks,
             options,
@@ -75,19 +76,21 @@ def show_report(report: "CollectReport") -> None:
     for line in (*report.notes, *report.casualties):
         talk.print(line, markup=False, highlight=False, soft_wrap=True)
     if report.num_recovered_steps:
-        talk.print(f"{report.num_recovered_steps} steps recovered from an interrupted collection")
+        recovered = counted(report.num_recovered_steps, "step")
+        talk.print(f"{recovered} recovered from an interrupted collection")
     out.print(
-        f"{report.num_trajectories:,} trajectories of {report.num_tasks:,} tasks played, "
-        f"{report.num_already_complete:,} were there already"
+        f"{counted(report.num_trajectories, 'trajectory')} of {counted(report.num_tasks, 'task')} "
+        f"played, {report.num_already_complete:,} were there already"
     )
     if report.num_resampled:
-        out.print(f"{report.num_resampled:,} groups added where all returns were equal")
+        added = counted(report.num_resampled, "group")
+        out.print(f"{added} added where all returns were equal")
     if report.num_trajectories:
         out.print(
             f"{report.num_success:,} succeeded, {report.num_lost:,} lost, "
             f"{report.num_truncated:,} truncated"
         )
         out.print(
-            f"{report.num_steps:,} steps in {report.seconds:.1f} s, "
+            f"{counted(report.num_steps, 'step')} in {report.seconds:.1f} s, "
             f"{report.steps_per_second:,.0f} steps/s"
         )

@@ -17,6 +17,7 @@ from graphcredit.credit.options import (
     MergeOptions,
 )
 from graphcredit.store.options import Options
+from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
     from graphcredit.credit.iteration.report import CreditReport
@@ -99,9 +100,10 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
 
     total = merge_reports(reports.values())
     out.print(
-        f"credit for {total.num_steps:,} steps of {total.num_trajectories:,} trajectories "
-        f"({total.num_successes:,} successful) in {_counted(total.num_groups, 'group')}, "
-        f"{_counted(len(reports), 'iteration')}",
+        f"credit for {counted(total.num_steps, 'step')} of "
+        f"{counted(total.num_trajectories, 'trajectory')} "
+        f"({total.num_successes:,} successful) in {counted(total.num_groups, 'group')}, "
+        f"{counted(len(reports), 'iteration')}",
         **PLAIN,
     )
     lines = [
@@ -165,10 +167,6 @@ def _show_audit(store: "Store", run: str | None, iteration: int | None) -> None:
     if report.findings:
         out.print(f"`graphcredit audit {store.root}` says more of these:", **PLAIN)
         show_findings(report)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _finish(store: "Store") -> None:

@@ -12,6 +12,7 @@ from graphcredit.cli.options import given, takes
 from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.store.errors import OptionError
+from graphcredit.store.plural import counted
 from graphcredit.trainer.config import read_config
 from graphcredit.trainer.options import GROUPS
 
@@ -49,7 +50,7 @@ def train(
         options["objective_options"] = dict(map(_pair, setting))
     effective = read_config(config, options)
     # Only now: it takes torch's seconds to import.
-    from graphcredit.trainer.train import train as run_training
+    from graphcredit.trainer.training import train as run_training
 
     remedy = "the same command goes on from the last checkpoint"
     with interruptible(remedy), progress("train") as show:
@@ -94,8 +95,8 @@ def _tell(notice: str) -> None:
 
 def _show(result: Mapping[str, Any]) -> None:
     lines = [
-        f"{result['num_updates']} optimizer steps on {result['num_kept']:,} of "
-        f"{result['num_steps']:,} steps with {result['column']}: the policy is in {result['model']}"
+        f"{counted(result['num_updates'], 'optimizer step')} on {result['num_kept']:,} of "
+        f"{counted(result['num_steps'], 'step')} with {result['column']}: the policy is in {result['model']}"
     ]
     lines += [f"{count:>10,} steps left out: {why}" for why, count in result["dropped"].items()]
     if result["num_masked_tokens"]:

@@ -73,7 +73,7 @@ def demo(
 
 def _play(path: Path, games: int, workers: int) -> "Store":
     from graphcredit.cli.commands.collect import show_report
-    from graphcredit.collector.collect import collect
+    from graphcredit.collector.collection import collect
     from graphcredit.collector.environments.registry import environment_kind
     from graphcredit.collector.options import CollectOptions
     from graphcredit.store import open_store

@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.noise import NOISES, disturb_steps
 from experiments.credit_quality.conditions import BASE, EPSILONS, GROUP_SIZES, WINDOWS, Condition
 from experiments.credit_quality.games import by_kind
-from graphcredit.collector.collect import collect
+from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import CollectOptions

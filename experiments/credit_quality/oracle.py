@@ -19,7 +19,7 @@ from textworld.generator.inform7 import Inform7Game
 from textworld.logic import Action, Rule, State
 
 from experiments.credit_quality.games import GAMES, by_kind
-from graphcredit.collector.collect import default_cache_dir
+from graphcredit.collector.collection import default_cache_dir
 from graphcredit.collector.environments.textworld.games import parse_game
 from graphcredit.collector.environments.textworld.make_games import game_file
 from graphcredit.collector.environments.textworld.walkthrough import without_detours

@@ -22,7 +22,7 @@ from experiments.textworld.device import use_device
 from experiments.textworld.markdown import markdown
 from experiments.textworld.settings import SETTINGS, warm_start
 from experiments.textworld.warm import make_warm
-from graphcredit.collector.collect import collect
+from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import CollectOptions
 from graphcredit.credit.estimators.table import configure

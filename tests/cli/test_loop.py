@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
-from graphcredit.collector.collect import CollectReport, collect
+from graphcredit.collector.collection import CollectReport, collect
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.stage import assign_credit
@@ -296,7 +296,7 @@ def test_what_stages_notice_is_told_once_in_the_same_words(
             reports["r0", iteration].notices.append(f"oddity {iteration}")
         return reports
 
-    monkeypatch.setattr("graphcredit.collector.collect.collect", noting_collect)
+    monkeypatch.setattr("graphcredit.collector.collection.collect", noting_collect)
     monkeypatch.setattr("graphcredit.credit.stage.assign_credit", noting_credit)
     register_corridors()
     config = corridor_loop(
@@ -329,7 +329,7 @@ def test_a_training_s_notices_and_what_it_left_out_are_said(
         on_notice("weights are odd\x07")
         return {"num_updates": 3, "num_kept": 1234, "dropped": {"stale": 2, "over_long": 1}}
 
-    monkeypatch.setattr("graphcredit.trainer.train.train", noting_train)
+    monkeypatch.setattr("graphcredit.trainer.training.train", noting_train)
     register_corridors()
     config = corridor_loop(root, "said", iterations=1, evaluate=None).as_json()
     file = root / "said.toml"

@@ -50,7 +50,7 @@ def _lines(root: Path, out: str) -> list[dict[str, Any]]:
 
 def _kill(config: LoopConfig, moments: list[tuple[str, int]]) -> None:
     context = get_context("forkserver")
-    context.set_forkserver_preload(["tests.cli.loop_worlds", "graphcredit.trainer.train"])
+    context.set_forkserver_preload(["tests.cli.loop_worlds", "graphcredit.trainer.training"])
     for what, count in moments:
         process = context.Process(target=run_and_kill, args=(config, what, count))
         process.start()

@@ -32,7 +32,7 @@ def test_beginning_anew_is_asked_for_by_its_flag_and_kept_out_of_the_configurati
         on_progress("train", 0.5, 1, {"loss": 0.25})
         return _RESULT
 
-    monkeypatch.setattr("graphcredit.trainer.train.train", train)
+    monkeypatch.setattr("graphcredit.trainer.training.train", train)
     command = ["train", str(tmp_path), "--model", "m", "--out", "o", *flags]
     shown = CliRunner().invoke(app, command, catch_exceptions=False)
     assert shown.exit_code == 0

@@ -6,7 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
-from graphcredit.collector.collect import collect
+from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.base import Environment, Task, Transition
 from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
 from graphcredit.collector.options import CollectOptions

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcredit.collector.collect import CollectReport, collect
+from graphcredit.collector.collection import CollectReport, collect
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import ENVIRONMENTS
 from graphcredit.collector.options import CollectOptions

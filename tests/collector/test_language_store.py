@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from graphcredit.collector.collect import CollectReport, collect
+from graphcredit.collector.collection import CollectReport, collect
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.options import CollectOptions

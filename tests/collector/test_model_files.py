@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector.collect import CollectReport, collect
+from graphcredit.collector.collection import CollectReport, collect
 from graphcredit.collector.environments.registry import ENVIRONMENTS
 from graphcredit.collector.options import CollectOptions
 from graphcredit.collector.policies.model_files import digest_weights, digest_words, find_model

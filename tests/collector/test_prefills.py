@@ -9,7 +9,7 @@ import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from graphcredit.collector.collect import collect
+from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.registry import ENVIRONMENTS
 from graphcredit.collector.options import CollectOptions
 from graphcredit.collector.policies.engines.base import Request, Response, Sampling

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector.collect import collect
+from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.registry import ENVIRONMENTS
 from graphcredit.collector.options import CollectOptions

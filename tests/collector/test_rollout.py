@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector.collect import CollectReport, collect, default_cache_dir
+from graphcredit.collector.collection import CollectReport, collect, default_cache_dir
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import ENVIRONMENTS

@@ -17,7 +17,7 @@ from graphcredit.store.sql.catalog import connect
 from graphcredit.trainer.batching.aggregation import Aggregation
 from graphcredit.trainer.config import TrainConfig, read_config
 from graphcredit.trainer.engine.engine import compute_dtype
-from graphcredit.trainer.train import train
+from graphcredit.trainer.training import train
 from tests.trainer.logs import Row, episode, random_episodes, token_store, turn
 from tests.trainer.models import NUM_TOKENS, save_tiny_model
 
@@ -124,7 +124,7 @@ def _on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     def on_a_gpu(config: TrainConfig, device: torch.device) -> str:
         return compute_dtype(config, torch.device("cuda"))
 
-    monkeypatch.setattr("graphcredit.trainer.train.compute_dtype", on_a_gpu)
+    monkeypatch.setattr("graphcredit.trainer.training.compute_dtype", on_a_gpu)
 
 
 @pytest.mark.slow

@@ -108,8 +108,10 @@ def _check_credit(loop: Loop) -> None:
 
     settings, training = loop.credit_settings(), loop.train_config(0)
     env = loop.config.collect.env
-    if settings.needs_entities and environment_kind(env).er_graph is None:
-        raise OptionError(f"the estimator sapo needs tasks about entities: {env} has none")
+    about_entities = settings.needing("er_graph")
+    if about_entities and environment_kind(env).er_graph is None:
+        names = ", ".join(about_entities)
+        raise OptionError(f"the estimator {names} needs tasks about entities: {env} has none")
     columns = [c for name in settings.estimators for c in estimator_named(name).columns]
     if training.column not in columns:
         raise OptionError(

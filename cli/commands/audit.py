@@ -3,51 +3,27 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphcredit.cli.options import given, takes
 from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
 from graphcredit.cli.output.escape import plain_text
+from graphcredit.credit.audit.thresholds import AuditThresholds
 
 if TYPE_CHECKING:
     from graphcredit.credit.audit.check import Finding, Place
     from graphcredit.credit.audit.run import AuditReport
 
 
+@takes({"Thresholds": AuditThresholds})
 def audit(
     store: Annotated[Path, typer.Argument(help="The store.")],
     run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
     iteration: Annotated[int | None, typer.Option(help="Only this iteration.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    max_incomplete_share: Annotated[
-        float, typer.Option(help="Tolerated share of incomplete trajectories.")
-    ] = 0.1,
-    max_singleton_share: Annotated[
-        float, typer.Option(help="Tolerated share of groups with one trajectory.")
-    ] = 0.2,
-    max_dead_share: Annotated[
-        float, typer.Option(help="Tolerated share of groups whose returns are all equal.")
-    ] = 0.5,
-    max_alone_share: Annotated[
-        float, typer.Option(help="Tolerated share of steps that are alone in their state group.")
-    ] = 0.5,
-    max_aliased_share: Annotated[
-        float, typer.Option(help="Tolerated share of (state, action) pairs with several outcomes.")
-    ] = 0.05,
-    min_effective_share: Annotated[
-        float,
-        typer.Option(help="Least ratio of effective to actual trajectories, weighted by steps."),
-    ] = 0.6,
-    min_equal_steps: Annotated[
-        int, typer.Option(help="Ignore equal trajectories of fewer steps: that may be chance.")
-    ] = 5,
-    max_equal_chance: Annotated[
-        float, typer.Option(help="Equal samples that are less probable than this are copies.")
-    ] = 1e-6,
-    max_mean_advantage: Annotated[
-        float, typer.Option(help="Largest |mean| / largest |value| that counts as 0.")
-    ] = 1e-4,
+    **flags: Any,
 ) -> None:
     """Check the groups and the credit of a store. Each finding says where, how much, what to do.
 
@@ -57,27 +33,15 @@ def audit(
     Example: graphcredit audit STORE --max-singleton-share 0.1
     """
     from graphcredit.credit.audit.check import AuditSeverity
-    from graphcredit.credit.audit.run import AuditThresholds
     from graphcredit.credit.audit.run import audit as audit_store
     from graphcredit.store.layout import open_store
 
-    thresholds = AuditThresholds(
-        max_incomplete_share=max_incomplete_share,
-        max_singleton_share=max_singleton_share,
-        max_dead_share=max_dead_share,
-        max_alone_share=max_alone_share,
-        max_aliased_share=max_aliased_share,
-        min_effective_share=min_effective_share,
-        min_equal_steps=min_equal_steps,
-        max_equal_chance=max_equal_chance,
-        max_mean_advantage=max_mean_advantage,
-    )
     with interruptible("an audit changes nothing"), progress("audit") as show:
         report = audit_store(
             open_store(store),
             run_id=run,
             iteration=iteration,
-            thresholds=thresholds,
+            thresholds=AuditThresholds(**given(flags)),
             on_progress=lambda done, total: show("audit", done, total),
         )
     if as_json:

@@ -96,7 +96,8 @@ def _tell(notice: str) -> None:
 def _show(result: Mapping[str, Any]) -> None:
     lines = [
         f"{counted(result['num_updates'], 'optimizer step')} on {result['num_kept']:,} of "
-        f"{counted(result['num_steps'], 'step')} with {result['column']}: the policy is in {result['model']}"
+        f"{counted(result['num_steps'], 'step')} with {result['column']}: "
+        f"the policy is in {result['model']}"
     ]
     lines += [f"{count:>10,} steps left out: {why}" for why, count in result["dropped"].items()]
     if result["num_masked_tokens"]:

@@ -26,7 +26,6 @@ from graphcredit.credit.audit.scope import Scope, prepare
 from graphcredit.credit.audit.thresholds import AuditThresholds
 from graphcredit.store.errors import InputError, interrupts
 from graphcredit.store.layout import Store
-from graphcredit.store.options import check_options
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.sql.catalog import connect, readable_files
 
@@ -100,7 +99,6 @@ def audit(
         SchemaError: A shard cannot be read.
     """
     limits = thresholds or AuditThresholds()
-    check_options(limits, owner="audit")
     if not store.shards(run_id, iteration):
         found = ", ".join(store.runs()) or "none"
         wanted = f"run {run_id or 'any'}, iteration {'any' if iteration is None else iteration}"

@@ -19,7 +19,7 @@ or 0 where it is so small that rounding may have made it).
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +151,7 @@ def prepare(
         iteration: The audited iteration, or None.
         thresholds: SQL reads them with `getvariable`.
     """
-    for name, value in asdict(thresholds).items():
+    for name, value in thresholds:
         connection.execute(f"SET VARIABLE {name} = {value!r}")
     connection.execute(_MACROS)
     connection.execute(_TABLES)

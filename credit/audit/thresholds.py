@@ -1,29 +1,30 @@
-"""From where on something is worth a warning."""
+"""The audit's thresholds: what is worth a warning."""
 
-from dataclasses import dataclass
+from typing import ClassVar
 
-from graphcredit.store.options import Count, Share
+from graphcredit.store.options import Count, Options, Share
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AuditThresholds:
+class AuditThresholds(Options):
     """The audit's options. Up to a `max_…_share`, what a check finds is reported as INFO only."""
 
+    owner: ClassVar[str] = "audit"
+
     max_incomplete_share: Share = 0.1
-    """Of trajectories that are incomplete."""
+    """Tolerated share of incomplete trajectories."""
     max_singleton_share: Share = 0.2
-    """Of groups that have a single trajectory."""
+    """Tolerated share of groups with one trajectory."""
     max_dead_share: Share = 0.5
-    """Of groups whose trajectories all have the same return, and no advantage."""
+    """Tolerated share of groups whose trajectories all have the same return, and no advantage."""
     max_alone_share: Share = 0.5
-    """Of steps that start from a state no other step of the group starts from."""
+    """Tolerated share of steps that start from a state no other step of the group starts from."""
     max_aliased_share: Share = 0.05
-    """Of repeated (state, action) pairs that led to several states."""
+    """Tolerated share of repeated (state, action) pairs that led to several states."""
     min_effective_share: Share = 0.6
-    """Effective number of trajectories of a group, weighted by steps, over their number."""
+    """Least ratio of effective to actual trajectories of a group, weighted by steps."""
     min_equal_steps: Count = 5
-    """Equal trajectories of fewer steps are taken for chance."""
+    """Ignore equal trajectories of fewer steps: that may be chance."""
     max_equal_chance: Share = 1e-6
     """Trajectories that sampled equal tokens are copies if the policy gave them less than this."""
     max_mean_advantage: Share = 1e-4
-    """|mean| / largest |value| up to which a mean is 0: room for the rounding of 32-bit floats."""
+    """Largest |mean| / largest |value| that counts as a mean of 0: room for 32-bit rounding."""

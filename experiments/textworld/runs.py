@@ -179,7 +179,7 @@ def _is_configured(out: Path, cell: Cell) -> bool:
     values = json.loads(path.read_text(encoding="utf-8"))
     found = {name: value for name, value in values.items() if not name.endswith("_hash")}
     same = {name: getattr(wanted, name) for name in ("out", "model", "iterations")}
-    return replace(loop_config(found), **same) == wanted
+    return loop_config(found).changed(**same) == wanted
 
 
 def older_formulas(runs: Runs, cells: Iterable[Cell]) -> list[str]:

@@ -83,7 +83,7 @@ def test_wrong_use_exits_with_2(tmp_path: Path):
     for arguments, message in (
         ((tmp_path,), "has no store.json"),
         ((root, "--run", "r9"), "found none for run r9"),
-        ((root, "--max-dead-share", "7"), "audit.max_dead_share must be at least 0 and at most 1"),
+        ((root, "--max-dead-share", "7"), "audit.max_dead_share must be at most 1"),
     ):
         result = graphcredit("audit", *arguments)
         assert result.returncode == 2

@@ -423,7 +423,7 @@ def test_a_variant_changes_the_credit_of_its_arm_and_nothing_else(tmp_path: Path
     one, other = arm.config(tmp_path), variant.config(tmp_path)
     assert other.credit.estimators == one.credit.estimators == ("spo3",)
     assert other.credit.set == ("spo3.xi=1000000", "spo3.omega_k=10")
-    assert replace(other, credit=one.credit, out=one.out) == one
+    assert other.changed(credit=one.credit, out=one.out) == one
 
 
 def test_of_rollouts_that_branch_the_success_is_that_of_plays_beside_them(tmp_path: Path):
@@ -514,7 +514,7 @@ def test_kept_runs_began_from_the_kept_warm_policies(tmp_path: Path):
     assert tables, "some runs from them are kept"
     for name in tables:
         began = pl.read_parquet(KEPT / f"{name}.parquet")["warm"].unique()
-        assert set(began) <= set(numbers[name]) <= set(range(SETTINGS[name].warm_starts))
+        assert set(numbers[name]) <= set(began) <= set(range(SETTINGS[name].warm_starts))
         assert Runs(out=tmp_path, kept=KEPT).strangers(name) == []
 
 

@@ -1,0 +1,55 @@
+"""The help of every command: all of it, in groups, on a narrow terminal."""
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from graphcredit.cli.main import app
+from graphcredit.collector.options import CollectOptions, GameOptions
+from graphcredit.credit.options import CreditOptions
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.options import GROUPS
+
+COMMANDS = [info.name for info in app.registered_commands if info.name is not None]
+
+
+def _help(*command: str) -> str:
+    shown = CliRunner().invoke(app, [*command, "--help"], terminal_width=80)
+    assert shown.exit_code == 0
+    return shown.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_is_cut_off_on_80_columns(command: str):
+    lines = _help(command).splitlines()
+    assert [line for line in lines if len(line) > 80 or re.search(r"\w…", line)] == []
+
+
+def test_the_help_lists_every_command_with_its_whole_first_sentence():
+    text = " ".join(_help().split())
+    assert len(COMMANDS) == 11
+    for info in app.registered_commands:
+        assert info.callback is not None
+        first = (info.callback.__doc__ or "").partition(".")[0]
+        assert f" {info.name} {first}." in text
+
+
+@pytest.mark.parametrize(
+    ("command", "fields", "own"),
+    [
+        ("train", TrainConfig.model_fields, {"store": "--config", "objective_options": "--set"}),
+        ("collect", GameOptions.model_fields | CollectOptions.model_fields, {}),
+        ("credit", CreditOptions.model_fields, {"estimators": "--estimator"}),
+    ],
+)
+def test_every_option_is_a_flag(command: str, fields: dict[str, object], own: dict[str, str]):
+    words = set(_help(command).split())
+    flags = {own.get(name, f"--{name.replace('_', '-')}") for name in fields}
+    assert flags - words == set()
+
+
+def test_the_options_of_a_training_stand_in_their_groups():
+    lines = _help("train").splitlines()
+    titles = [line.removesuffix(":") for line in lines if line.endswith(":") and line[:1] != " "]
+    assert titles == ["Arguments", "Options", *GROUPS]

@@ -19,9 +19,7 @@ from graphcredit.store.credit_marks.state import judge
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.shards import conform, open_parquet, row_groups
-from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS, split_estimator_column
-
-_KEY_COLUMNS = CREDIT_COLUMNS[:2]
+from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_KEY_COLUMNS, split_estimator_column
 
 _NOT_OF_GRAPH = MARKS | {"options", "invalid_action_penalty"}
 """What else the configuration of an estimator says."""
@@ -214,6 +212,6 @@ def _same_rows(shard: Shard) -> bool:
 
 
 def _keys(path: Path) -> pa.Table:
-    names = [column.name for column in _KEY_COLUMNS]
+    names = [column.name for column in CREDIT_KEY_COLUMNS]
     with open_parquet(path) as file:
-        return conform(file.read(columns=names), _KEY_COLUMNS, where=str(path))
+        return conform(file.read(columns=names), CREDIT_KEY_COLUMNS, where=str(path))

@@ -36,12 +36,11 @@ from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.parquet.snapshot import replacing
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
-    CREDIT_COLUMNS,
+    CREDIT_KEY_COLUMNS,
     SCHEMA_VERSION,
     SCHEMA_VERSION_KEY,
 )
 
-_KEY_COLUMNS = CREDIT_COLUMNS[:2]
 _WAITING_WRITES = 4
 
 
@@ -166,8 +165,8 @@ def _naming(path: Path, write: Callable[..., None], *arguments: object) -> None:
 
 
 def _keys_of(shard: Shard) -> dict[str, pa.ChunkedArray]:
-    names = [column.name for column in _KEY_COLUMNS]
+    names = [column.name for column in CREDIT_KEY_COLUMNS]
     with open_parquet(shard.path, dictionaries=["trajectory_id"]) as file:
         table, where = file.read(columns=names), str(shard.path)
-    keys = conform(table, _KEY_COLUMNS, where=where, keep_dictionaries=True)
+    keys = conform(table, CREDIT_KEY_COLUMNS, where=where, keep_dictionaries=True)
     return {name: keys[name] for name in names}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.credit.steps.arrays import Ints, factorise
+from graphcredit.credit.steps.arrays import Ints, factorise_pairs
 from graphcredit.credit.steps.complete import Steps
 
 _TAKE = re.compile(r"take (.+) from .+")
@@ -53,17 +53,15 @@ def with_inventory(steps: Steps) -> Steps:
     codes = pa.array(["", *notes], pa.string()).dictionary_encode()
     note_of_change = codes.indices.to_numpy().astype(np.int64)
     before, after = _spread(steps, changes, note_of_change)
-    num_notes = len(codes.dictionary)
-    num_steps = len(steps.row)
-    pairs = np.concatenate([steps.state * num_notes + before, steps.next_state * num_notes + after])
-    code, keys = factorise(pairs)
-    text, note = np.divmod(keys, num_notes)
+    code, text, note = factorise_pairs(
+        np.concatenate([steps.state, steps.next_state]), np.concatenate([before, after])
+    )
     old, added = steps.state_texts.to_pylist(), codes.dictionary.to_pylist()
     texts = [old[t] + added[n] for t, n in zip(text.tolist(), note.tolist(), strict=True)]
     return dataclasses.replace(
         steps,
-        state=code[:num_steps],
-        next_state=code[num_steps:],
+        state=code[: len(steps.row)],
+        next_state=code[len(steps.row) :],
         state_texts=pa.array(texts, pa.string()),
     )
 

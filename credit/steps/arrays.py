@@ -42,6 +42,23 @@ def factorise(keys: Ints) -> tuple[Ints, Ints]:
     return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_numpy()
 
 
+def factorise_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
+    """Number the distinct pairs of two arrays in order of first appearance.
+
+    Each pair is one integer key, first · width + second, which must be less than 2^63.
+
+    Args:
+        first: [n] codes, at least 0.
+        second: [n] codes, at least 0.
+
+    Returns:
+        [n] number of each pair; [num_distinct] the first, and the second code of each number.
+    """
+    width = int(second.max(initial=0)) + 1
+    number, keys = factorise(first * width + second)
+    return number, *np.divmod(keys, width)
+
+
 def ranges(counts: Ints, runs: Ints) -> tuple[Ints, Ints]:
     """Lay out the items of some runs, one run after the other.
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcredit.credit.merging.admissible import UNKNOWN
-from graphcredit.credit.steps.arrays import Bools, Ints, factorise
+from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes
 
@@ -49,9 +49,7 @@ class Segmented:
 
     def of(self, texts: Ints) -> tuple[Ints, Ints]:
         """Return the distinct segments of some texts, as (position in `texts`, segment) pairs."""
-        num_segments = max(len(self.names), 1)
-        _, pairs = factorise(self.text * num_segments + self.segment)
-        text, segment = np.divmod(pairs, num_segments)
+        _, text, segment = factorise_pairs(self.text, self.segment)
         start = np.searchsorted(text, np.arange(self.num_texts + 1))
         count = np.diff(start)[texts]
         position = np.repeat(np.arange(len(texts)), count)
@@ -183,7 +181,7 @@ def _prefix_classes(*, move_start: Ints, first: Ints, action: Ints, outcome: Int
 
 def _pair(one: Ints, other: Ints) -> Ints:
     """Return a number for each pair, from 0 in order of first appearance."""
-    return factorise(one * (int(other.max(initial=0)) + 1) + other)[0]
+    return factorise_pairs(one, other)[0]
 
 
 def identities(segmented: Segmented, is_noise: Bools, in_order: Bools) -> Ints:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from graphcredit.credit.merging.segments.cut import Segmented, Visits
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise, factorise_pairs
 
 _NUMBER = re.compile(r"\w*\d\w*")
 _UNKNOWN = "\0"
@@ -67,9 +67,8 @@ class Evidence:
         self.num_single_lonely += int((is_lonely & ~in_class).sum())
 
     def _add_classes(self, names: list[str], of_class: Ints, segment: Ints, size: Ints) -> None:
-        key, keys = factorise(of_class * max(len(names), 1) + segment)
-        owner, code = np.divmod(keys, max(len(names), 1))
-        is_whole = np.bincount(key, minlength=len(keys)) == size[owner]
+        pair, owner, code = factorise_pairs(of_class, segment)
+        is_whole = np.bincount(pair, minlength=len(owner)) == size[owner]
         for counter, rows in ((self.stays, is_whole), (self.comes, ~is_whole)):
             number = np.bincount(code[rows], minlength=len(names))
             for position in np.flatnonzero(number).tolist():
@@ -78,8 +77,7 @@ class Evidence:
     def _add_clocks(self, names: list[str], index: Ints, segment: Ints) -> None:
         has_number = np.array([_NUMBER.search(name) is not None for name in names], bool)
         counted = has_number[segment]
-        _, pairs = factorise(index[counted] * max(len(names), 1) + segment[counted])
-        steps, codes = np.divmod(pairs, max(len(names), 1))
+        _, steps, codes = factorise_pairs(index[counted], segment[counted])
         for step, code in zip(steps.tolist(), codes.tolist(), strict=True):
             seen = self.clocks.setdefault(_NUMBER.sub("0", names[code]), {}).setdefault(step, set())
             # Two are enough to see that it is no counter.
@@ -89,8 +87,8 @@ class Evidence:
 
 def lonely(group: Ints, segment: Ints) -> Bools:
     """Return which (group, segment) pairs are there once. [n], from two arrays [n]."""
-    key, _ = factorise(group * (int(segment.max(initial=0)) + 1) + segment)
-    return np.bincount(key)[key] == 1
+    pair, _, _ = factorise_pairs(group, segment)
+    return np.bincount(pair)[pair] == 1
 
 
 def revise(

@@ -46,7 +46,7 @@ def with_inventory(steps: Steps) -> Steps:
     effects = [_effect_of(text) for text in steps.action_texts.to_pylist()]
     refusals = np.array([_REFUSED in text for text in steps.state_texts.to_pylist()], bool)
     has_effect = np.array([effect is not None for effect in effects], bool)
-    acted = has_effect[steps.action] & (steps.is_action_valid | steps.is_success)
+    acted = has_effect[steps.action] & steps.is_valid
     changes = np.flatnonzero(acted & ~refusals[steps.next_state])
     owner = np.searchsorted(steps.trajectory_start, changes, side="right") - 1
     notes = _notes(owner.tolist(), _present(effects, steps.action[changes]))

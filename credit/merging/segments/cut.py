@@ -103,7 +103,7 @@ def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
     lengths = np.diff(steps.trajectory_start)
     trajectory = np.repeat(np.arange(num_trajectories), lengths)
     # An invalid action is as good as none: only the others move a trajectory on.
-    acted = steps.is_action_valid | steps.is_success
+    acted = steps.is_valid
     moves_before = np.concatenate(([0], np.cumsum(acted)))
     place = moves_before[:-1] + trajectory
     signature = signature_of_node - UNKNOWN
@@ -144,7 +144,7 @@ def outcome_classes(steps: Steps, nodes: Nodes, visits: Visits, signature_of_nod
     is_first = np.zeros(len(visits.node), bool)
     is_first[steps.trajectory_start[:-1]] = True
     before = np.concatenate([np.arange(num_steps) - 1, last[~steps.is_success[last]]])
-    acted = steps.is_action_valid | steps.is_success
+    acted = steps.is_valid
     action = np.where(acted, steps.action + 1, 0)[before]
     action[is_first] = len(steps.action_texts) + 1
     source = np.where(is_first, visits.group, nodes.state_of_step[before])

@@ -1,8 +1,10 @@
 """The credit stage: step shards in, credit shards and graph tables out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -66,47 +68,136 @@ def assign_credit(
     # A worker on another machine has another current directory.
     store = Store(store.root.absolute())
     listed = store.shards(run_id)
-    shards = [shard for shard in listed if iteration in (None, shard.iteration)]
-    if not shards:
+    iterations: dict[tuple[str, int], list[Shard]] = {}
+    for shard in listed:
+        if iteration in (None, shard.iteration):
+            iterations.setdefault((shard.run_id, shard.iteration), []).append(shard)
+    if not iterations:
         raise InputError(_nothing_found(store, run_id, iteration))
-    of_iteration: dict[tuple[str, int], list[Shard]] = {}
-    for shard in shards:
-        of_iteration.setdefault((shard.run_id, shard.iteration), []).append(shard)
-    refuse_newer(path for shard in shards for path in (shard.path, shard.credit_path))
-    for place in of_iteration:
-        refuse_newer(store.graph_dir(*place).glob("*.parquet"))
-    merger = open_merger(settings.merge, partial(CachedEmbedder, store))
-    timelines = _timelines(store, [run for run, _ in of_iteration], settings, merger)
-    sources = Sources(store, listed)
-    er_graph = sources.er_graph if settings.needs_entities else None
+    _refuse_newer(store, iterations)
+    stage = _Stage.open(store, settings, engine, listed, [run for run, _ in iterations])
     reports: dict[tuple[str, int], CreditReport] = {}
-    # What has nothing to credit is written when another iteration has.
+    # Files of iterations with nothing to credit wait: if all are like that, none is replaced.
     with ExitStack() as waiting:
-        for done, ((run, number), members) in enumerate(of_iteration.items()):
+        for done, (place, shards) in enumerate(iterations.items()):
             with ExitStack() as written:
-                written.enter_context(_alone(store, run, number))
-                reports[run, number] = _credit_iteration(
-                    store,
-                    members,
-                    settings,
-                    merger,
-                    sources,
-                    timelines.get(run),
-                    er_graph,
-                    engine,
-                    lambda share, done=done: on_progress(done + share, len(of_iteration)),
+                written.enter_context(_alone(store, *place))
+                reports[place] = stage.credit(
+                    shards,
                     written,
+                    lambda share, done=done: on_progress(done + share, len(iterations)),
                 )
                 if not any(report.num_trajectories for report in reports.values()):
                     waiting.push(written.pop_all())
         _refuse_nothing(store, reports)
-    for timeline in timelines.values():
+    for timeline in stage.timelines.values():
         timeline.finish()
     return reports
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Stage:
+    """Everything that the iterations of one call have in common."""
+
+    store: Store
+    settings: CreditSettings
+    engine: BatchEngine
+    merger: Merger
+    """Has not learned from any iteration."""
+    timelines: Mapping[str, Timeline]
+    """The past of each run; empty where no estimator needs it."""
+    sources: Sources
+    er_graph: ErGraph | None
+    """The entities of all tasks; None where no estimator needs them."""
+
+    @classmethod
+    def open(
+        cls,
+        store: Store,
+        settings: CreditSettings,
+        engine: BatchEngine,
+        shards: Sequence[Shard],
+        run_ids: Iterable[str],
+    ) -> "_Stage":
+        """Prepare to credit some runs.
+
+        Args:
+            store: The store.
+            settings: What to compute.
+            engine: Computes the batches.
+            shards: All step shards of these runs, those of other iterations too.
+            run_ids: The runs.
+        """
+        merger = open_merger(settings.merge, partial(CachedEmbedder, store))
+        timelines = _timelines(store, run_ids, settings, merger)
+        sources = Sources(store, shards)
+        return cls(
+            store=store,
+            settings=settings,
+            engine=engine,
+            merger=merger,
+            timelines=timelines,
+            sources=sources,
+            er_graph=sources.er_graph if settings.needs_entities else None,
+        )
+
+    def credit(
+        self, shards: Sequence[Shard], written: ExitStack, on_progress: Callable[[float], None]
+    ) -> CreditReport:
+        """Credit one iteration; its files get their names when `written` is closed."""
+        run_id, iteration = shards[0].run_id, shards[0].iteration
+        plan = plan_batches(shards, self.settings.batch_rows)
+        marks = self.settings.as_json(partial(self.sources.marks, run_id, iteration))
+        work = self._work(run_id, iteration, shards, plan)
+        configuration = work.previous.configuration | marks
+        writer = CreditWriter(self.store, shards, plan.num_rows, configuration)
+        graph_dir = self.store.graph_dir(run_id, iteration)
+        report = self._compute(work, written.enter_context(writer), graph_dir, on_progress)
+        if timeline := self.timelines.get(run_id):
+            timeline.leave()
+        return report
+
+    def _work(self, run_id: str, iteration: int, shards: Sequence[Shard], plan: Plan) -> BatchWork:
+        """Return what an engine needs to credit the batches of an iteration."""
+        settings = self.settings
+        outdated = partial(self.sources.outdated, run_id, iteration)
+        previous = PreviousCredit.load(
+            shards, settings.estimators, outdated, settings.graph_as_json()
+        )
+        merger = _taught(self.merger, shards, plan)
+        timeline = self.timelines.get(run_id)
+        return BatchWork(
+            shards=shards,
+            plan=plan,
+            previous=previous,
+            settings=settings,
+            merger=merger,
+            past=timeline.enter(iteration, shards, plan, merger) if timeline else None,
+            er_graph=self.er_graph,
+            window=Window.before(self.store, run_id, iteration, settings.graph_window),
+        )
+
+    def _compute(
+        self,
+        work: BatchWork,
+        writer: CreditWriter,
+        graph_dir: Path,
+        on_progress: Callable[[float], None],
+    ) -> CreditReport:
+        """Compute the batches, and hand their columns and tables to the writer."""
+        report = CreditReport(notices=list(work.previous.notices))
+        for number, batch in enumerate(self.engine.map(work)):
+            _put(writer, work.plan, number, batch.columns)
+            writer.append(graph_dir / "edges.parquet", batch.edges)
+            writer.append(graph_dir / "nodes.parquet", batch.nodes)
+            report.add(batch.report)
+            on_progress((number + 1) / len(work.plan.shards_of_batch))
+        report.notices += notices_of(report, self.settings.rows)
+        return report
+
+
 def _timelines(
-    store: Store, run_ids: Sequence[str], settings: CreditSettings, merger: Merger
+    store: Store, run_ids: Iterable[str], settings: CreditSettings, merger: Merger
 ) -> dict[str, Timeline]:
     """Return the past of each run, where an estimator asks for it."""
     scores = settings.state_scores
@@ -121,7 +212,7 @@ def _timelines(
             teach=partial(_taught, merger),
             batch_rows=settings.batch_rows,
         )
-        for run in run_ids
+        for run in dict.fromkeys(run_ids)
     }
 
 
@@ -131,6 +222,13 @@ def _taught(merger: Merger, shards: Sequence[Shard], plan: Plan) -> Merger:
     return merger.learn(pa.concat_tables([p.steps for p in pieces]) for pieces in batches)
 
 
+def _refuse_newer(store: Store, iterations: Mapping[tuple[str, int], Sequence[Shard]]) -> None:
+    """Raise NewerSchemaError if a file that would be read or replaced has a newer schema."""
+    for place, shards in iterations.items():
+        refuse_newer(path for shard in shards for path in (shard.path, shard.credit_path))
+        refuse_newer(store.graph_dir(*place).glob("*.parquet"))
+
+
 def _alone(store: Store, run_id: str, iteration: int) -> AbstractContextManager[None]:
     """Keep others from an iteration: of two at a time, one would lose what the other adds."""
     refusal = (
@@ -138,53 +236,6 @@ def _alone(store: Store, run_id: str, iteration: int) -> AbstractContextManager[
         "time, but another is doing so: wait until it has ended, then run this command again"
     )
     return alone_in(store.credit_dir(run_id, iteration), refusal)
-
-
-def _credit_iteration(
-    store: Store,
-    shards: Sequence[Shard],
-    settings: CreditSettings,
-    merger: Merger,
-    sources: Sources,
-    timeline: Timeline | None,
-    er_graph: ErGraph | None,
-    engine: BatchEngine,
-    on_progress: Callable[[float], None],
-    written: ExitStack,
-) -> CreditReport:
-    """Credit an iteration; its files get their names when `written` is closed."""
-    plan = plan_batches(shards, settings.batch_rows)
-    place = (shards[0].run_id, shards[0].iteration)
-    marks = settings.as_json(partial(sources.marks, *place))
-    previous = PreviousCredit.load(
-        shards, settings.estimators, partial(sources.outdated, *place), settings.graph_as_json()
-    )
-    configuration = previous.configuration | marks
-    merger = _taught(merger, shards, plan)
-    past = timeline.enter(place[1], shards, plan, merger) if timeline else None
-    graph = store.graph_dir(*place)
-    work = BatchWork(
-        shards=shards,
-        plan=plan,
-        previous=previous,
-        settings=settings,
-        merger=merger,
-        past=past,
-        er_graph=er_graph,
-        window=Window.before(store, *place, settings.graph_window),
-    )
-    report = CreditReport(notices=list(previous.notices))
-    writer = written.enter_context(CreditWriter(store, shards, plan.num_rows, configuration))
-    for number, done in enumerate(engine.map(work)):
-        _put(writer, plan, number, done.columns)
-        writer.append(graph / "edges.parquet", done.edges)
-        writer.append(graph / "nodes.parquet", done.nodes)
-        report.add(done.report)
-        on_progress((number + 1) / len(plan.shards_of_batch))
-    if timeline:
-        timeline.leave()
-    report.notices += notices_of(report, settings.rows)
-    return report
 
 
 def _put(

@@ -26,6 +26,7 @@ from typing import Any
 import duckdb
 
 from graphcredit.credit.audit.thresholds import AuditThresholds
+from graphcredit.credit.steps.arrays import ROUNDING
 from graphcredit.store.credit_marks.described import BALANCES, balanced_of, inputs_of
 from graphcredit.store.credit_marks.formulas import is_of_other_formula
 from graphcredit.store.errors import SchemaError
@@ -52,7 +53,7 @@ _MACROS = """
         CASE WHEN abs(mean) > getvariable('max_mean_advantage') * largest THEN mean ELSE 0 END;
 """
 
-_TABLES = """
+_TABLES = f"""
     CREATE TEMP TABLE kept AS FROM trajectories;
     CREATE TEMP VIEW trajectories AS FROM kept;
 
@@ -80,7 +81,7 @@ _TABLES = """
         sum(num_steps) ** 2 / sum(num_steps ** 2) AS effective_size,
         min("return") AS lowest,
         max("return") AS highest,
-        highest - lowest <= 1e-12 * greatest(abs(highest), abs(lowest)) AS is_even
+        highest - lowest <= {ROUNDING} * greatest(abs(highest), abs(lowest)) AS is_even
     FROM rollouts GROUP BY ALL;
 """
 

@@ -6,7 +6,13 @@ import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.relative import EPSILON, Normalize, relative
-from graphcredit.credit.steps.arrays import Floats, Ints, discounted_returns, factorise
+from graphcredit.credit.steps.arrays import (
+    Floats,
+    Ints,
+    discounted_returns,
+    factorise,
+    factorise_pairs,
+)
 from graphcredit.store.options import Count, Discount, Weight
 
 
@@ -64,8 +70,7 @@ def _clusters(batch: StepBatch, longest: int) -> list[tuple[Ints, Ints]]:
         steps = np.flatnonzero(age >= length - 1)
         before = np.zeros(batch.num_steps, np.int64)
         before[steps] = cluster_of_step[steps - 1]
-        keys = before[steps] * batch.num_nodes + batch.state_of_step[steps]
-        cluster = factorise(keys)[0]
+        cluster, _, _ = factorise_pairs(before[steps], batch.state_of_step[steps])
         cluster_of_step = np.zeros(batch.num_steps, np.int64)
         cluster_of_step[steps] = cluster
         clusters.append((steps, cluster))

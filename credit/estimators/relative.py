@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints
+from graphcredit.credit.steps.arrays import ROUNDING, Bools, Floats, Ints
 
 Normalize: TypeAlias = Literal["std", "none"]
 """`"std"` divides by the standard deviation, `"none"` only subtracts the mean."""
@@ -22,7 +22,6 @@ StdOf: TypeAlias = Literal["sample", "population"]
 """Whether the variance is over n - 1 or over n."""
 
 EPSILON = 1e-6
-_ROUNDING = 1e-12
 
 
 def relative(
@@ -97,5 +96,5 @@ def _offset_from_first(
     largest_offset, largest = np.zeros(num_groups), np.zeros(num_groups)
     np.maximum.at(largest_offset, group_of_item, np.abs(offset))
     np.maximum.at(largest, group_of_item, np.abs(values))
-    rounding = _ROUNDING * largest
+    rounding = ROUNDING * largest
     return offset, largest_offset > rounding, rounding

@@ -8,7 +8,7 @@ from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.parts import state_part
 from graphcredit.credit.estimators.relative import EPSILON, Normalize
 from graphcredit.credit.inputs.run_history.before import Past
-from graphcredit.credit.steps.arrays import Floats, Ints, factorise
+from graphcredit.credit.steps.arrays import Floats, Ints, factorise_pairs
 from graphcredit.store.options import Count, Discount, Weight
 
 
@@ -100,15 +100,15 @@ class _Visits:
 
     @classmethod
     def count(cls, batch: StepBatch, past: Past) -> "_Visits":
-        owner = batch.trajectory_of_step * batch.num_nodes
-        keys = np.concatenate([owner + batch.state_of_step, owner + batch.target_of_step])
-        pair_of_visit, pairs = factorise(keys)
-        trajectory, node = np.divmod(pairs, max(batch.num_nodes, 1))
-        has_acted = np.zeros(len(pairs), np.int64)
+        pair_of_visit, trajectory, node = factorise_pairs(
+            np.tile(batch.trajectory_of_step, 2),
+            np.concatenate([batch.state_of_step, batch.target_of_step]),
+        )
+        has_acted = np.zeros(len(node), np.int64)
         has_acted[pair_of_visit[: batch.num_steps]] = 1
         order = np.lexsort((past.num_ended_before[trajectory], node))
         first = np.flatnonzero(np.diff(node[order], prepend=-1))
-        run = np.repeat(first, np.diff(np.append(first, len(pairs))))
+        run = np.repeat(first, np.diff(np.append(first, len(node))))
 
         def count_before(values: Ints) -> Ints:
             """Sum up, for each pair, the values of those that ended earlier at its node."""

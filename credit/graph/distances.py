@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import igraph
 import numpy as np
 
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,11 +54,10 @@ def build_graph(
         num_nodes: Nodes of all groups together.
         goals: [num_goals] the goal nodes.
     """
-    transition, keys = factorise(state_of_step * num_nodes + target_of_step)
-    source, target = np.divmod(keys, max(num_nodes, 1))
-    least_cost = np.full(len(keys), np.inf)
+    transition, source, target = factorise_pairs(state_of_step, target_of_step)
+    least_cost = np.full(len(source), np.inf)
     np.minimum.at(least_cost, transition, cost)
-    is_acted = np.zeros(len(keys), bool)
+    is_acted = np.zeros(len(source), bool)
     is_acted[transition[is_valid]] = True
     is_pruned = ~is_acted | (source == target)
     find = DistanceFinder(source, target, num_nodes, goals)

@@ -10,7 +10,6 @@ from graphcredit.credit.inputs.analogies.untried_actions import find_analogies
 from graphcredit.credit.inputs.entities.mentions import Mentions, find_mentions
 from graphcredit.credit.inputs.run_history.before import Past
 from graphcredit.credit.merging.recognise import Identify
-from graphcredit.credit.steps.arrays import Bools
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes
 from graphcredit.store.errors import InputError
@@ -43,8 +42,6 @@ class Material:
     """Complete trajectories."""
     nodes: Nodes
     """Nodes of their states."""
-    is_valid: Bools
-    """[num_steps] whether the action did something."""
     identify: Identify | None
     """Returns what the nodes are recognised by in other iterations; None where that is the text."""
     sources: InputSources
@@ -87,7 +84,7 @@ INPUTS: tuple[Input, ...] = (
         reads=("admissible_actions",),
         of_window=True,
         build=lambda material: find_analogies(
-            material.steps, material.nodes, material.is_valid, material.table["admissible_actions"]
+            material.steps, material.nodes, material.table["admissible_actions"]
         ),
     ),
     Input(name="past", reads=("logged_at",), source="read_past", build=_past),

@@ -1,7 +1,7 @@
 """From a table of steps to a batch, and what is needed to name its nodes again."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -67,44 +67,59 @@ def assemble(
     """
     steps, left_out = complete_trajectories(table)
     window = read_window(steps.task_texts.take(np.unique(steps.task))) if read_window else None
-    everything = table if window is None else pa.concat_tables([table, window])
+    reached = table
     if window is not None:
-        steps, _ = complete_trajectories(everything)
-    merged = merger.nodes(steps, everything)
-    steps, nodes = merged.steps, merged.nodes
-    is_valid = steps.is_action_valid | steps.is_success
-    graph = build_graph(
-        state_of_step=nodes.state_of_step,
-        target_of_step=nodes.target_of_step,
-        cost=steps.cost,
-        is_valid=is_valid,
-        num_nodes=int(nodes.node_start[-1]),
-        goals=nodes.goal_of_group[nodes.goal_of_group >= 0],
-    )
+        reached = pa.concat_tables([table, window])
+        steps, _ = complete_trajectories(reached)
+    merged = merger.nodes(steps, reached)
     material = Material(
-        table=everything,
-        steps=steps,
-        nodes=nodes,
-        is_valid=is_valid,
+        table=reached,
+        steps=merged.steps,
+        nodes=merged.nodes,
         identify=merged.identify,
         sources=sources,
     )
-    built = {row.name: row.build(material) for row in inputs if row.of_window}
+    graph, own = _graph(material), material
     if window is not None:
-        is_own = steps.row < table.num_rows
-        steps = select_trajectories(steps, is_own[steps.trajectory_start[:-1]])
-        nodes, graph, is_valid = nodes.of_steps(is_own), graph.of_steps(is_own), is_valid[is_own]
-        material = replace(material, table=table, steps=steps, nodes=nodes, is_valid=is_valid)
-    built |= {row.name: row.build(material) for row in inputs if not row.of_window}
-    taken = {name: table[name].take(pa.array(steps.row)) for name in columns}
+        own, graph = _without_window(material, graph, table)
+    built = {row.name: row.build(material if row.of_window else own) for row in inputs}
+    taken = {name: table[name].take(pa.array(own.steps.row)) for name in columns}
     return Assembly(
-        batch=_batch(material, graph, invalid_action_penalty, taken, built),
-        steps=steps,
-        nodes=nodes,
+        batch=_batch(own, graph, invalid_action_penalty, taken, built),
+        steps=own.steps,
+        nodes=own.nodes,
         merged=merged.report,
         left_out=left_out,
         num_rows=table.num_rows,
     )
+
+
+def _graph(material: Material) -> StateGraph:
+    steps, nodes = material.steps, material.nodes
+    return build_graph(
+        state_of_step=nodes.state_of_step,
+        target_of_step=nodes.target_of_step,
+        cost=steps.cost,
+        is_valid=steps.is_valid,
+        num_nodes=int(nodes.node_start[-1]),
+        goals=nodes.goal_of_group[nodes.goal_of_group >= 0],
+    )
+
+
+def _without_window(
+    material: Material, graph: StateGraph, table: pa.Table
+) -> tuple[Material, StateGraph]:
+    """Return the same without the steps of earlier iterations: their rows follow the table's."""
+    steps = material.steps
+    is_own = steps.row < table.num_rows
+    own = Material(
+        table=table,
+        steps=select_trajectories(steps, is_own[steps.trajectory_start[:-1]]),
+        nodes=material.nodes.of_steps(is_own),
+        identify=material.identify,
+        sources=material.sources,
+    )
+    return own, graph.of_steps(is_own)
 
 
 def _batch(
@@ -114,7 +129,7 @@ def _batch(
     columns: Mapping[str, pa.ChunkedArray],
     inputs: Mapping[str, Any],
 ) -> StepBatch:
-    steps, nodes, is_valid = material.steps, material.nodes, material.is_valid
+    steps, nodes, is_valid = material.steps, material.nodes, material.steps.is_valid
     lengths = np.diff(steps.trajectory_start)
     return StepBatch(
         trajectory_start=steps.trajectory_start,

@@ -1,6 +1,7 @@
 """The credit columns of a batch: what the graph says of each step, and every estimator's parts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +12,27 @@ from graphcredit.credit.estimators.relative import has_spread
 from graphcredit.credit.estimators.table import Assigner
 from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.store.errors import InputError
-from graphcredit.store.schema import CREDIT_COLUMNS
+from graphcredit.store.parquet.shards import conform, open_parquet
+from graphcredit.store.schema import CREDIT_COLUMNS, CREDIT_KEY_COLUMNS
 
 NULL_INT = -1
 """Stands for null in integer and boolean columns until they are written; NaN does in floats."""
+
+
+def read_keys(path: Path, *, dictionaries: Sequence[str] = ()) -> pa.Table:
+    """Return the columns that identify the rows of a step shard, or of a credit shard.
+
+    Args:
+        path: The shard.
+        dictionaries: Names of those to leave as dictionaries.
+
+    Raises:
+        SchemaError: The shard cannot be read, or lacks one of them.
+    """
+    names = [column.name for column in CREDIT_KEY_COLUMNS]
+    with open_parquet(path, dictionaries=dictionaries) as file:
+        table = file.read(columns=names)
+    return conform(table, CREDIT_KEY_COLUMNS, where=str(path), keep_dictionaries=bool(dictionaries))
 
 
 def common_columns(batch: StepBatch) -> dict[str, NDArray[np.generic]]:

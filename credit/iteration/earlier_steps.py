@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphcredit.credit.steps.batches import read_rows
 from graphcredit.credit.steps.complete import TEXT_COLUMNS
 from graphcredit.store.layout import Shard, Store
-from graphcredit.store.parquet.shards import conform, open_parquet, row_groups, step_columns
+from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 
 _LAST = "\U0010ffff"
 """Sorts after every id of this iteration, so that its states are numbered as without a window."""
@@ -43,14 +44,12 @@ class Window:
 def _read(shard: Shard, tasks: pa.Array, names: Sequence[str]) -> Iterator[pa.Table]:
     """Yield the steps of some tasks; row groups without any are not read."""
     with open_parquet(shard.path, dictionaries=TEXT_COLUMNS) as file:
-        present = [name for name in names if name in file.schema_arrow.names]
         task = conform(
             file.read(columns=["task_id"]), step_columns(["task_id"]), where=str(shard.path)
         )["task_id"]
         is_wanted = pc.is_in(task, tasks).to_numpy()
-        for number, rows in row_groups(file, np.flatnonzero(is_wanted)):
-            group = file.read_row_group(number, columns=present)
-            yield _renamed(group.take(rows), shard, names)
+        for part in read_rows(file, names, np.flatnonzero(is_wanted)):
+            yield _renamed(part, shard, names)
 
 
 def _renamed(table: pa.Table, shard: Shard, names: Sequence[str]) -> pa.Table:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphcredit.credit.inputs.run_history.before import count_trajectories
 from graphcredit.credit.iteration.assemble import Assembly
-from graphcredit.credit.steps.arrays import Floats, Ints, factorise
+from graphcredit.credit.steps.arrays import Floats, Ints, factorise_pairs
 from graphcredit.store.schema import (
     EDGE_COLUMNS,
     EDGE_PARTS,
@@ -89,16 +89,14 @@ def edge_table(
         schema: From `edge_schema`.
     """
     batch, steps = assembly.batch, assembly.steps
-    num_actions = len(steps.action_texts)
-    edge, keys = factorise(batch.graph.transition_of_step * num_actions + batch.action_of_step)
-    transition, action = np.divmod(keys, max(num_actions, 1))
+    edge, transition, action = factorise_pairs(batch.graph.transition_of_step, batch.action_of_step)
     source, target = batch.graph.source[transition], batch.graph.target[transition]
     group = batch.group_of_node[source]
     first_node = batch.node_start[:-1][group]
     visits = np.bincount(edge)
-    cost = np.full(len(keys), np.inf)
+    cost = np.full(len(action), np.inf)
     np.minimum.at(cost, edge, batch.cost)
-    is_acted = np.zeros(len(keys), bool)
+    is_acted = np.zeros(len(action), bool)
     is_acted[edge[batch.is_valid]] = True
     task = steps.task[batch.trajectory_start[:-1]][_first_trajectory(batch.group_of_trajectory)]
     columns: dict[str, pa.Array] = {
@@ -122,8 +120,7 @@ def _node_texts(assembly: Assembly) -> tuple[Ints, Ints]:
     text = assembly.nodes.text_of_node.copy()
     num_texts = assembly.nodes.num_texts.copy()
     won = (batch.trajectory_start[1:] - 1)[batch.is_success]
-    _, pairs = factorise(batch.target_of_step[won] * len(steps.state_texts) + steps.next_state[won])
-    goal, goal_text = np.divmod(pairs, max(len(steps.state_texts), 1))
+    _, goal, goal_text = factorise_pairs(batch.target_of_step[won], steps.next_state[won])
     text[goal[::-1]] = goal_text[::-1]
     num_texts[goal] = np.bincount(goal, minlength=batch.num_nodes)[goal]
     return text, num_texts

@@ -32,7 +32,7 @@ from graphcredit.credit.steps.codes import encode
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
 from graphcredit.store.parquet.er_graph import ErGraph
 from graphcredit.store.parquet.shards import conform, step_columns
-from graphcredit.store.schema import CREDIT_COLUMNS, PARTITION_COLUMNS
+from graphcredit.store.schema import CREDIT_KEY_COLUMNS, PARTITION_COLUMNS
 
 OnIncomplete: TypeAlias = Literal["warn", "raise", "ignore"]
 
@@ -150,7 +150,7 @@ def _in_order(
     parts: Sequence[tuple[NDArray[np.int64], Mapping[str, NDArray[np.generic]]]],
 ) -> pa.Table:
     """Return the credit of all iterations in the order of the rows, beside the two keys."""
-    keys = {column.name: steps[column.name] for column in CREDIT_COLUMNS[:2]}
+    keys = {column.name: steps[column.name] for column in CREDIT_KEY_COLUMNS}
     if not parts:
         return pa.table(keys)
     place = np.argsort(np.concatenate([rows for rows, _ in parts]))

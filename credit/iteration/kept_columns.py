@@ -11,17 +11,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from graphcredit.credit.iteration.columns import read_keys
 from graphcredit.credit.steps.arrays import Ints
-from graphcredit.credit.steps.batches import Piece
+from graphcredit.credit.steps.batches import Piece, read_rows
 from graphcredit.store.credit_marks.formulas import is_of_other_formula
 from graphcredit.store.credit_marks.sources import MARKS, Way
-from graphcredit.store.credit_marks.state import judge
+from graphcredit.store.credit_marks.state import State, judge
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Shard
-from graphcredit.store.parquet.shards import conform, open_parquet, row_groups
-from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS, split_estimator_column
-
-_KEY_COLUMNS = CREDIT_COLUMNS[:2]
+from graphcredit.store.parquet.shards import open_parquet
+from graphcredit.store.schema import CONFIGURATION_KEY, split_estimator_column
 
 _NOT_OF_GRAPH = MARKS | {"options", "invalid_action_penalty"}
 """What else the configuration of an estimator says."""
@@ -62,34 +61,15 @@ class PreviousCredit:
         kept: set[str] = set()
         for name in sorted({owner for there in found.values() for owner in there.owners.values()}):
             ways = [_made_by(name, found.get(shard.credit_path)) for shard in shards]
-            # What is not of one run is not kept: it would get one configuration, and be null where
-            # it was not, so that whoever reads it later could not tell half of it from all.
-            state, reason = judge(ways, partial(outdated, name))
-            if state == "mixed":
-                notices.append(
-                    f"the {name} columns were not kept: a run that was killed, or a credit shard "
-                    "that was lost, left them in some shards only, or made in different ways "
-                    f"({reason}). Run credit again with --estimator {name}"
-                )
-                continue
             way = next(way for way in ways if way is not None)
-            if is_of_other_formula(name, way):
-                notices.append(
-                    f"the {name} columns were not kept: another version of its formula made them, "
-                    f"and its numbers are others now. Run credit again with --estimator {name}"
-                )
-                continue
-            if way and _has_steps(name, found) and (other := _differences(way, graph)):
-                notices.append(
-                    f"the {name} columns were not kept: their states are of another graph "
-                    f"({other}), and an iteration has one. Run credit again with --estimator "
-                    f"{name} too"
-                )
+            state, reason = judge(ways, partial(outdated, name))
+            other = _differences(way, graph) if way and _has_steps(name, found) else ""
+            if refusal := _refusal(name, way, state, reason, other):
+                notices.append(refusal)
                 continue
             if state == "stale":
                 notices.append(
-                    f"the {name} columns that were kept are stale: {reason}. Run credit again with "
-                    f"--estimator {name}"
+                    f"the {name} columns that were kept are stale: {reason}. {_again(name)}"
                 )
             kept.add(name)
             if way:
@@ -121,12 +101,44 @@ class PreviousCredit:
         if shard.credit_path not in self.paths or not len(rows):
             return nulls
         with open_parquet(shard.credit_path) as file:
-            present = [name for name in self.columns if name in file.schema_arrow.names]
-            table = pa.concat_tables(
-                file.read_row_group(number, columns=present).take(places)
-                for number, places in row_groups(file, rows)
-            )
-        return nulls | {name: table[name].to_numpy().astype(np.float32) for name in present}
+            table = pa.concat_tables(read_rows(file, self.columns, rows))
+        found = {name: table[name].to_numpy() for name in table.column_names}
+        return nulls | {name: values.astype(np.float32) for name, values in found.items()}
+
+
+def _refusal(name: str, way: Way, state: State, reason: str, other: str) -> str:
+    """Return why the columns of an estimator are not kept; an empty string if they are.
+
+    Args:
+        name: The estimator.
+        way: How its columns were made.
+        state: From `judge`.
+        reason: From `judge`.
+        other: How the graph of its states differs from the present one.
+    """
+    start = f"the {name} columns were not kept:"
+    # They would get one configuration, and nulls where they were missing: whoever reads them later
+    # could not tell half of a result from all of it.
+    if state == "mixed":
+        return (
+            f"{start} a run that was killed, or a credit shard that was lost, left them in some "
+            f"shards only, or made in different ways ({reason}). {_again(name)}"
+        )
+    if is_of_other_formula(name, way):
+        return (
+            f"{start} another version of its formula made them, and its numbers are others now. "
+            f"{_again(name)}"
+        )
+    if other:
+        return (
+            f"{start} their states are of another graph ({other}), and an iteration has one. "
+            f"{_again(name)} too"
+        )
+    return ""
+
+
+def _again(name: str) -> str:
+    return f"Run credit again with --estimator {name}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -209,11 +221,4 @@ def _made_by(name: str, there: _Found | None) -> Way | None:
 
 
 def _same_rows(shard: Shard) -> bool:
-    steps, credit = _keys(shard.path), _keys(shard.credit_path)
-    return steps.equals(credit)
-
-
-def _keys(path: Path) -> pa.Table:
-    names = [column.name for column in _KEY_COLUMNS]
-    with open_parquet(path) as file:
-        return conform(file.read(columns=names), _KEY_COLUMNS, where=str(path))
+    return read_keys(shard.path).equals(read_keys(shard.credit_path))

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from graphcredit.credit.iteration.columns import empty_column, to_arrow
+from graphcredit.credit.iteration.columns import empty_column, read_keys, to_arrow
 from graphcredit.store.files.atomic import (
     naming,
     parquet_writer,
@@ -32,16 +32,13 @@ from graphcredit.store.files.atomic import (
     write_table_unsynced,
 )
 from graphcredit.store.layout import Shard, Store
-from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.parquet.snapshot import replacing
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
-    CREDIT_COLUMNS,
     SCHEMA_VERSION,
     SCHEMA_VERSION_KEY,
 )
 
-_KEY_COLUMNS = CREDIT_COLUMNS[:2]
 _WAITING_WRITES = 4
 
 
@@ -144,8 +141,10 @@ class CreditWriter:
 
     def _write_shard(self, shard: Shard, columns: dict[str, NDArray[np.generic]]) -> None:
         shard.credit_path.parent.mkdir(parents=True, exist_ok=True)
+        keys = read_keys(shard.path, dictionaries=["trajectory_id"])
         arrays = {name: to_arrow(name, values) for name, values in columns.items()}
-        table = pa.table(_keys_of(shard) | arrays).replace_schema_metadata(self._metadata)
+        table = pa.table(dict(zip(keys.column_names, keys.columns, strict=True)) | arrays)
+        table = table.replace_schema_metadata(self._metadata)
         write_table_unsynced(table, self._temporary(shard.credit_path))
 
     def _commit(self) -> None:
@@ -163,11 +162,3 @@ class CreditWriter:
 def _naming(path: Path, write: Callable[..., None], *arguments: object) -> None:
     with naming(path):
         write(*arguments)
-
-
-def _keys_of(shard: Shard) -> dict[str, pa.ChunkedArray]:
-    names = [column.name for column in _KEY_COLUMNS]
-    with open_parquet(shard.path, dictionaries=["trajectory_id"]) as file:
-        table, where = file.read(columns=names), str(shard.path)
-    keys = conform(table, _KEY_COLUMNS, where=where, keep_dictionaries=True)
-    return {name: keys[name] for name in names}

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.credit.steps.arrays import Bools, Ints, factorise
+from graphcredit.credit.steps.arrays import Bools, Ints, factorise, factorise_pairs
 from graphcredit.credit.steps.codes import encode
 
 UNKNOWN = -1
@@ -38,8 +38,7 @@ def signatures(admissible_actions: pa.ChunkedArray) -> Ints:
 def _signatures(lists: pa.ListArray) -> Ints:
     row = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
     actions = encode(pa.chunked_array([pc.list_flatten(lists)]))
-    _, pairs = factorise(row * (len(actions.texts) + 1) + actions.code + 1)
-    row, code = np.divmod(pairs, len(actions.texts) + 1)
+    _, row, code = factorise_pairs(row, actions.code + 1)
     hashes = np.array([0, *map(_hash, actions.texts.to_pylist())], np.uint64)
     totals = np.zeros(len(lists), np.uint64)
     is_empty = pc.equal(pc.list_value_length(lists), 0).fill_null(False)
@@ -69,8 +68,7 @@ def lasting_signatures(signature_of_step: Ints, state_of_step: Ints, num_nodes: 
     """Return what `signature_of_nodes` does, as numbers that mean the same in any batch."""
     is_known = signature_of_step != UNKNOWN
     code, values = factorise(signature_of_step[is_known])
-    _, pairs = factorise(state_of_step[is_known] * max(len(values), 1) + code)
-    node, code = np.divmod(pairs, max(len(values), 1))
+    _, node, code = factorise_pairs(state_of_step[is_known], code)
     # A node with several lists is one that only nodes with the same several lists may join.
     mixed = (values.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1))[code]
     totals = np.zeros(num_nodes, np.uint64)
@@ -100,5 +98,5 @@ def unite(key: Ints, signature: Ints) -> tuple[Ints, int]:
     joins = np.full(len(keys), UNKNOWN)
     joins[key_code[known[::-1]]] = signature[known[::-1]]
     effective = np.where(signature == UNKNOWN, joins[key_code], signature)
-    label, labels = factorise(key_code * (int(effective.max(initial=0)) + 2) + effective + 1)
-    return label, len(labels) - len(keys)
+    label, key_of_label, _ = factorise_pairs(key_code, effective + 1)
+    return label, len(key_of_label) - len(keys)

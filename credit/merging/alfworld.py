@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.credit.steps.arrays import Ints, factorise
+from graphcredit.credit.steps.arrays import Ints, factorise_pairs
 from graphcredit.credit.steps.complete import Steps
 
 _TAKE = re.compile(r"take (.+) from .+")
@@ -46,24 +46,22 @@ def with_inventory(steps: Steps) -> Steps:
     effects = [_effect_of(text) for text in steps.action_texts.to_pylist()]
     refusals = np.array([_REFUSED in text for text in steps.state_texts.to_pylist()], bool)
     has_effect = np.array([effect is not None for effect in effects], bool)
-    acted = has_effect[steps.action] & (steps.is_action_valid | steps.is_success)
+    acted = has_effect[steps.action] & steps.is_valid
     changes = np.flatnonzero(acted & ~refusals[steps.next_state])
     owner = np.searchsorted(steps.trajectory_start, changes, side="right") - 1
     notes = _notes(owner.tolist(), _present(effects, steps.action[changes]))
     codes = pa.array(["", *notes], pa.string()).dictionary_encode()
     note_of_change = codes.indices.to_numpy().astype(np.int64)
     before, after = _spread(steps, changes, note_of_change)
-    num_notes = len(codes.dictionary)
-    num_steps = len(steps.row)
-    pairs = np.concatenate([steps.state * num_notes + before, steps.next_state * num_notes + after])
-    code, keys = factorise(pairs)
-    text, note = np.divmod(keys, num_notes)
+    code, text, note = factorise_pairs(
+        np.concatenate([steps.state, steps.next_state]), np.concatenate([before, after])
+    )
     old, added = steps.state_texts.to_pylist(), codes.dictionary.to_pylist()
     texts = [old[t] + added[n] for t, n in zip(text.tolist(), note.tolist(), strict=True)]
     return dataclasses.replace(
         steps,
-        state=code[:num_steps],
-        next_state=code[num_steps:],
+        state=code[: len(steps.row)],
+        next_state=code[len(steps.row) :],
         state_texts=pa.array(texts, pa.string()),
     )
 

@@ -10,6 +10,9 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
+ROUNDING = 1e-12
+"""Tolerance of equal values, relative to the largest: sums depend on the order of their terms."""
+
 
 def starts_of_runs(codes: Ints) -> Ints:
     """Return where each run of equal codes starts, and the length at the end.
@@ -37,6 +40,23 @@ def factorise(keys: Ints) -> tuple[Ints, Ints]:
     """
     encoded = pa.array(keys).dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_numpy()
+
+
+def factorise_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
+    """Number the distinct pairs of two arrays in order of first appearance.
+
+    Each pair is one integer key, first · width + second, which must be less than 2^63.
+
+    Args:
+        first: [n] codes, at least 0.
+        second: [n] codes, at least 0.
+
+    Returns:
+        [n] number of each pair; [num_distinct] the first, and the second code of each number.
+    """
+    width = int(second.max(initial=0)) + 1
+    number, keys = factorise(first * width + second)
+    return number, *np.divmod(keys, width)
 
 
 def ranges(counts: Ints, runs: Ints) -> tuple[Ints, Ints]:

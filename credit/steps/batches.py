@@ -181,12 +181,24 @@ def _read(shard: Shard, names: Sequence[str], wanted: Bools | None) -> pa.Table:
     """Read columns of a shard: all rows, or the wanted ones from the row groups that hold any."""
     columns = step_columns(names)
     with open_parquet(shard.path, dictionaries=TEXT_COLUMNS) as file:
-        present = [name for name in names if name in file.schema_arrow.names]
         where = str(shard.path)
         if wanted is None:
+            present = [name for name in names if name in file.schema_arrow.names]
             return conform(file.read(columns=present), columns, where=where, keep_dictionaries=True)
-        groups = row_groups(file, np.flatnonzero(wanted))
-        parts = (file.read_row_group(n, columns=present).take(rows) for n, rows in groups)
         return pa.concat_tables(
-            conform(part, columns, where=where, keep_dictionaries=True) for part in parts
+            conform(part, columns, where=where, keep_dictionaries=True)
+            for part in read_rows(file, names, np.flatnonzero(wanted))
         )
+
+
+def read_rows(file: pq.ParquetFile, names: Sequence[str], rows: Ints) -> Iterator[pa.Table]:
+    """Yield some rows of a file; row groups with none of them are not read.
+
+    Args:
+        file: The file.
+        names: Columns to read; those that the file lacks are left out.
+        rows: [n] row numbers, ascending.
+    """
+    present = [name for name in names if name in file.schema_arrow.names]
+    for number, places in row_groups(file, rows):
+        yield file.read_row_group(number, columns=present).take(places)

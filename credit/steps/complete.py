@@ -84,6 +84,11 @@ class Steps:
     action_texts: pa.Array
     """Text of each action code."""
 
+    @property
+    def is_valid(self) -> Bools:
+        """[n] whether the action did something: a step that ends in success did."""
+        return self.is_action_valid | self.is_success
+
 
 _PLACE = ("task_id", "trajectory_id", "step_index")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from graphcredit.credit.steps.arrays import Bools, Ints, factorise, starts_of_runs
+from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs, starts_of_runs
 from graphcredit.credit.steps.complete import Steps
 
 
@@ -60,9 +60,7 @@ def exact_nodes(steps: Steps) -> Nodes:
 
     visits = _Visits.lay_out(steps, ~is_success)
     group_of_visit = group_of_step[visits.step]
-    num_texts = len(steps.state_texts)
-    node_of_visit, keys = factorise(group_of_visit * num_texts + visits.text)
-    group_of_node, text_of_node = np.divmod(keys, max(num_texts, 1))
+    node_of_visit, group_of_node, text_of_node = factorise_pairs(group_of_visit, visits.text)
 
     has_goal = np.zeros(num_groups, bool)
     has_goal[group_of_step[last[is_success]]] = True
@@ -120,11 +118,9 @@ def count_contradictions(nodes: Nodes, action: Ints) -> int:
         nodes: The nodes of the steps.
         action: [num_steps] code of each step's action.
     """
-    num_actions = int(action.max(initial=0)) + 1
-    pair, pairs = factorise(nodes.state_of_step * num_actions + action)
-    num_nodes = max(int(nodes.node_start[-1]), 1)
-    _, outcomes = factorise(pair * num_nodes + nodes.target_of_step)
-    return int((np.bincount(outcomes // num_nodes, minlength=len(pairs)) > 1).sum())
+    choice, _, _ = factorise_pairs(nodes.state_of_step, action)
+    _, choice_of_outcome, _ = factorise_pairs(choice, nodes.target_of_step)
+    return int((np.bincount(choice_of_outcome) > 1).sum())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

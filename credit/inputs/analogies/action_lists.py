@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 
 from graphcredit.credit.merging.admissible import UNKNOWN
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise, factorise_pairs
 
 MOST_ELSEWHERE = 1 / 2
 """Above it, a list is one of many states: more often than not it does not tell them apart."""
@@ -111,17 +111,16 @@ def _shares(
     action_list: Ints, state: Ints, group: Ints, steps: Ints, num_listed: Ints
 ) -> tuple[Floats, Floats]:
     """Return `again` and `elsewhere` of each group, from the visits that show a list."""
-    list_code, lists = factorise(action_list)
+    list_code, _ = factorise(action_list)
     state_code, states = factorise(state)
-    pair, pairs = factorise(state_code * len(lists) + list_code)
-    pair_state, pair_list = np.divmod(pairs, max(len(lists), 1))
+    pair, pair_state, pair_list = factorise_pairs(state_code, list_code)
     group_of_state = np.zeros(len(states), np.int64)
     group_of_state[state_code] = group
     pair_group = group_of_state[pair_state]
-    visits = np.bincount(pair, steps, len(pairs)).astype(np.float64)
+    visits = np.bincount(pair, steps, len(pair_state)).astype(np.float64)
     of_state = np.bincount(state_code, steps, len(states)).astype(np.float64)[pair_state]
-    in_group, group_lists = factorise(pair_group * len(lists) + pair_list)
-    of_list = np.bincount(in_group, visits, len(group_lists)).astype(np.float64)[in_group]
+    in_group, _, _ = factorise_pairs(pair_group, pair_list)
+    of_list = np.bincount(in_group, visits).astype(np.float64)[in_group]
 
     def share(same: Floats, others: Floats) -> Floats:
         """Return the mean over visits of how many of the others are the same; 1 for no others."""

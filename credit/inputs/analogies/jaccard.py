@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 
 Bits: TypeAlias = NDArray[np.uint64]
 """[num_nodes, num_words] a set as the bits of some words."""
@@ -91,10 +91,10 @@ class _Columns:
 
     @classmethod
     def of(cls, sets: Sets, node_start: Ints) -> "_Columns":
-        num_groups, num_codes = len(node_start) - 1, int(sets.code.max(initial=0)) + 1
+        num_groups = len(node_start) - 1
         group = np.repeat(np.arange(num_groups), np.diff(node_start))[sets.node]
-        column, keys = factorise(group * num_codes + sets.code)
-        start = np.searchsorted(keys // num_codes, np.arange(num_groups + 1))
+        column, group_of_column, _ = factorise_pairs(group, sets.code)
+        start = np.searchsorted(group_of_column, np.arange(num_groups + 1))
         return cls(node=sets.node, column=column, start=start)
 
     def bits(self, group: int, first: int, stop: int) -> Bits:

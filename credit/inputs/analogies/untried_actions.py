@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from graphcredit.credit.inputs.analogies.action_lists import ActionLists, judge_lists
 from graphcredit.credit.inputs.analogies.jaccard import Block, Sets, compare
 from graphcredit.credit.merging.admissible import signatures
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise, ranges, starts_of_runs
+from graphcredit.credit.steps.arrays import Floats, Ints, factorise, ranges, starts_of_runs
 from graphcredit.credit.steps.codes import encode
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes
@@ -53,9 +53,7 @@ class Analogies:
     """What the lists of each group are worth: nothing is untried where they say nothing."""
 
 
-def find_analogies(
-    steps: Steps, nodes: Nodes, is_valid: Bools, admissible_actions: pa.ChunkedArray
-) -> Analogies:
+def find_analogies(steps: Steps, nodes: Nodes, admissible_actions: pa.ChunkedArray) -> Analogies:
     """Find for each untried action of each node what it did in the most alike nodes of the group.
 
     Nodes that are equally alike all count. A node at which nothing was logged as admissible has no
@@ -63,9 +61,8 @@ def find_analogies(
     grows with the square of a group's nodes.
 
     Args:
-        steps: Complete trajectories.
+        steps: Complete trajectories; an invalid action counts as not tried.
         nodes: Of their states.
-        is_valid: [num_steps] whether the action did something; one that did not tried nothing.
         admissible_actions: [rows of the table] the column that the steps came with.
     """
     lists = judge_lists(
@@ -76,7 +73,7 @@ def find_analogies(
     )
     possible, action = _actions(steps, nodes, admissible_actions)
     possible = possible.at(lists.is_useful[nodes.group_of_node])
-    taken = _Taken.of(steps, nodes, action, is_valid)
+    taken = _Taken.of(steps, nodes, action)
     untried = taken.not_in(possible)
     group = nodes.group_of_node[untried.node]
     run = taken.run(group, untried.code)
@@ -123,7 +120,8 @@ class _Taken:
     """[num_outcomes] at the least cost."""
 
     @classmethod
-    def of(cls, steps: Steps, nodes: Nodes, action: Ints, is_valid: Bools) -> "_Taken":
+    def of(cls, steps: Steps, nodes: Nodes, action: Ints) -> "_Taken":
+        is_valid = steps.is_valid
         num_nodes, num_groups = len(nodes.text_of_node), len(nodes.goal_of_group)
         source, target = nodes.state_of_step[is_valid], nodes.target_of_step[is_valid]
         key, taken = np.unique(action[is_valid] * num_nodes + source, return_inverse=True)

@@ -14,7 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.credit.inputs.entities.find_names import NameFinder
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise, ranges, starts_of_runs
+from graphcredit.credit.steps.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    factorise_pairs,
+    ranges,
+    starts_of_runs,
+)
 from graphcredit.credit.steps.codes import Codes, encode
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.store.parquet.er_graph import ErGraph
@@ -109,7 +116,7 @@ class _Known:
             pa.chunked_array([c for column in columns for c in column.chunks], pa.string())
         )
         owner = np.concatenate([task, task_of_relation, task_of_relation])
-        number, distinct = factorise(owner * max(len(ids.texts), 1) + ids.code)
+        number, owner_of_entity, _ = factorise_pairs(owner, ids.code)
         entity, head, tail = np.split(number, np.cumsum([len(task), len(task_of_relation)]))
         return cls(
             task=task,
@@ -119,7 +126,7 @@ class _Known:
             aliases=entities["aliases"].to_pylist(),
             head=head,
             tail=tail,
-            num_entities=len(distinct),
+            num_entities=len(owner_of_entity),
         )
 
     def answer_distance(self) -> Floats:
@@ -158,9 +165,7 @@ def _finder(known: _Known) -> NameFinder:
 
 def _find(finder: NameFinder, task: Ints, text: Codes) -> tuple[Ints, Ints]:
     """Return (step, entity) of every mention, looking once at each distinct text of a task."""
-    num_texts = max(len(text.texts), 1)
-    pair, keys = factorise(task * num_texts + text.code)
-    task_of_pair, text_of_pair = np.divmod(keys, num_texts)
+    pair, task_of_pair, text_of_pair = factorise_pairs(task, text.code)
     named_in, entity = finder.find(task_of_pair, text.texts.take(pa.array(text_of_pair)))
-    step, place = ranges(np.bincount(named_in, minlength=len(keys)), pair)
+    step, place = ranges(np.bincount(named_in, minlength=len(task_of_pair)), pair)
     return step, entity[place]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.steps.arrays import Bools, Ints, factorise
+from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,8 +35,7 @@ def count_trajectories(
     Returns:
         Two arrays [num_nodes].
     """
-    _, pairs = factorise(trajectory_of_visit * num_nodes + node_of_visit)
-    trajectory, node = np.divmod(pairs, max(num_nodes, 1))
+    _, trajectory, node = factorise_pairs(trajectory_of_visit, node_of_visit)
     num_total = np.bincount(node, minlength=num_nodes)
     num_success = np.bincount(node[is_success[trajectory]], minlength=num_nodes)
     return num_total, num_success

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcredit.credit.merging.admissible import UNKNOWN
-from graphcredit.credit.steps.arrays import Bools, Ints, factorise
+from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes
 
@@ -49,9 +49,7 @@ class Segmented:
 
     def of(self, texts: Ints) -> tuple[Ints, Ints]:
         """Return the distinct segments of some texts, as (position in `texts`, segment) pairs."""
-        num_segments = max(len(self.names), 1)
-        _, pairs = factorise(self.text * num_segments + self.segment)
-        text, segment = np.divmod(pairs, num_segments)
+        _, text, segment = factorise_pairs(self.text, self.segment)
         start = np.searchsorted(text, np.arange(self.num_texts + 1))
         count = np.diff(start)[texts]
         position = np.repeat(np.arange(len(texts)), count)
@@ -101,29 +99,27 @@ def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
         nodes: Of their texts.
         signature_of_node: [num_nodes] what the guard knows; it splits classes.
     """
-    num_trajectories = len(steps.trajectory_start) - 1
-    lengths = np.diff(steps.trajectory_start)
-    trajectory = np.repeat(np.arange(num_trajectories), lengths)
-    # An invalid action is as good as none: only the others move a trajectory on.
-    acted = steps.is_action_valid | steps.is_success
-    moves_before = np.concatenate(([0], np.cumsum(acted)))
-    place = moves_before[:-1] + trajectory
+    first, last = steps.trajectory_start[:-1], steps.trajectory_start[1:] - 1
+    trajectory = np.repeat(np.arange(len(first)), np.diff(steps.trajectory_start))
+    # From `UNKNOWN`, which is -1, signatures become codes from 0.
     signature = signature_of_node - UNKNOWN
-    label = _prefix_classes(
+    # An invalid action does not leave a state: only the others are moves. A trajectory of m moves
+    # is in m + 1 places, one after the other, so each trajectory before adds one to the count.
+    is_move = steps.is_valid
+    moves_before = np.concatenate(([0], np.cumsum(is_move)))
+    place = moves_before[:-1] + trajectory
+    class_of_place = _prefix_classes(
         move_start=moves_before[steps.trajectory_start],
-        first=_pair(
-            nodes.group_of_step[steps.trajectory_start[:-1]],
-            signature[nodes.state_of_step[steps.trajectory_start[:-1]]],
-        ),
-        action=steps.action[acted],
-        outcome=signature[nodes.target_of_step[acted]],
+        first=_pair(nodes.group_of_step[first], signature[nodes.state_of_step[first]]),
+        action=steps.action[is_move],
+        outcome=signature[nodes.target_of_step[is_move]],
     )
-    last = steps.trajectory_start[1:] - 1
+    # A failure's last step leads to one more visit: in the next place if the step was a move.
     failures = last[~steps.is_success[last]]
     node = np.concatenate([nodes.state_of_step, nodes.target_of_step[failures]])
-    of_visit = label[np.concatenate([place, place[failures] + acted[failures]])]
-    # The guard has the last word: what was called invalid may have changed what is admissible.
+    of_visit = class_of_place[np.concatenate([place, place[failures] + is_move[failures]])]
     index = np.arange(len(steps.row)) - steps.trajectory_start[trajectory]
+    # The guard has the last word: what was called invalid may have changed what is admissible.
     return Visits(
         node=node,
         certain=_pair(of_visit, signature[node]),
@@ -145,9 +141,11 @@ def outcome_classes(steps: Steps, nodes: Nodes, visits: Visits, signature_of_nod
     last = steps.trajectory_start[1:] - 1
     is_first = np.zeros(len(visits.node), bool)
     is_first[steps.trajectory_start[:-1]] = True
+    # The step that led to each visit; before the first of a trajectory there is none.
     before = np.concatenate([np.arange(num_steps) - 1, last[~steps.is_success[last]]])
-    acted = steps.is_action_valid | steps.is_success
-    action = np.where(acted, steps.action + 1, 0)[before]
+    # All invalid actions are action 0, for none of them leaves its state; the first visits of a
+    # group's trajectories are one class, as if one action had led there from the group.
+    action = np.where(steps.is_valid, steps.action + 1, 0)[before]
     action[is_first] = len(steps.action_texts) + 1
     source = np.where(is_first, visits.group, nodes.state_of_step[before])
     return _pair(_pair(source, action), (signature_of_node - UNKNOWN)[visits.node])
@@ -183,7 +181,7 @@ def _prefix_classes(*, move_start: Ints, first: Ints, action: Ints, outcome: Int
 
 def _pair(one: Ints, other: Ints) -> Ints:
     """Return a number for each pair, from 0 in order of first appearance."""
-    return factorise(one * (int(other.max(initial=0)) + 1) + other)[0]
+    return factorise_pairs(one, other)[0]
 
 
 def identities(segmented: Segmented, is_noise: Bools, in_order: Bools) -> Ints:

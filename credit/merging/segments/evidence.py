@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from graphcredit.credit.merging.segments.cut import Segmented, Visits
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 
 _NUMBER = re.compile(r"\w*\d\w*")
 _UNKNOWN = "\0"
@@ -54,11 +54,14 @@ class Evidence:
 
     def add(self, segmented: Segmented, visits: Visits) -> None:
         """Count the visits of some whole groups, whose nodes are the texts that were cut."""
-        size = np.bincount(visits.certain)
-        is_shared = size[visits.certain] > 1
         visit, segment = segmented.of(visits.node)
+        _, code, stays = _segments_of_classes(visits.certain, visit, segment)
+        for counter, rows in ((self.stays, stays), (self.comes, ~stays)):
+            number = np.bincount(code[rows], minlength=len(segmented.names))
+            for position in np.flatnonzero(number).tolist():
+                counter[segmented.names[position]] += int(number[position])
+        is_shared = np.bincount(visits.certain)[visits.certain] > 1
         in_class = is_shared[visit]
-        self._add_classes(segmented.names, visits.certain[visit[in_class]], segment[in_class], size)
         self._add_clocks(segmented.names, visits.index[visit], segment)
         is_lonely = lonely(visits.group[visit], segment)
         self.num_shared += int(is_shared.sum())
@@ -66,20 +69,10 @@ class Evidence:
         self.num_single += int((~is_shared).sum())
         self.num_single_lonely += int((is_lonely & ~in_class).sum())
 
-    def _add_classes(self, names: list[str], of_class: Ints, segment: Ints, size: Ints) -> None:
-        key, keys = factorise(of_class * max(len(names), 1) + segment)
-        owner, code = np.divmod(keys, max(len(names), 1))
-        is_whole = np.bincount(key, minlength=len(keys)) == size[owner]
-        for counter, rows in ((self.stays, is_whole), (self.comes, ~is_whole)):
-            number = np.bincount(code[rows], minlength=len(names))
-            for position in np.flatnonzero(number).tolist():
-                counter[names[position]] += int(number[position])
-
     def _add_clocks(self, names: list[str], index: Ints, segment: Ints) -> None:
         has_number = np.array([_NUMBER.search(name) is not None for name in names], bool)
         counted = has_number[segment]
-        _, pairs = factorise(index[counted] * max(len(names), 1) + segment[counted])
-        steps, codes = np.divmod(pairs, max(len(names), 1))
+        _, steps, codes = factorise_pairs(index[counted], segment[counted])
         for step, code in zip(steps.tolist(), codes.tolist(), strict=True):
             seen = self.clocks.setdefault(_NUMBER.sub("0", names[code]), {}).setdefault(step, set())
             # Two are enough to see that it is no counter.
@@ -89,8 +82,25 @@ class Evidence:
 
 def lonely(group: Ints, segment: Ints) -> Bools:
     """Return which (group, segment) pairs are there once. [n], from two arrays [n]."""
-    key, _ = factorise(group * (int(segment.max(initial=0)) + 1) + segment)
-    return np.bincount(key)[key] == 1
+    pair, _, _ = factorise_pairs(group, segment)
+    return np.bincount(pair)[pair] == 1
+
+
+def _segments_of_classes(of_class: Ints, visit: Ints, segment: Ints) -> tuple[Ints, Ints, Bools]:
+    """Return the segments of each class of two or more visits.
+
+    Args:
+        of_class: [num_visits] the class of each visit.
+        visit: [n] visits, with `segment` from `Segmented.of`: a visit has a segment once.
+        segment: [n] segments that they have.
+
+    Returns:
+        A class, a segment that any of its visits has, and whether all of them have it.
+    """
+    size = np.bincount(of_class)
+    in_class = size[of_class[visit]] > 1
+    pair, owner, code = factorise_pairs(of_class[visit[in_class]], segment[in_class])
+    return owner, code, np.bincount(pair, minlength=len(owner)) == size[owner]
 
 
 def revise(
@@ -106,28 +116,25 @@ def revise(
         balance: [num_segments] what the iteration says, from `Judge.balance`; the classes add to it
             in their group.
     """
-    size = np.bincount(of_class)
-    visit, segment = segmented.of(visits.node)
-    in_class = size[of_class[visit]] > 1
-    visit, segment = visit[in_class], segment[in_class]
-    num_segments = max(len(segmented.names), 1)
-    key, keys = factorise(of_class[visit] * num_segments + segment)
-    owner, code = np.divmod(keys, num_segments)
-    is_whole = np.bincount(key, minlength=len(keys)) == size[owner]
-    group_of_class = np.zeros(len(size), np.int64)
+    owner, code, stays = _segments_of_classes(of_class, *segmented.of(visits.node))
+    group_of_class = np.zeros(int(of_class.max(initial=-1)) + 1, np.int64)
     group_of_class[of_class] = visits.group
     group_of_text = np.zeros(segmented.num_texts, np.int64)
     group_of_text[visits.node] = visits.group
-    # Number the (group, segment) pairs of the classes and those of the texts together.
-    own = group_of_class[owner] * num_segments + code
-    pair, pairs = factorise(
-        np.concatenate([own, group_of_text[segmented.text] * num_segments + segmented.segment])
+    # These classes rest on states that were found, not on certain ones, so they speak for their
+    # group alone. The pairs (group, segment) of classes and of texts get common numbers, by which
+    # the texts look up what the classes of their group say.
+    pair, pair_group, _ = factorise_pairs(
+        np.concatenate([group_of_class[owner], group_of_text[segmented.text]]),
+        np.concatenate([code, segmented.segment]),
     )
-    added = np.bincount(pair[: len(own)], np.where(is_whole, -1.0, 1.0), len(pairs))
-    has_any = np.bincount(pair[: len(own)], minlength=len(pairs)) > 0
-    of_text = pair[len(own) :]
+    shown, of_text = np.split(pair, [len(owner)])
+    # As in `balance`: a class in which the segment comes and goes counts 1, one in which it stays
+    # -1. A segment that no class of the group shows keeps its verdict.
+    added = np.bincount(shown, np.where(stays, -1.0, 1.0), len(pair_group))
+    is_shown = np.bincount(shown, minlength=len(pair_group)) > 0
     total = balance[segmented.segment] + added[of_text]
-    return np.where(has_any[of_text], total > 0, is_noise)
+    return np.where(is_shown[of_text], total > 0, is_noise)
 
 
 class Judge:

@@ -8,7 +8,6 @@ each. The steps themselves are read only if an id is found.
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from graphcredit.collector.recording.shards import step_table
@@ -63,7 +63,10 @@ class KnownTrajectories:
         self._pieces: list[_Piece] = []
         self._hashes: NDArray[np.int64] | None = None
         self._piece_of_hash = np.empty(0, np.uint32)
-        self._tables: OrderedDict[_Piece, pa.Table] = OrderedDict()
+        # A piece that alone exceeds the limit stays until the next one is read.
+        self._tables: LRUCache[_Piece, pa.Table] = LRUCache(
+            _CACHED_BYTES, getsizeof=lambda table: min(table.nbytes, _CACHED_BYTES)
+        )
 
     def find(self, trajectory_id: str) -> KnownTrajectory | None:
         """Return a trajectory, if the store has any step of it.
@@ -104,7 +107,8 @@ class KnownTrajectories:
 
         Spools are read first: one that becomes a shard meanwhile is then found as a shard.
         """
-        self._pieces, self._tables = [], OrderedDict()
+        self._pieces = []
+        self._tables.clear()
         hashes: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
         counts: list[int] = []
         for piece, ids in chain(self._spools(), self._shards()):
@@ -141,13 +145,7 @@ class KnownTrajectories:
     def _read(self, piece: _Piece) -> pa.Table:
         if piece not in self._tables:
             self._tables[piece] = _read(piece)
-            while len(self._tables) > 1 and self._num_cached_bytes() > _CACHED_BYTES:
-                self._tables.popitem(last=False)
-        self._tables.move_to_end(piece)
         return self._tables[piece]
-
-    def _num_cached_bytes(self) -> int:
-        return sum(table.nbytes for table in self._tables.values())
 
 
 def _read(piece: _Piece) -> pa.Table:

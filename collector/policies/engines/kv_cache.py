@@ -5,12 +5,12 @@ iteration occur several times in it. Keys and values of a prompt do not depend o
 from rounding.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from cachetools import LRUCache
 from torch import Tensor
 from torch.nn.functional import pad
 from torch.nn.utils.rnn import pad_sequence
@@ -49,25 +49,23 @@ class Prefills:
         Args:
             max_bytes: Most bytes of all prefills in the cache.
         """
-        self._max_bytes = max_bytes
-        self._kept: OrderedDict[tuple[int, ...], Prefill] = OrderedDict()
-        self.num_bytes = 0
+        self._kept: LRUCache[tuple[int, ...], Prefill] = LRUCache(
+            max_bytes, getsizeof=lambda prefill: prefill.num_bytes
+        )
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all prefills in the cache."""
+        return int(self._kept.currsize)
 
     def get(self, prompt: tuple[int, ...]) -> Prefill | None:
         """Return the prefill of a prompt, or None."""
-        if prompt in self._kept:
-            self._kept.move_to_end(prompt)
         return self._kept.get(prompt)
 
     def put(self, prompt: tuple[int, ...], prefill: Prefill) -> None:
         """Add a copy of the prefill of a new prompt, unless it alone exceeds the limit."""
-        if prefill.num_bytes > self._max_bytes:
-            return
-        self.num_bytes += prefill.num_bytes
-        while self.num_bytes > self._max_bytes:
-            _, dropped = self._kept.popitem(last=False)
-            self.num_bytes -= dropped.num_bytes
-        self._kept[prompt] = prefill.copy()
+        if prefill.num_bytes <= self._kept.maxsize:
+            self._kept[prompt] = prefill.copy()
 
 
 def can_part(cache: Any) -> bool:

@@ -28,6 +28,7 @@ from graphcredit.store.files.lock import alone_in
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.er_graph import ErGraph
 from graphcredit.store.parquet.shards import refuse_newer
+from graphcredit.store.plural import counted
 
 
 def assign_credit(
@@ -257,8 +258,9 @@ def _refuse_nothing(store: Store, reports: Mapping[tuple[str, int], CreditReport
     reasons = [f"{count:,}: {reason}" for reason, count in total.incomplete_reasons.items()]
     listed = "\n".join([*reasons, f"for example {total.incomplete_example}"] if reasons else [])
     raise NothingToCreditError(
-        f"{store.root} must have a complete trajectory to credit: none of {total.num_incomplete:,} "
-        f"({total.num_rows:,} steps) is complete, and credit that was there is as it was. "
+        f"{store.root} must have a complete trajectory to credit: found "
+        f"{counted(total.num_incomplete, 'incomplete trajectory')} "
+        f"({counted(total.num_rows, 'step')}). No file was changed. "
         f"`graphcredit check {store.root}` names file and row\n{listed}".rstrip()
     )
 
@@ -270,8 +272,8 @@ def _nothing_found(store: Store, run_id: str | None, iteration: int | None) -> s
         there = f"iterations: {', '.join(map(str, store.iterations(run_id))) or 'none'}"
     else:
         there = f"runs: {', '.join(store.runs()) or 'none'}"
-    num_spools = len(list(store.spool_dir.glob("*.arrows")))
-    waiting = f"; {num_spools} spools wait for `graphcredit check STORE --recover`"
-    return f"{store.root} must have step shards{wanted}: found none ({there})" + (
-        waiting if num_spools else ""
-    )
+    message = f"{store.root} must have step shards{wanted}: found none ({there})"
+    if num_spools := len(list(store.spool_dir.glob("*.arrows"))):
+        spools = counted(num_spools, "spool")
+        message += f". Run `graphcredit check STORE --recover` to recover {spools}"
+    return message

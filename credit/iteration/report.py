@@ -11,6 +11,7 @@ from graphcredit.credit.estimators.table import Estimator
 from graphcredit.credit.inputs.analogies.action_lists import MEANING, Worth
 from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.credit.steps.complete import REASONS
+from graphcredit.store.plural import counted
 
 
 @dataclass(kw_only=True, slots=True)
@@ -113,10 +114,11 @@ def incomplete_notice(report: CreditReport) -> str:
     reasons = "".join(
         f"\n{count:>8,}  {reason}" for reason, count in report.incomplete_reasons.items()
     )
+    num_trajectories = report.num_incomplete + report.num_trajectories
     return (
-        f"{report.num_incomplete_steps:,} of {report.num_rows:,} rows have no credit: "
-        f"{report.num_incomplete:,} of {report.num_incomplete + report.num_trajectories:,} "
-        f"trajectories are not complete{reasons}\nfor example {report.incomplete_example}"
+        f"{_some(report.num_incomplete_steps, report.num_rows, 'row', 'has', 'have')} no credit: "
+        f"{_some(report.num_incomplete, num_trajectories, 'trajectory', 'is', 'are')} "
+        f"not complete{reasons}\nfor example {report.incomplete_example}"
     )
 
 
@@ -149,7 +151,7 @@ def _notices(found: Mapping[str, bool], row: Estimator) -> Iterator[str]:
 def _found_lists(report: CreditReport) -> dict[str, bool]:
     worths = (Worth.PARTIAL, Worth.MISSING, Worth.CONSTANT, Worth.CHANGING)
     return {
-        f"{count:,} of {report.num_groups:,} groups have {MEANING[worth]}": worth == Worth.PARTIAL
+        f"{_groups_with(count, report)} {MEANING[worth]}": worth == Worth.PARTIAL
         for worth in worths
         if (count := report.action_lists.get(worth.name.lower()))
     }
@@ -161,10 +163,19 @@ def _found_entities(report: CreditReport) -> dict[str, bool]:
         "no entity that is the answer": report.num_groups_without_answer,
     }
     return {
-        f"{count:,} of {report.num_groups:,} groups have {what} in er_graph/": False
+        f"{_groups_with(count, report)} {what} in er_graph/": False
         for what, count in counts.items()
         if count
     }
+
+
+def _groups_with(count: int, report: CreditReport) -> str:
+    return _some(count, report.num_groups, "group", "has", "have")
+
+
+def _some(count: int, total: int, noun: str, verb: str, plural_verb: str) -> str:
+    """Return, for example, `1 of 3 groups has`."""
+    return f"{count:,} of {counted(total, noun)} {verb if count == 1 else plural_verb}"
 
 
 def report_of(assembly: Assembly) -> CreditReport:

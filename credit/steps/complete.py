@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, starts_of_runs
 from graphcredit.credit.steps.codes import Codes, encode, encode_together
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.plural import counted
 from graphcredit.store.schema import LARGEST_NUMBER, SMALLEST_COST
 
 COLUMNS: tuple[str, ...] = (
@@ -158,8 +159,8 @@ def _keys(table: pa.Table, task: Codes, trajectory: Codes) -> Ints:
     for name in _PLACE:
         if table[name].null_count:
             raise SchemaError(
-                f"{name} must not be null: {table[name].null_count} steps of this iteration have "
-                "none. `graphcredit check STORE` names file and row."
+                f"{name} must not be null: it is in {counted(table[name].null_count, 'step')} of "
+                "this iteration. `graphcredit check STORE` names file and row."
             )
     return table["step_index"].to_numpy().astype(np.int64)
 

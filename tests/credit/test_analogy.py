@@ -136,12 +136,10 @@ def test_each_group_is_judged_by_itself_and_the_report_says_so(tmp_path: Path, w
     (report,) = assign_credit(store, CreditSettings(estimators=configure(["analogy"]))).values()
     assert report.action_lists == {"useful": 1, worth: 1}
     (notice,) = report.notices
-    assert notice.startswith(
-        f"1 of 2 groups have {MEANING[Worth[worth.upper()]]}: analogy imagines"
-    )
+    assert notice.startswith(f"1 of 2 groups has {MEANING[Worth[worth.upper()]]}: analogy imagines")
     credit = [row["analogy_step_reward"] for row in stored(store)]
     assert credit == pytest.approx([-1, 1, 0, 0, 0, 0])
-    with pytest.warns(CreditWarning, match="1 of 2 groups have") as said:
+    with pytest.warns(CreditWarning, match="1 of 2 groups has") as said:
         table = compute(step_table([*sound, *broken]), estimators=["analogy"])
     assert table["analogy_step_reward"].to_pylist() == credit
     assert [str(warning.message) for warning in said] == [notice]

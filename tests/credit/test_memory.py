@@ -82,7 +82,7 @@ def test_rows_without_credit_are_counted_by_reason(change: dict[str, Any], reaso
     assert credit["grpo_advantage"].is_null().to_pylist() == [True] * 4 + [False] * 4
     (message,) = [str(warning.message) for warning in said]
     first, why, example, _ = message.splitlines()
-    assert first == "4 of 8 rows have no credit: 1 of 3 trajectories are not complete"
+    assert first == "4 of 8 rows have no credit: 1 of 3 trajectories is not complete"
     assert why.split() == ["1", *reason.split()]
     assert example.startswith("for example 'x' of task 't0', step ")
     assert said[0].filename == __file__
@@ -116,10 +116,10 @@ def test_incomplete_trajectories_are_an_error_or_nothing_where_that_is_asked_for
 
 def test_groups_that_an_estimator_lacks_something_for_are_named():
     table = step_table(worked_example())
-    with pytest.warns(CreditWarning, match="1 of 1 groups have no lists of admissible actions"):
+    with pytest.warns(CreditWarning, match="1 of 1 group has no lists of admissible actions"):
         compute(table, estimators=["analogy"])
     nothing = ErGraph(entities=ENTITY_SCHEMA.empty_table(), relations=RELATION_SCHEMA.empty_table())
-    with pytest.warns(CreditWarning, match=r"1 of 1 groups have no entities in er_graph/"):
+    with pytest.warns(CreditWarning, match=r"1 of 1 group has no entities in er_graph/"):
         compute(table, estimators=["sapo"], er_graph=nothing)
 
 

@@ -199,7 +199,7 @@ def test_groups_without_entities_or_an_answer_are_counted_and_told(tmp_path: Pat
     assert (report.num_groups_without_entities, report.num_groups_without_answer) == (2, 1)
     assert report.notices == [
         "2 of 4 groups have no entities in er_graph/: sapo's step reward is 0 there",
-        "1 of 4 groups have no entity that is the answer in er_graph/: sapo's step reward is 0 "
+        "1 of 4 groups has no entity that is the answer in er_graph/: sapo's step reward is 0 "
         "there",
     ]
 

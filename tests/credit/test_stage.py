@@ -173,7 +173,9 @@ def test_without_a_complete_trajectory_nothing_is_written_and_the_reasons_are_to
     run(store, "grpo")
     before = files_of(store)
     write_store(tmp_path / "s", rows, rows)  # the same log by two workers
-    with pytest.raises(NothingToCreditError, match=r"none of 3 \(16 steps\)") as refused:
+    with pytest.raises(
+        NothingToCreditError, match=r"found 3 incomplete trajectories \(16 steps\)"
+    ) as refused:
         run(store, "grpo")
     assert "\n3: a step_index is there twice\nfor example 'x' of" in str(refused.value)
     assert files_of(store) == before
@@ -661,7 +663,7 @@ def test_a_null_key_names_the_column(tmp_path: Path):
     schema = table.schema.set(2, pa.field("step_index", pa.int32()))
     columns = [column if n == "step_index" else table[n] for n in table.column_names]
     pq.write_table(pa.table(columns, schema=schema), path)
-    with pytest.raises(SchemaError, match="step_index must not be null: 1 steps"):
+    with pytest.raises(SchemaError, match="step_index must not be null: it is in 1 step of this"):
         run(store)
 
 

@@ -44,7 +44,7 @@ MEANING: dict[Worth, str] = {
     Worth.CONSTANT: "the same list of admissible actions in most of their states",
     Worth.CHANGING: "lists of admissible actions that change between visits of one state",
 }
-"""What groups have, after "3 of 16 groups have"."""
+"""What groups have: the end of "3 of 16 groups have …"."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -56,12 +56,16 @@ def takes(
 
 
 def _flag(name: str, field: FieldInfo, panel: str, names: Sequence[str]) -> inspect.Parameter:
-    option = typer.Option(*names, help=_help(field), rich_help_panel=panel)
+    kind = _read_as(field.annotation)
+    is_list = kind == list[str]
+    text = _help(name, field) + (" May be repeated." if is_list else "")
+    metavar = "<str>" if is_list else None
+    option = typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel)
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if field.is_required() else None,
-        annotation=Annotated[_read_as(field.annotation) | None, option],
+        annotation=Annotated[kind | None, option],
     )
 
 
@@ -80,17 +84,19 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return tuple(inner for member in get_args(hint) for inner in (member, *_members(member)))
 
 
-def _help(field: FieldInfo) -> str:
-    """Return the help of a field with its choices and its default."""
-    literal = next(
-        (h for h in (field.annotation, *_members(field.annotation)) if get_origin(h) is Literal),
-        None,
-    )
+def _help(name: str, field: FieldInfo) -> str:
+    """Return the help of a field with its choices and its default, as Typer writes them."""
     text = " ".join((field.description or "").split())
-    choices = f" One of {', '.join(map(str, get_args(literal)))}." if literal else ""
+    hints = (field.annotation, *_members(field.annotation))
+    choices = next((get_args(hint) for hint in hints if get_origin(hint) is Literal), ())
+    if len(choices) > 1:
+        text += f" One of {', '.join(map(str, choices))}."
     default = field.default
+    if isinstance(default, bool):
+        flag = name.replace("_", "-")
+        default = flag if default else f"no-{flag}"
     is_shown = not field.is_required() and default not in (None, ())
-    return f"{text}{choices}" + (f" (default: {default})" if is_shown else "")
+    return f"{text}  [default: {default}]" if is_shown else text
 
 
 def given(flags: Mapping[str, Any]) -> dict[str, Any]:

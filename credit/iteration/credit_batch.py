@@ -34,7 +34,7 @@ from graphcredit.store.parquet.er_graph import ErGraph
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CreditedBatch:
-    """What one batch came to."""
+    """The credit, the graph tables and the report of one batch."""
 
     columns: Mapping[str, NDArray[np.generic]]
     edges: pa.Table

@@ -14,16 +14,9 @@ from graphcredit.credit.estimators.table import Assigner, configure
 from graphcredit.credit.inputs.run_history.counts import RunHistory
 from graphcredit.credit.inputs.run_history.timeline import past_of_table
 from graphcredit.credit.inputs.table import InputSources
-from graphcredit.credit.iteration.columns import (
-    scatter,
-    to_arrow,
-)
+from graphcredit.credit.iteration.columns import scatter, to_arrow
 from graphcredit.credit.iteration.credit_steps import credit_steps
-from graphcredit.credit.iteration.report import (
-    CreditReport,
-    incomplete_notice,
-    notices_of,
-)
+from graphcredit.credit.iteration.report import CreditReport, incomplete_notice, notices_of
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.merger import open_merger
 from graphcredit.credit.merging.table import MergeSettings
@@ -84,15 +77,7 @@ def compute(
         merge=merge or MergeSettings(),
         invalid_action_penalty=invalid_action_penalty,
     )
-    if on_incomplete not in get_args(OnIncomplete):
-        raise OptionError(
-            f"on_incomplete must be one of {', '.join(get_args(OnIncomplete))}: got "
-            f"{on_incomplete!r}"
-        )
-    if er_graph is None and (names := settings.needing("er_graph")):
-        raise InputError(
-            f"{', '.join(names)} needs to know the entities of each task: give er_graph"
-        )
+    _check_arguments(settings, er_graph, on_incomplete)
     steps = _steps(pa.table(table), settings)
     merger = open_merger(settings.merge)
     histories: dict[str, RunHistory] = {}
@@ -110,6 +95,20 @@ def compute(
         parts.append((rows, {name: scatter(credited.assembly, v) for name, v in columns}))
     _say(report, settings, on_incomplete)
     return _in_order(steps, parts)
+
+
+def _check_arguments(
+    settings: CreditSettings, er_graph: ErGraph | None, on_incomplete: OnIncomplete
+) -> None:
+    if on_incomplete not in get_args(OnIncomplete):
+        raise OptionError(
+            f"on_incomplete must be one of {', '.join(get_args(OnIncomplete))}: got "
+            f"{on_incomplete!r}"
+        )
+    if er_graph is None and (names := settings.needing("er_graph")):
+        raise InputError(
+            f"{', '.join(names)} needs to know the entities of each task: give er_graph"
+        )
 
 
 def _say(report: CreditReport, settings: CreditSettings, on_incomplete: OnIncomplete) -> None:

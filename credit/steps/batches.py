@@ -80,27 +80,24 @@ def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
     if sum(unit.weight for unit in flat) <= batch_rows:
         everything = [list(range(len(shards)))]
         return Plan(num_rows=num_rows, batch_of_row=None, shards_of_batch=everything)
-    size_of_unit = [unit.num_rows for unit in flat]
-    unit_of_row = np.repeat(np.arange(len(flat)), size_of_unit)
-    weight_of_row = np.repeat([u.weight / max(u.num_rows, 1) for u in flat], size_of_unit)
+    batches = _batches(_tasks(shards), flat, batch_rows)
+    batch_of_row = np.split(batches, np.cumsum(num_rows)[:-1])
+    shards_of_batch: list[list[int]] = [[] for _ in range(batches.max() + 1)]
+    for shard, batch_of_its_rows in enumerate(batch_of_row):
+        for batch in np.unique(batch_of_its_rows) if len(batch_of_its_rows) else [0]:
+            shards_of_batch[batch].append(shard)
+    return Plan(num_rows=num_rows, batch_of_row=batch_of_row, shards_of_batch=shards_of_batch)
+
+
+def _tasks(shards: Sequence[Shard]) -> Ints:
+    """Return the task of each row of all shards, in order of first appearance."""
     names = [_read(shard, ("task_id", "trajectory_id"), None) for shard in shards]
     tasks, trajectories = (
         encode(pa.chunked_array([chunk for table in names for chunk in table[name].chunks]))
         for name in ("task_id", "trajectory_id")
     )
     refuse_shared_names(tasks, trajectories)
-    task, _ = factorise(tasks.code)
-    first_row = np.unique(task, return_index=True)[1]
-    order = np.argsort(first_row)
-    batch_of_task = np.empty(len(order), np.int64)
-    weights = np.bincount(task, weight_of_row).astype(np.float64)
-    batch_of_task[order] = _fill(weights[order], unit_of_row[first_row[order]], batch_rows)
-    batch_of_row = np.split(batch_of_task[task], np.cumsum(num_rows)[:-1])
-    shards_of_batch: list[list[int]] = [[] for _ in range(batch_of_task.max() + 1)]
-    for shard, batch_of_its_rows in enumerate(batch_of_row):
-        for batch in np.unique(batch_of_its_rows) if len(batch_of_its_rows) else [0]:
-            shards_of_batch[batch].append(shard)
-    return Plan(num_rows=num_rows, batch_of_row=batch_of_row, shards_of_batch=shards_of_batch)
+    return factorise(tasks.code)[0]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,6 +125,22 @@ def _unit(group: pq.RowGroupMetaData, batch_rows: int) -> _Unit:
     num_bytes = sum(c.total_uncompressed_size for c in columns if c.path_in_schema in _LONG_TEXTS)
     weight = max(group.num_rows, num_bytes * batch_rows // BATCH_BYTES)
     return _Unit(num_rows=group.num_rows, weight=weight)
+
+
+def _batches(task: Ints, units: Sequence["_Unit"], batch_rows: int) -> Ints:
+    """Return the batch of each row.
+
+    Args:
+        task: [num_rows] from `_tasks`.
+        units: Of all shards; their rows stand one unit after the other.
+        batch_rows: As in `plan_batches`.
+    """
+    size_of_unit = [unit.num_rows for unit in units]
+    unit_of_row = np.repeat(np.arange(len(units)), size_of_unit)
+    weight_of_row = np.repeat([u.weight / max(u.num_rows, 1) for u in units], size_of_unit)
+    first_row = np.unique(task, return_index=True)[1]
+    weights = np.bincount(task, weight_of_row).astype(np.float64)
+    return _fill(weights, unit_of_row[first_row], batch_rows)[task]
 
 
 def _fill(weights: Floats, units: Ints, capacity: int) -> Ints:

@@ -25,6 +25,9 @@ class Nodes:
     text_of_node: Ints
     """[num_nodes] code of the state's text, the first seen there; -1 at a goal."""
 
+    num_texts: Ints
+    """[num_nodes] distinct texts of the state; 1 at a goal."""
+
     def of_steps(self, is_kept: Bools) -> "Nodes":
         """Return the same nodes, for some of the steps."""
         return replace(
@@ -33,9 +36,6 @@ class Nodes:
             target_of_step=self.target_of_step[is_kept],
             group_of_step=self.group_of_step[is_kept],
         )
-
-    num_texts: Ints
-    """[num_nodes] distinct texts of the state; 1 at a goal."""
 
     @property
     def group_of_node(self) -> Ints:

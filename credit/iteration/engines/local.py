@@ -20,7 +20,7 @@ class BatchEngine(Protocol):
     """Computes the batches of an iteration."""
 
     def map(self, work: BatchWork) -> Iterator[CreditedBatch]:
-        """Yield what each batch of the plan came to, in the order of the plan."""
+        """Yield the result of each batch, in the order of the plan."""
         ...
 
 
@@ -28,14 +28,14 @@ class LocalEngine:
     """One batch after the other in this process, while the next one is read."""
 
     def map(self, work: BatchWork) -> Iterator[CreditedBatch]:
-        """Yield what each batch of the plan came to, in the order of the plan."""
+        """Yield the result of each batch, in the order of the plan."""
         batches = read_batches(work.shards, work.plan, work.columns())
         for number, pieces in enumerate(batches):
             yield work.credit_batch(number, pieces)
 
 
 LOCAL = LocalEngine()
-"""The engine of those who name none."""
+"""The default engine."""
 
 
 def open_engine(name: str, ray_address: str | None = None) -> AbstractContextManager[BatchEngine]:

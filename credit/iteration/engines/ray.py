@@ -92,7 +92,7 @@ class RayEngine:
         self._credit = self._ray.remote(max_retries=_RETRIES)(_credit_batch)
 
     def map(self, work: BatchWork) -> Iterator[CreditedBatch]:
-        """Yield what each batch of the plan came to, in the order of the plan.
+        """Yield the result of each batch, in the order of the plan.
 
         Raises:
             EngineError: A worker does not see the store, or a batch killed too many of them.

@@ -22,6 +22,9 @@ floats of credit, and squares of such sums fit 64-bit floats."""
 SMALLEST_COST = 1e-24
 """Smallest cost of a step."""
 
+ROUNDING = 1e-12
+"""Tolerance of equal sums, relative to the largest: a sum depends on the order of its terms."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Column:

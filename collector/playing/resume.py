@@ -12,9 +12,7 @@ from graphcredit.collector.environments.base import Task
 from graphcredit.collector.playing.schedule import Rollout, Settings
 from graphcredit.store import Store, read_steps
 from graphcredit.store.errors import InputError, OptionError
-
-_ROUNDING = 1e-12
-"""Tolerance of equal returns, relative to the largest: sums depend on the order of rewards."""
+from graphcredit.store.schema import ROUNDING
 
 _WHAT_TO_DO = (
     "If `graphcredit check STORE --quarantine` has moved it, repair its shard and move it back "
@@ -96,7 +94,7 @@ def missing_rollouts(
 
 def _differ(returns: Sequence[float]) -> bool:
     """Return whether returns differ by more than rounding."""
-    rounding = _ROUNDING * max(map(abs, returns))
+    rounding = ROUNDING * max(map(abs, returns))
     return any(abs(each - returns[0]) > rounding for each in returns)
 
 

@@ -26,13 +26,12 @@ from typing import Any
 import duckdb
 
 from graphcredit.credit.audit.thresholds import AuditThresholds
-from graphcredit.credit.steps.arrays import ROUNDING
 from graphcredit.store.credit_marks.described import BALANCES, balanced_of, inputs_of
 from graphcredit.store.credit_marks.formulas import is_of_other_formula
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
-from graphcredit.store.schema import CONFIGURATION_KEY, split_estimator_column
+from graphcredit.store.schema import CONFIGURATION_KEY, ROUNDING, split_estimator_column
 from graphcredit.store.sql.views import identifier
 
 GROUP = "run_id, iteration, task_id"

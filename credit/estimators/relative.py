@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from graphcredit.credit.steps.arrays import ROUNDING, Bools, Floats, Ints
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints
+from graphcredit.store.schema import ROUNDING
 
 Normalize: TypeAlias = Literal["std", "none"]
 """`"std"` divides by the standard deviation, `"none"` only subtracts the mean."""

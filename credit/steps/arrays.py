@@ -10,9 +10,6 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
-ROUNDING = 1e-12
-"""Tolerance of equal values, relative to the largest: sums depend on the order of their terms."""
-
 
 def starts_of_runs(codes: Ints) -> Ints:
     """Return where each run of equal codes starts, and the length at the end.

@@ -20,6 +20,7 @@ from graphcredit.store.schema import (
     LARGEST_NUMBER,
     NODE_COLUMNS,
     PARTITION_COLUMNS,
+    ROUNDING,
     SMALLEST_COST,
     STATE_SCORE_COLUMNS,
     STEP_COLUMNS,
@@ -192,7 +193,7 @@ DERIVED_VIEWS: dict[str, str] = {
             terminated, truncated, first_logged_at, last_logged_at
         FROM folded
     """,
-    "groups": """
+    "groups": f"""
         SELECT
             run_id, iteration, task_id,
             count_if(is_complete)::INTEGER AS num_trajectories,
@@ -200,7 +201,7 @@ DERIVED_VIEWS: dict[str, str] = {
             avg(success::INTEGER) FILTER (is_complete) AS success_rate,
             avg("return") FILTER (is_complete) AS mean_return,
             max("return") FILTER (is_complete) - min("return") FILTER (is_complete)
-                <= 1e-12 * max(abs("return")) FILTER (is_complete) AS is_degenerate,
+                <= {ROUNDING} * max(abs("return")) FILTER (is_complete) AS is_degenerate,
             sum(num_steps)::BIGINT AS num_steps
         FROM trajectories
         GROUP BY run_id, iteration, task_id

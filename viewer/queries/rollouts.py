@@ -7,6 +7,7 @@ shards have the result: a trajectory is complete if and only if its steps have a
 trajectories that credit has not seen, or not with all steps, are compared here.
 """
 
+from graphcredit.store.schema import ROUNDING
 from graphcredit.store.sql.views import HAS_VALUES
 
 TRAJECTORIES = f"""
@@ -58,7 +59,7 @@ TRAJECTORIES = f"""
 """Clauses of a WITH, the last of them `trajectory`. No aggregate has an ORDER BY, which would take
 three times as long."""
 
-GROUPS = """
+GROUPS = f"""
     grouped AS (
         SELECT
             iteration, task_id,
@@ -69,7 +70,7 @@ GROUPS = """
             avg("return") FILTER (is_complete) AS mean_return,
             avg(num_steps) FILTER (is_complete) AS mean_length,
             max("return") FILTER (is_complete) - min("return") FILTER (is_complete)
-                <= 1e-12 * max(abs("return")) FILTER (is_complete) AS is_degenerate,
+                <= {ROUNDING} * max(abs("return")) FILTER (is_complete) AS is_degenerate,
             sum(num_steps)::BIGINT AS num_steps,
             sum(num_invalid) / sum(num_steps) AS invalid_share,
             list("return" ORDER BY trajectory_id) FILTER (is_complete) AS returns

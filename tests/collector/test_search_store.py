@@ -1,8 +1,6 @@
 """From `collect --env search` to `credit -e sapo`, on real entities and as it is typed."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +13,20 @@ from graphcredit.collector.environments.search.facts import load_facts
 from graphcredit.collector.environments.search.questions import question_named
 from graphcredit.store import Store, open_store
 from graphcredit.store.parquet.er_graph import read_er_graph
+from tests.cli.in_process import completed
 from tests.collector.test_search import QUESTION, WORLD
-
-MAIN = [sys.executable, "-m", "graphcredit.cli.main"]
 
 
 def graphcredit(*arguments: str | Path) -> str:
-    done = subprocess.run(
-        [*MAIN, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120
-    )
+    done = completed(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def collect(store: Path, *arguments: str) -> None:
-    graphcredit("collect", store, "--env", "search", "--max-steps", "15", *arguments)
+    graphcredit(
+        "collect", store, "--env", "search", "--max-steps", "15", "--workers", "0", *arguments
+    )
 
 
 def rows_of(store: Store, run: str) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """The audit: is the grouping sound, and does the credit say what it seems to say?
 
-Adding a check is adding a row to one of the tables in `audits/`.
+Adding a check is adding a row to the table of one file in `checks/`.
 """
 
 from collections.abc import Callable

@@ -16,7 +16,7 @@ _TITLES: Mapping[str, str] = {
 
 
 def numbers(scope: Scope) -> dict[str, dict[str, float]]:
-    """Judge every advantage and every step part, as `quality.Agreement` defines it.
+    """Judge every advantage and every step part, as `agreement.Agreement` defines it.
 
     Returns:
         Title to column to the mean over groups; a number that no group defines is left out. How

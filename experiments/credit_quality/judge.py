@@ -24,7 +24,7 @@ PARTS: Mapping[str, str] = {"advantage": "total", "step_advantage": "step"}
 """Parts of an advantage that are judged: what a trainer uses, and the step part alone."""
 
 STATISTICS: tuple[str, ...] = ("over_all", "over_failed", "sign_agreement", "silent_share")
-"""Numbers of `quality.Agreement`."""
+"""Numbers of `agreement.Agreement`."""
 
 _GROUPS = """
     SELECT task_id AS task, num_trajectories, success_rate, num_steps AS num_logged_steps

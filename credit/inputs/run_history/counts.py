@@ -101,7 +101,7 @@ class RunHistory:
         Args:
             iteration: Its number.
             fingerprint: Of its step shards.
-            counts: `identity.NAME_SCHEMA` and `num_total, num_success`; a state may stand there
+            counts: `recognise.NAME_SCHEMA` and `num_total, num_success`; a state may stand there
                 repeatedly.
             num_trajectories: Its complete trajectories.
         """

@@ -20,7 +20,7 @@ class Names:
     of_node: Ints
     """[num_nodes] row of `table`."""
     table: pa.Table
-    """[num_names] `identity.NAME_SCHEMA`; `state` is null at goals."""
+    """[num_names] `recognise.NAME_SCHEMA`; `state` is null at goals."""
 
     @classmethod
     def after(

@@ -121,7 +121,7 @@ class _Scan:
     num_ended_before: list[Ints]
     """For each batch, [num_trajectories] how many of this iteration ended earlier."""
     counts: pa.Table
-    """`identity.NAME_SCHEMA` and `num_total, num_success`, of the states in which it acted."""
+    """`recognise.NAME_SCHEMA` and `num_total, num_success`, of the states in which it acted."""
     num_trajectories: int
 
 

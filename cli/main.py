@@ -5,6 +5,8 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib import metadata
+from typing import Annotated
 
 import typer
 
@@ -12,6 +14,7 @@ from graphcredit.cli.commands.audit import audit
 from graphcredit.cli.commands.check import check
 from graphcredit.cli.commands.collect import collect
 from graphcredit.cli.commands.credit import credit
+from graphcredit.cli.commands.estimators import estimators
 from graphcredit.cli.commands.export import export
 from graphcredit.cli.commands.loop import loop
 from graphcredit.cli.commands.sql import sql
@@ -32,6 +35,8 @@ from graphcredit.store.errors import (
     system_errors,
 )
 
+_HELP = {"help_option_names": ["-h", "--help"]}
+
 app = typer.Typer(
     name="graphcredit",
     help="Which steps of an agent's trajectories deserve the credit?",
@@ -40,11 +45,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     cls=PlainGroup,
+    context_settings=_HELP,
 )
 
 
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        sys.stdout.write(f"graphcredit {metadata.version('graphcredit')}\n")
+        raise typer.Exit
+
+
 @app.callback()
-def _graphcredit() -> None:
+def _graphcredit(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
     """Which steps of an agent's trajectories deserve the credit?"""
 
 
@@ -54,6 +73,7 @@ for command in (
     collect,
     credit,
     demo,
+    estimators,
     export,
     loop,
     sql,
@@ -61,7 +81,7 @@ for command in (
     view,
     warmup,
 ):
-    app.command(command.__name__, cls=PlainCommand)(command)
+    app.command(command.__name__, cls=PlainCommand, context_settings=_HELP)(command)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ A field is written once. Its type, range, default and docstring are also those o
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from graphcredit.store.options import Count, Options, Texts, Weight
 from graphcredit.store.schema import LARGEST_NUMBER
@@ -50,9 +50,15 @@ class EstimatorOptions(Options):
     owner: ClassVar[str] = "credit"
 
     estimators: Texts
-    """Names of estimators: grpo, rloo, gigpo, …"""
+    """Names of estimators, also with commas: grpo, rloo, gigpo, …"""
     set: Texts = ()
     """Options of estimators, ESTIMATOR.OPTION=VALUE each."""
+
+    @field_validator("estimators")
+    @classmethod
+    def _apart(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Split names with commas between them."""
+        return tuple(name.strip() for text in names for name in text.split(","))
 
 
 class CreditOptions(GraphOptions, MergeOptions, EstimatorOptions):

@@ -4,8 +4,12 @@ The docstring under a field is its help text: of the flag on the command line, o
 file and of the argument in Python.
 """
 
+import ast
 import dataclasses
 import functools
+import inspect
+import itertools
+import textwrap
 import tomllib
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -111,6 +115,34 @@ def check_options(options: Any, *, owner: str) -> None:
 def options_as_json(options: Any) -> dict[str, Any]:
     """Return the effective options of a dataclass, for the metadata of the columns they made."""
     return dataclasses.asdict(options)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class DescribedOption:
+    """An option of an estimator or an objective, for people."""
+
+    name: str
+    default: Any
+    text: str
+    """The docstring under the field, on one line."""
+
+
+def described(options: type[Any]) -> list[DescribedOption]:
+    """Return the options of a dataclass with the docstrings under its fields."""
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(options))).body
+    assert isinstance(body, ast.ClassDef)
+    texts = {
+        field.target.id: " ".join(str(text.value.value).split())
+        for field, text in itertools.pairwise(body.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    }
+    return [
+        DescribedOption(name=field.name, default=field.default, text=texts.get(field.name, ""))
+        for field in dataclasses.fields(options)
+    ]
 
 
 @functools.cache

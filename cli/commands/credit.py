@@ -123,7 +123,7 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
         (total.num_groups_without_goal, "groups without a known goal: no graph signal"),
         (
             total.num_incomplete,
-            f"incomplete trajectories ({total.num_incomplete_steps:,} steps): no credit",
+            f"incomplete trajectories ({counted(total.num_incomplete_steps, 'step')}): no credit",
         ),
     ]
     for count, meaning in lines:

@@ -36,7 +36,7 @@ _WHOLE: Mapping[str, Any] = {"run_id": "", "iteration": 0}
 def compute(
     table: Any,
     *,
-    estimators: Iterable[str] | Mapping[str, Assigner],
+    estimators: str | Iterable[str] | Mapping[str, Assigner],
     merge: MergeSettings | None = None,
     invalid_action_penalty: float = 0.0,
     er_graph: ErGraph | None = None,
@@ -52,7 +52,8 @@ def compute(
         table: A pyarrow table, a Polars frame, or anything with the Arrow stream interface; the
             columns of `steps`, rows in any order. `run_id` and `iteration` may be missing: then
             all rows are of one iteration.
-        estimators: Names, or `table.configure(names, settings)` for other options.
+        estimators: Names, with commas if they are one text; or `table.configure(names, settings)`
+            for other options.
         merge: Which texts are one state; each distinct text is one by default.
         invalid_action_penalty: Taken off the reward of every invalid step first.
         er_graph: The entities of the tasks, for estimators that need them.
@@ -73,7 +74,7 @@ def compute(
             complete, with `on_incomplete="raise"`.
     """
     settings = CreditSettings(
-        estimators=estimators if isinstance(estimators, Mapping) else configure(estimators),
+        estimators=_configured(estimators),
         merge=merge or MergeSettings(),
         invalid_action_penalty=invalid_action_penalty,
     )
@@ -95,6 +96,12 @@ def compute(
         parts.append((rows, {name: scatter(credited.assembly, v) for name, v in columns}))
     _say(report, settings, on_incomplete)
     return _in_order(steps, parts)
+
+
+def _configured(estimators: str | Iterable[str] | Mapping[str, Assigner]) -> Mapping[str, Assigner]:
+    if isinstance(estimators, Mapping):
+        return estimators
+    return configure(estimators.split(",") if isinstance(estimators, str) else estimators)
 
 
 def _check_arguments(

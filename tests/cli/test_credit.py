@@ -21,7 +21,7 @@ def test_the_report_counts_what_got_no_credit(tmp_path: Path):
         "credit for 8 steps of 3 trajectories (1 successful) in 1 group, 1 iteration"
     )
     counts = {" ".join(words[1:]): words[0] for line in lines if (words := line.split())}
-    assert counts["incomplete trajectories (1 steps): no credit"] == "1"
+    assert counts["incomplete trajectories (1 step): no credit"] == "1"
     assert counts["the last step has no end"] == "1"
     assert counts["states"] == "5"
     assert "'dead' of task 't0'" in result.stderr
@@ -29,7 +29,10 @@ def test_the_report_counts_what_got_no_credit(tmp_path: Path):
 
 def test_the_report_as_json_is_all_that_stdout_holds(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example(), iteration=4)
-    result = graphcredit("credit", store.root, "-e", "grpo", "-e", "gigpo", "--json")
+    result = graphcredit("credit", store.root, "-e", "grpo,gigpo", "-e", "rloo", "--json")
+    assert result.returncode == 0, result.stderr
+    names = pq.ParquetFile(store.shards()[0].credit_path).schema_arrow.names
+    assert {"grpo_advantage", "gigpo_advantage", "rloo_advantage"} <= {*names}
     (report,) = json.loads(result.stdout)
     assert (report["run_id"], report["iteration"]) == ("r0", 4)
     assert report["num_steps"] == 8

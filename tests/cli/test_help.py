@@ -1,13 +1,16 @@
 """The help of every command: all of it, in groups, on a narrow terminal."""
 
 import re
+from importlib import metadata
 
 import pytest
 from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
 from graphcredit.collector.options import CollectOptions, GameOptions
+from graphcredit.credit.estimators.table import ESTIMATORS, Estimator
 from graphcredit.credit.options import CreditOptions
+from graphcredit.store.options import described
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.options import GROUPS
 
@@ -28,7 +31,7 @@ def test_nothing_is_cut_off_on_80_columns(command: str):
 
 def test_the_help_lists_every_command_with_its_whole_first_sentence():
     text = " ".join(_help().split())
-    assert len(COMMANDS) == 11
+    assert len(COMMANDS) == 12
     for info in app.registered_commands:
         assert info.callback is not None
         first = (info.callback.__doc__ or "").partition(".")[0]
@@ -47,6 +50,33 @@ def test_every_option_is_a_flag(command: str, fields: dict[str, object], own: di
     words = set(_help(command).split())
     flags = {own.get(name, f"--{name.replace('_', '-')}") for name in fields}
     assert flags - words == set()
+
+
+def test_h_stands_for_help():
+    assert _help("credit") == CliRunner().invoke(app, ["credit", "-h"], terminal_width=80).stdout
+
+
+def test_the_version_is_that_of_the_package():
+    shown = CliRunner().invoke(app, ["--version"])
+    assert (shown.exit_code, shown.stdout) == (
+        0,
+        f"graphcredit {metadata.version('graphcredit')}\n",
+    )
+
+
+@pytest.mark.parametrize("row", ESTIMATORS, ids=lambda row: row.name)
+def test_an_estimator_is_shown_with_its_formula_options_columns_and_paper(row: Estimator):
+    listed = CliRunner().invoke(app, ["estimators"]).stdout
+    idea = (row.options.__doc__ or "").partition("\n")[0]
+    assert f"{row.name:<12}{idea}\n" in listed
+    shown = CliRunner().invoke(app, ["estimators", row.name]).stdout
+    assert shown.startswith(idea)
+    assert "A   " in shown or "A = " in shown
+    assert f"columns: {', '.join(row.columns)}\n" in shown
+    assert f"paper: {row.paper}\n" in shown
+    for option in described(row.options):
+        assert option.text
+        assert f"  {option.name} = " in shown
 
 
 def test_the_options_of_a_training_stand_in_their_groups():

@@ -131,6 +131,11 @@ def test_a_penalty_that_the_stage_refuses_is_refused(penalty: float):
         compute(step_table(worked_example()), estimators=["grpo"], invalid_action_penalty=penalty)
 
 
+def test_names_may_be_one_text_with_commas():
+    steps = step_table(worked_example())
+    assert compute(steps, estimators="grpo,rloo") == compute(steps, estimators=["grpo", "rloo"])
+
+
 def test_no_estimator_is_refused():
     for nothing in ([], {}):
         with pytest.raises(OptionError, match="name at least one estimator"):

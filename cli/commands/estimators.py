@@ -1,0 +1,48 @@
+"""`graphcredit estimators`: what there is, with formula, options and paper."""
+
+import inspect
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphcredit.cli.output.console import PLAIN, out
+from graphcredit.store.options import described
+
+if TYPE_CHECKING:
+    from graphcredit.credit.estimators.table import Estimator
+
+
+def estimators(
+    name: Annotated[str | None, typer.Argument(help="One of them, in full.")] = None,
+) -> None:
+    """List the estimators, or show one: its formula, its options, its columns and its paper.
+
+    Example: graphcredit estimators graphgpo
+    """
+    from graphcredit.credit.estimators.table import ESTIMATORS, estimator_named
+
+    lines = _in_full(estimator_named(name)) if name else map(_in_short, ESTIMATORS)
+    for line in lines:
+        out.print(line, **PLAIN)
+
+
+def _in_short(row: "Estimator") -> str:
+    idea = _specification(row).partition("\n")[0]
+    return f"{row.name:<12}{idea}"
+
+
+def _in_full(row: "Estimator") -> list[str]:
+    needs = ", ".join(row.inputs) or "nothing beyond the steps of its group"
+    lines = [_specification(row), "", f"columns: {', '.join(row.columns)}", f"needs: {needs}"]
+    lines += [f"paper: {row.paper}", "", f"options, as --set {row.name}.NAME=VALUE:"]
+    for option in described(row.options):
+        lines += [f"  {option.name} = {_shown(option.default)}", f"      {option.text}"]
+    return lines
+
+
+def _specification(row: "Estimator") -> str:
+    return inspect.getdoc(row.options) or ""
+
+
+def _shown(default: Any) -> str:
+    return f"{default:g}" if isinstance(default, float) else str(default)

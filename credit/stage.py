@@ -1,10 +1,12 @@
 """The credit stage: step shards in, credit shards and graph tables out."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +24,13 @@ from graphcredit.credit.merging.embedding.cache import CachedEmbedder
 from graphcredit.credit.merging.merger import Merger, open_merger
 from graphcredit.credit.steps.batches import Plan, plan_batches, read_batches
 from graphcredit.credit.steps.complete import COLUMNS
+from graphcredit.store.credit_marks.formulas import configuration_of
 from graphcredit.store.credit_marks.sources import Sources
 from graphcredit.store.errors import InputError, NothingToCreditError
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.er_graph import ErGraph
-from graphcredit.store.parquet.shards import refuse_newer
+from graphcredit.store.parquet.shards import open_parquet, refuse_newer
 from graphcredit.store.plural import counted
 
 
@@ -37,6 +40,7 @@ def assign_credit(
     *,
     run_id: str | None = None,
     iteration: int | None = None,
+    only_new: bool = False,
     engine: BatchEngine = LOCAL,
     on_progress: Callable[[float, int], None] = lambda done, total: None,
 ) -> dict[tuple[str, int], CreditReport]:
@@ -49,11 +53,13 @@ def assign_credit(
         settings: What to compute.
         run_id: Only this run.
         iteration: Only this iteration.
+        only_new: Only iterations whose credit by these estimators is missing, stale or made with
+            other settings.
         engine: Computes the batches; the bytes that are written are the same with any.
         on_progress: Called with the iterations done, as a fraction, and their number.
 
     Returns:
-        A report for each (run, iteration), in that order.
+        A report for each (run, iteration) that was credited, in that order.
 
     Raises:
         InputError: There are no step shards to credit, no entities where an estimator needs them,
@@ -81,6 +87,8 @@ def assign_credit(
     # Files of iterations with nothing to credit wait: if all are like that, none is replaced.
     with ExitStack() as waiting:
         for done, (place, shards) in enumerate(iterations.items()):
+            if only_new and stage.is_current(shards):
+                continue
             with ExitStack() as written:
                 written.enter_context(_alone(store, *place))
                 reports[place] = stage.credit(
@@ -90,7 +98,8 @@ def assign_credit(
                 )
                 if not any(report.num_trajectories for report in reports.values()):
                     waiting.push(written.pop_all())
-        _refuse_nothing(store, reports)
+        if reports:
+            _refuse_nothing(store, reports)
     for timeline in stage.timelines.values():
         timeline.finish()
     return reports
@@ -141,6 +150,13 @@ class _Stage:
             sources=sources,
             er_graph=sources.er_graph if settings.needs_entities else None,
         )
+
+    def is_current(self, shards: Sequence[Shard]) -> bool:
+        """Return whether an iteration has this credit: made in this way of the present files."""
+        run_id, iteration = shards[0].run_id, shards[0].iteration
+        wanted = self.settings.as_json(partial(self.sources.marks, run_id, iteration))
+        wanted = json.loads(json.dumps(wanted))
+        return all(_configuration(shard).items() >= wanted.items() for shard in shards)
 
     def credit(
         self, shards: Sequence[Shard], written: ExitStack, on_progress: Callable[[float], None]
@@ -195,6 +211,14 @@ class _Stage:
             on_progress((number + 1) / len(work.plan.shards_of_batch))
         report.notices += notices_of(report, self.settings.rows)
         return report
+
+
+def _configuration(shard: Shard) -> dict[str, Any]:
+    """Return how the credit of a shard was made, by estimator; nothing where it has none."""
+    if not shard.credit_path.is_file():
+        return {}
+    with open_parquet(shard.credit_path, whole=False) as file:
+        return configuration_of(file.schema_arrow)
 
 
 def _timelines(

@@ -36,6 +36,12 @@ def credit(
     store: Annotated[Path, typer.Argument(help="The store.")],
     run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
     iteration: Annotated[int | None, typer.Option(help="Only this iteration.")] = None,
+    new: Annotated[
+        bool,
+        typer.Option(
+            "--new", help="Only iterations whose credit by these estimators is missing or stale."
+        ),
+    ] = False,
     audit: Annotated[
         bool, typer.Option(help="Look for faults of the grouping, as `graphcredit audit`.")
     ] = True,
@@ -81,6 +87,7 @@ def credit(
             settings,
             run_id=run,
             iteration=iteration,
+            only_new=new,
             engine=opened_engine,
             on_progress=lambda done, total: show("credit", done, total),
         )
@@ -88,6 +95,8 @@ def credit(
     if as_json:
         rows = [{"run_id": r, "iteration": i, **v.as_json()} for (r, i), v in reports.items()]
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+    elif not reports:
+        out.print("every iteration has this credit already: nothing to do", **PLAIN)
     else:
         show_reports(reports)
         if audit:

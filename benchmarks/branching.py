@@ -3,11 +3,11 @@
     python -m benchmarks.branching [--policy oracle:0.7] [--decisions 3000] [--rollouts 400]
 
 Both play the same tasks with the same policy, iteration by iteration. The policy does not learn, so
-what differs is where it is asked. The adaptive run gets credit of `spo3` after each iteration and
-plays trees by it. A decision is a step that was sampled, not one that a trajectory shares with an
-earlier one. A state is new when no earlier step of the run was there. Shown are means over the
-seeds, and how many more states the adaptive run of a seed found than the uniform one, from the
-lowest to the highest.
+the runs differ only in where it acts. After each iteration, the adaptive run computes the credit of
+`spo3`, which decides where its trees branch. A decision is a sampled step; a step that a trajectory
+shares with an earlier one does not count. A state is new if no earlier step of the run was there.
+The table shows means over the seeds. Its last column is the gain in states of the adaptive run over
+the uniform run of the same seed, from the lowest to the highest.
 """
 
 import argparse
@@ -37,7 +37,7 @@ Allocation: TypeAlias = Literal["spo3"] | None
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """What a run had done when one of its trajectories ended."""
+    """Counts of a run at the end of one of its trajectories."""
 
     rollouts: int
     successes: int
@@ -85,14 +85,14 @@ def _at_budgets(
     seed: int,
     arguments: argparse.Namespace,
 ) -> tuple[Progress, Progress]:
-    """Return what a run had done when its decisions were made, and when its rollouts were."""
+    """Return a run's progress at the budget of decisions, and at the budget of rollouts."""
     by_decisions, by_rollouts = None, None
     for now in explore(tasks, allocation, seed, arguments):
         by_decisions = by_decisions or (now if now.decisions >= arguments.decisions else None)
         by_rollouts = by_rollouts or (now if now.rollouts == arguments.rollouts else None)
         if by_decisions and by_rollouts:
             return by_decisions, by_rollouts
-    raise AssertionError("a run goes on for ever")
+    raise AssertionError("a run never ends")
 
 
 def _show(budget: str, play: str, found: Sequence[Progress], gain: str) -> None:

@@ -4,12 +4,12 @@
                                 [--estimators grpo gigpo …] [--audit]
 
 The floor (benchmarks/floor.py) reads the same step columns with pyarrow and writes as many float32
-columns; its start-up is not counted. The command is timed whole, start-up included. Each figure is
-the best of `--repeat` runs. `--layout plain` writes the log with pyarrow's default settings, as a
-foreign program would, `--layout store` as the recorder does (long dictionaries, zstd).
-`--estimators all` times every one; with `sapo`, the log has thoughts and entities, with `analogy`
-admissible actions. The audit that the command ends with is left out, unless `--audit` asks for it.
-Peak memory is the command's.
+columns; its start-up is not counted. The command's time includes its start-up. Each figure is the
+best of `--repeat` runs. `--layout plain` writes the log with pyarrow's default settings, as another
+program would; `--layout store` writes it as the recorder does (long dictionaries, zstd).
+`--estimators all` times all estimators. With `sapo`, the log has thoughts and entities; with
+`analogy`, it has admissible actions. The command's final audit runs only with `--audit`. Peak
+memory is that of the command.
 """
 
 import argparse
@@ -82,7 +82,7 @@ def _measure(store: Path, scratch: Path, arguments: argparse.Namespace) -> str:
 
 
 def _run(arguments: Sequence[object]) -> tuple[str, float, float]:
-    """Run Python with arguments; return what it printed, its seconds and its peak MiB."""
+    """Run Python with arguments; return its output, its seconds and its peak MiB."""
     start = time.perf_counter()
     command = [sys.executable, *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

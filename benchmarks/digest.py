@@ -1,12 +1,12 @@
-"""What the digests of files cost: CPU seconds with them, over those without.
+"""Measures the cost of file digests: CPU seconds with digests, divided by those without.
 
     python -m benchmarks.digest [--steps 1000000] [--token-steps 100000] [--repeats 3]
 
-`steps` are those of `benchmarks.credit`, in the recorder's layout; `tokens` have besides a prompt
-of 500 tokens and a response of 100 with log-probabilities, which credit does not read and the
-digest covers all the same. Each figure is the least of `--repeats`; with and without take turns.
-Files are verified once a process, so each is forgotten before it is timed. CPU seconds are those of
-all threads of the process.
+The log `steps` has the steps of `benchmarks.credit`, in the recorder's layout. The log `tokens`
+also has a prompt of 500 tokens and a response of 100 with log-probabilities. Credit does not read
+them, but the digest covers them. Each figure is the least of `--repeats`; runs with and without
+digests take turns. A process verifies a file only once, so the record of verified files is cleared
+before each timing. CPU seconds are those of all threads of the process.
 """
 
 import argparse
@@ -47,7 +47,7 @@ PROMPT, RESPONSE = 500, 100
 
 
 def main() -> None:
-    """Print a row for each hash, and one for each thing that reads or writes a store."""
+    """Print a row for each hash, and one for each operation that reads or writes a store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--token-steps", type=int, default=100_000)
@@ -119,7 +119,7 @@ def _cpu_seconds(work: Callable[[], object]) -> float:
 
 
 def _make_old(store: Store) -> None:
-    """Set back the times of all files: what was just written is verified each time it is opened."""
+    """Set back the times of all files, because a fresh file is verified at every opening."""
     for path in store.root.rglob("*.parquet"):
         os.utime(path, (0, 0))
 

@@ -1,8 +1,8 @@
-"""Reads step columns and writes as many float32 columns: what no credit stage can beat.
+"""Reads step columns and writes float32 columns: the least time of any credit stage.
 
     python -m benchmarks.floor STORE TARGET COLUMN,COLUMN,… NUM_FLOATS
 
-Prints the seconds it took, without the start-up of Python.
+It prints its seconds, without the start-up of Python.
 """
 
 import sys
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 
 def main() -> None:
-    """Run as told by the command line."""
+    """Run with the arguments of the command line."""
     store, target, columns, num_floats = sys.argv[1:]
     rng = np.random.default_rng(0)
     start = time.perf_counter()

@@ -1,12 +1,12 @@
-"""Times the estimators against plain loops, the way step-level credit is often written.
+"""Times the estimators against plain Python loops, a common way to write step-level credit.
 
     python -m benchmarks.loops [--steps 4000 40000] [--repeat 3]
 
-The loops are this file's own: group by group and step by step in Python, a return that is looked up
-by scanning all rows for its trajectory, a mean per group of equal states, and a value that is swept
-over all edges a thousand times. Both sides start from the same rows in memory; the estimators' time
-includes encoding the text, building the graph and finding all distances. The loops' result is
-compared with the estimators' before a time is printed; each time is the best of `--repeat`.
+The loops are written in this file and work group by group and step by step. They scan all rows of
+the log for each return, take a mean for each group of equal states, and sweep values over all edges
+a thousand times. Both sides start from the same rows in memory. The estimators' time includes
+encoding the text, building the graph and finding all distances. Before a time is printed, the
+results of both sides are compared. Each time is the best of `--repeat`.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _timed(run: Callable[[], Result], repeat: int) -> tuple[Result, float]:
-    """Return what `run` returns, and its least seconds."""
+    """Return the result of `run`, and its least seconds."""
     seconds: list[float] = []
     for _ in range(repeat):
         start = time.perf_counter()
@@ -67,7 +67,7 @@ def _timed(run: Callable[[], Result], repeat: int) -> tuple[Result, float]:
 
 
 def gigpo(rows: list[dict[str, Any]], gamma: float = 0.95) -> list[float]:
-    """Credit by loops, with a scan of all rows for every trajectory of every row."""
+    """Compute GiGPO by loops that scan all rows for the trajectory of every row."""
     trajectory = np.array([row["trajectory_id"] for row in rows])
     reward = np.array([row["reward"] for row in rows])
     returns, episode = np.zeros(len(rows)), np.zeros(len(rows))
@@ -83,7 +83,7 @@ def gigpo(rows: list[dict[str, Any]], gamma: float = 0.95) -> list[float]:
 
 
 def rewardflow(rows: list[dict[str, Any]], gamma: float = 0.9) -> list[float]:
-    """Credit by loops, with a thousand sweeps over the edges of every group."""
+    """Compute RewardFlow by loops that sweep a thousand times over the edges of every group."""
     reward = np.zeros(len(rows))
     by_task: dict[str, list[int]] = defaultdict(list)
     for i, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Names the machine that a table of timings was made on."""
+"""Describes the machine of a table of timings."""
 
 import os
 import platform

@@ -1,16 +1,16 @@
-"""How well noisy texts become the true states again, on real games with injected noise.
+"""Measures how well each merge recovers the true states from noisy texts of real games.
 
     python -m benchmarks.merging [STORE] [--seeds 3] [--model PATH]
 
-STORE is a log of games whose `state` texts identify the true states; without it, 16 TextWorld games
-are played by a policy that errs seven times in ten. Each visit's text is then disturbed
-(benchmarks/noise.py), and each way of merging is judged by
+STORE is a log of games whose `state` texts identify the true states. Without it, a policy that errs
+seven times in ten plays 16 TextWorld games. Each visit's text is then disturbed
+(benchmarks/noise.py). Each way of merging has these columns:
 
-- precision, recall, F1: over pairs of visits within a group, of the same node against of the same
-  state;
-- false: pairs of one node that the guard could have told apart, as their admissible actions differ;
-- nodes: nodes for each true state, 1 being right;
-- shift: mean change of GraphGPO's advantage, in units of the undisturbed one's mean size.
+- precision, recall, F1: over pairs of visits within a group; a pair on the same node should be a
+  pair in the same state;
+- false: pairs on one node that the guard could have told apart, as their admissible actions differ;
+- nodes: nodes for each true state; 1 is right;
+- shift: mean change of GraphGPO's advantage, divided by its mean size without noise.
 """
 
 import argparse
@@ -48,7 +48,7 @@ class Way:
 
 
 def ways(model: str | None) -> list[Way]:
-    """Return what is compared."""
+    """Return the compared ways of merging."""
     rules = ("whitespace", "casefold")
     found = [
         Way(name="exact", settings=MergeSettings()),
@@ -72,7 +72,7 @@ def ways(model: str | None) -> list[Way]:
 
 
 def main() -> None:
-    """Print a row for each noise and way."""
+    """Print a row for each noise and way of merging."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("store", type=Path, nargs="?")
     parser.add_argument("--seeds", type=int, default=3)

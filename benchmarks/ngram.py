@@ -2,7 +2,7 @@
 
     python -m benchmarks.ngram [--steps 1000000]
 
-The states are random letters, 40 in a group, so none is like another and every comparison is made.
+A group has 40 states of random letters. No two are similar, so every comparison is made.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from graphcredit.store import open_store, read_steps
 
 
 def main() -> None:
-    """Print one row for the exact merge and one for ngram."""
+    """Print a row for the exact merge and a row for ngram."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=1_000_000)
     print(describe())

@@ -1,4 +1,4 @@
-"""Noise that changes what a log says of a state, and not the state: advertisements and layout.
+"""Noise that changes a state's text but not the state, such as advertisements and layout.
 
 A visit's text is disturbed once, so a step's `next_state` is still the following step's `state`.
 """
@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 Disturb: TypeAlias = Callable[[str, random.Random, int], str]
-"""Makes another text of a state's: from the text, a source of chance, and the steps before."""
+"""Returns a disturbed text, given a state's text, a random generator and the step index."""
 
 _OFFERS = (
     "{percent}% off {thing} until {day}",
@@ -73,7 +73,7 @@ class Noise:
     """How much a text is disturbed."""
 
     name: str
-    """For tables."""
+    """Name in tables."""
     advertisements: float
     """Mean number of advertisements in a text."""
     layout: float
@@ -125,7 +125,7 @@ LAYOUTS: tuple[Callable[[str, random.Random], str], ...] = (
 
 
 def advertised(noise: Noise) -> Disturb:
-    """Return what puts advertisements between the lines, and sometimes changes the layout."""
+    """Return a noise that inserts advertisements between lines and sometimes changes the layout."""
 
     def disturb(text: str, rng: random.Random, index: int) -> str:
         lines = text.splitlines()
@@ -139,7 +139,7 @@ def advertised(noise: Noise) -> Disturb:
 
 
 def _logged(text: str, rng: random.Random, index: int) -> str:
-    """A time and a session that no other visit has, and the lines in any order."""
+    """Add a time and a session that no other visit has, and shuffle the lines."""
     time = f"[{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}]"
     session = f"Session {rng.getrandbits(32):08x}, {rng.randrange(10, 900)} ms."
     lines = text.splitlines()
@@ -148,12 +148,12 @@ def _logged(text: str, rng: random.Random, index: int) -> str:
 
 
 def _counted(text: str, rng: random.Random, index: int) -> str:
-    """The number of steps taken."""
+    """Add the number of steps taken."""
     return f"Step {index} of 30\n{text}"
 
 
 def _babbled(text: str, rng: random.Random, index: int) -> str:
-    """Up to two lines of words that nobody has seen before."""
+    """Add up to two lines of random new words."""
     lines = text.splitlines()
     for _ in range(rng.randrange(3)):
         words = ["".join(rng.choices("abcdefghiklmnoprstuvwy", k=6)) for _ in range(6)]
@@ -172,7 +172,7 @@ _LURES = (
 
 
 def _lured(text: str, rng: random.Random, index: int) -> str:
-    """Up to two advertisements in the words of the games."""
+    """Add up to two advertisements in the words of the games."""
     lines = text.splitlines()
     for _ in range(rng.randrange(3)):
         lines.insert(rng.randrange(len(lines) + 1), rng.choice(_LURES) + rng.choice("!."))
@@ -180,7 +180,7 @@ def _lured(text: str, rng: random.Random, index: int) -> str:
 
 
 def _rewrapped(text: str, rng: random.Random, index: int) -> str:
-    """Lines of another length."""
+    """Wrap the lines at another width."""
     width = rng.randrange(25, 90)
     return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, width))
 
@@ -193,7 +193,7 @@ NOISES: dict[str, Disturb] = {
     "lured": _lured,
     "rewrapped": _rewrapped,
 }
-"""The advertisements at four strengths; then what `segments` was not made for."""
+"""Advertisements at four strengths, then kinds of noise that `segments` was not designed for."""
 
 
 def disturb_steps(steps: pa.Table, disturb: Disturb, seed: int) -> pa.Table:
@@ -201,8 +201,8 @@ def disturb_steps(steps: pa.Table, disturb: Disturb, seed: int) -> pa.Table:
 
     Args:
         steps: Steps with the store's columns, in any order.
-        disturb: Makes the disturbed text.
-        seed: Decides everything, together with trajectory and step index.
+        disturb: Returns the disturbed text.
+        seed: Determines the noise of a visit, together with trajectory and step index.
     """
     rows = steps.select(["trajectory_id", "step_index", "state", "next_state"]).to_pylist()
 

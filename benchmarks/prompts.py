@@ -1,10 +1,10 @@
-"""Sampling with transformers, with what was made of earlier prompts and without it.
+"""Times sampling with transformers, with and without the KV cache of earlier prompts.
 
     python -m benchmarks.prompts --games 16 --repeats 2
 
-A warm policy of the learning experiment plays games in groups of 8, once. Then the batches of
-questions that this made are asked again: of an engine that reads the distinct prompts of each
-batch, and of one that keeps what it read before.
+A warm policy of the learning experiment plays games in groups of 8, once. The benchmark then
+repeats its batches of requests with two engines. One computes the distinct prompts of each batch;
+the other also keeps the KV cache of earlier prompts.
 """
 
 import argparse
@@ -35,10 +35,10 @@ Batch = tuple[list[Request], Sampling]
 
 
 class _Recording(TransformersEngine):
-    """Keeps what it is asked."""
+    """Engine that records its requests."""
 
     def __init__(self, batches: list[Batch]) -> None:
-        """Keep it in a list."""
+        """Record the requests in a list of batches."""
         super().__init__()
         self._batches = batches
 
@@ -49,8 +49,8 @@ class _Recording(TransformersEngine):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--games", type=int, default=16, help="of the hard ones")
-    parser.add_argument("--repeats", type=int, default=2, help="the best of so many is shown")
+    parser.add_argument("--games", type=int, default=16, help="number of hard games")
+    parser.add_argument("--repeats", type=int, default=2, help="show the best of so many runs")
     options = parser.parse_args()
     torch.set_num_threads(1)
     batches = _play(options.games)

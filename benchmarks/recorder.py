@@ -1,4 +1,4 @@
-"""Recorded steps per second, next to the floor: append rows to a list, write one Parquet file.
+"""Times the recorder against a floor that appends rows to a list and writes one Parquet file.
 
     python -m benchmarks.recorder --steps 20000 --repeats 3
 
@@ -30,7 +30,7 @@ Step = dict[str, Any]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=20_000)
-    parser.add_argument("--repeats", type=int, default=3, help="the best of so many is shown")
+    parser.add_argument("--repeats", type=int, default=3, help="show the best of so many runs")
     options = parser.parse_args()
     print(f"{describe()}, {options.steps} steps, best of {options.repeats}")
     print(f"{'tokens':<8}{'how':<22}{'seconds':>9}{'steps/s':>10}{'x floor':>9}")

@@ -2,11 +2,11 @@
 
     python -m benchmarks.stages [--tasks 8]
 
-A loop of three iterations is run, on easy TextWorld games from a warm policy that is kept. Its last
-iteration, in which everything is loaded and the games are known, is then played, credited and
-trained again by `collect`, `credit` and `train`, each a process that loads what it needs; it must
-come to the same steps. The optimizer begins anew, whose state the loop keeps of the last policy
-alone. Seconds are of processors, with one thread of arithmetic.
+The benchmark runs a loop of three iterations on easy TextWorld games, from a kept warm policy. In
+the last iteration everything is loaded and the games are cached. `collect`, `credit` and `train`
+then repeat that iteration, each in a process that loads its own inputs; they must produce the same
+steps. Their optimizer starts afresh, because the loop keeps only the newest optimizer state.
+Seconds are CPU seconds, with one thread of arithmetic.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def loop(out: Path, tasks: int) -> dict[str, float]:
-    """Run a loop in a process of its own; return the line of its last iteration."""
+    """Run a loop in its own process; return the log line of its last iteration."""
     tables = {"collect": {**COLLECT, "tasks": tasks}, "train": TRAIN}
     head = {"out": str(out), "model": str(KEPT_WARM / "general-0"), "iterations": ITERATIONS}
     config = out / "loop.toml"
@@ -77,7 +77,7 @@ def loop(out: Path, tasks: int) -> dict[str, float]:
 
 
 def commands(folder: Path, policies: Path, tasks: int, iteration: int) -> dict[str, float]:
-    """Do an iteration by hand; return the seconds of each command."""
+    """Repeat an iteration as three commands; return the seconds of each command."""
     store = folder / "store"
     before = policies / f"policy-{iteration:06d}"
     options = {
@@ -100,7 +100,7 @@ def commands(folder: Path, policies: Path, tasks: int, iteration: int) -> dict[s
 
 
 def _run(*command: str | Path) -> float:
-    """Run a command of graphcredit; return the seconds that it took of processors."""
+    """Run a command of graphcredit; return its CPU seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     program = [sys.executable, "-m", "graphcredit.cli.main"]
     subprocess.run([*program, *map(str, command)], check=True, stdout=subprocess.DEVNULL)

@@ -1,8 +1,8 @@
-"""A synthetic log: groups of 8 trajectories of 50 steps over about 40 states a task.
+"""Writes a synthetic log: groups of 8 trajectories of 50 steps over about 40 states a task.
 
-With entities, each task knows 20 of them, each state names one, and each step has a thought of its
-own of 200 characters that names another. With admissible actions, each state lists all actions and
-one of its own, and is described by words.
+With entities, each task has 20 of them and each state names one. Each step has a thought of 200
+characters that names another. With admissible actions, each state lists all actions and one that
+only this state has, and its text consists of words.
 """
 
 from pathlib import Path
@@ -41,13 +41,13 @@ def write_log(
     """Write a store of `num_steps` steps in each of `num_iterations` iterations.
 
     Args:
-        root: Where the store goes.
+        root: Path of the store.
         num_steps: Steps of an iteration.
         num_iterations: Iterations of the one run.
         is_plain: Write with pyarrow's default settings, not with those of the store.
-        has_entities: With thoughts, and an entity-relation graph.
-        has_admissible: With admissible actions, and words in the states.
-        seed: Of the random walks.
+        has_entities: Write thoughts, and an entity-relation graph.
+        has_admissible: Write admissible actions, and words in the states.
+        seed: Seed of the random walks.
     """
     store = create_store(root)
     rng = np.random.default_rng(seed)
@@ -126,7 +126,7 @@ def _shard(
 
 
 def _er_graph(names: np.ndarray) -> ErGraph:
-    """Return tasks in each of which the entities are related in a ring; the first one answers."""
+    """Return a graph in which each task's entities form a ring; the first one is the answer."""
     num_groups = len(names)
     number = np.tile(np.arange(NUM_ENTITIES), num_groups)
     tasks = pa.array([f"task-{g}" for g in range(num_groups)])
@@ -156,7 +156,7 @@ def _texts(rng: np.random.Generator, count: int, length: int) -> np.ndarray:
 
 
 def _name_one(rng: np.random.Generator, texts: np.ndarray, names: np.ndarray) -> None:
-    """Write the name of a random entity of its task into each text, as a word of its own."""
+    """Write the name of a random entity of the task into each text, as a separate word."""
     task = np.repeat(np.arange(len(names)), len(texts) // len(names))
     stop = NAME_AT + names.shape[2]
     texts[:, NAME_AT:stop] = names[task, rng.integers(0, names.shape[1], len(texts))]

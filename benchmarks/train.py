@@ -1,12 +1,12 @@
-"""One optimizer step of the trainer, next to the padded one that Hugging Face models suggest.
+"""Times an optimizer step of the trainer against a padded step, usual with Hugging Face models.
 
     python -m benchmarks.train                  a tiny model on the CPU
     python -m benchmarks.train --device cuda    the shape of Qwen2.5-1.5B, random weights
 
-Both go forward and backward over the same samples and take a step of AdamW. The baseline pads the
-samples of a batch to the longest one, computes all logits, and takes log-probabilities from them;
-where that does not fit into memory, its batches are halved until it does. On a GPU the packed
-attention is also compared with the CPU's, forward and backward.
+Both run forward and backward over the same samples and take a step of AdamW. The baseline pads the
+samples of a batch to the longest one, computes all logits, and takes log-probabilities from them.
+If that does not fit into memory, its batches are halved until they do. On a GPU, the packed
+attention is also compared with that of the CPU, forward and backward.
 """
 
 import argparse
@@ -84,7 +84,7 @@ QWEN = Setting(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--repeats", type=int, default=3, help="the best of so many is shown")
+    parser.add_argument("--repeats", type=int, default=3, help="show the best of so many runs")
     options = parser.parse_args()
     setting = TINY if options.device == "cpu" else QWEN
     samples = _samples(setting)
@@ -179,7 +179,7 @@ def _step_packed(engine: TrainingEngine, batches: list[PackedBatch]) -> None:
 def _best_padded(
     directory: str, setting: Setting, samples: list[Sample], options: argparse.Namespace
 ) -> tuple[float, int]:
-    """Return seconds and the tokens of a batch, padding included, that fit."""
+    """Return the least seconds, and the batch size that fits, in tokens including padding."""
     models: Any = AutoModelForCausalLM
     model = models.from_pretrained(directory, dtype=torch.float32).to(options.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=options.device == "cuda")
@@ -232,7 +232,7 @@ def _step_padded(
 
 
 def _best(run: Callable[[], None], repeats: int) -> float:
-    """Return the least seconds of a run, the first one not counted."""
+    """Return the least seconds of some runs, after one run that does not count."""
     run()
     return min(_seconds(run) for _ in range(repeats))
 
@@ -251,7 +251,7 @@ def _synchronise() -> None:
 
 
 def _compare_attention() -> None:
-    """Print how far the GPU's packed attention is from the CPU's, forward and backward."""
+    """Print the relative gap between packed attention on GPU and CPU, forward and backward."""
     lengths = torch.tensor([700, 33, 1500])
     total = int(lengths.sum())
     bounds = torch.cat([torch.zeros(1), lengths.cumsum(0)]).to(torch.int32)

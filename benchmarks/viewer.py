@@ -1,17 +1,17 @@
-"""Times the viewer's pages on a large store, and the drawing of a large graph in a browser.
+"""Times the viewer's pages on a large store, and a large graph in a browser.
 
     python -m benchmarks.viewer [--steps 1000000] [--iterations 1] [--without-credit]
     python -m benchmarks.viewer --browser [--states 2000]
 
-Each page has a fresh process, with its modules imported and nothing of the store read; the files
-are in the operating system's cache. A page is opened (cold), run again (warm), and clicked: another
-step, another estimator. What each of its queries took is listed below it; the rest is Python, and
-Streamlit's AppTest in place of a browser. Next to the seconds stand those of the processor, of all
-threads: on a machine with other work they say more.
+Each page has a fresh process that has imported its modules but not read the store. The files are in
+the operating system's cache. A page is opened (cold), run again (warm), and clicked (another step
+or another estimator). The seconds of its queries are listed below it. The rest is Python and
+Streamlit's AppTest, which replaces the browser. The column `cpu` has the CPU seconds of all
+threads, which are more reliable on a busy machine.
 
-`--browser` opens pages of a task of so many states with Debian's Chromium, each in a new tab, from
-the address to the finished drawing; `blocked` is the longest time for which the tab did nothing
-else. It needs the package playwright.
+`--browser` opens graphs of a task with `--states` states in Debian's Chromium, each in a new tab,
+and times them from the address to the finished drawing. `blocked` is the longest time for which the
+tab did nothing else. It needs the package playwright.
 """
 
 import argparse
@@ -51,7 +51,7 @@ PAGES: dict[str, tuple[dict[str, str], dict[str, str] | None]] = {
     "compare": (PLACE, {"flips": "true"}),
     "sql": ({"q": "SELECT count(*) FROM steps"}, {"q": "SELECT count(*) FROM credit"}),
 }
-"""Page to what its address selects, and what a click changes; None where one leads elsewhere."""
+"""Page to the query of its address and the change by a click; None if clicks leave the page."""
 
 Result = TypeVar("Result")
 
@@ -65,13 +65,13 @@ WATCH = """
 
 
 def main() -> None:
-    """Print the table that the arguments ask for."""
+    """Print the table that the arguments select."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=1_000_000, help="of each iteration")
+    parser.add_argument("--steps", type=int, default=1_000_000, help="steps of each iteration")
     parser.add_argument("--iterations", type=int, default=1)
     parser.add_argument("--without-credit", action="store_true")
     parser.add_argument("--browser", action="store_true")
-    parser.add_argument("--states", type=int, default=2000, help="of the graph in the browser")
+    parser.add_argument("--states", type=int, default=2000, help="states of the browser's graph")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "store"
@@ -90,7 +90,7 @@ def main() -> None:
 
 def pages(root: Path) -> None:
     """Print a row for each page and each of its queries."""
-    # Read when Streamlit is imported; it would say that there is no server.
+    # Streamlit reads it at import. Without it, Streamlit warns that there is no server.
     os.environ["STREAMLIT_LOGGER_LEVEL"] = "error"
     kinds = "".join(f"{kind:>9}{'cpu':>6}" for kind in ("cold s", "warm s", "click s"))
     print(f"{'page':<12}{'query':<18}{kinds}{'MiB':>7}")
@@ -101,7 +101,7 @@ def pages(root: Path) -> None:
 
 
 def measure(page: str, root: Path) -> list[str]:
-    """Return the rows of a page; to be called in a process that has done nothing else."""
+    """Return the table rows of a page. Call it in a fresh process."""
     from streamlit.testing.v1 import AppTest
 
     from graphcredit.viewer.config import STORE_VARIABLE, script
@@ -138,30 +138,30 @@ def measure(page: str, root: Path) -> list[str]:
 
 
 class Taken(NamedTuple):
-    """How long something took."""
+    """Seconds of a call, by the clock and of the CPU."""
 
     seconds: float
     cpu: float
 
     def __str__(self) -> str:
-        """Return two columns of the table."""
+        """Format two columns of the table."""
         return f"{self.seconds:>9.2f}{self.cpu:>6.2f}"
 
 
 def time_of(run: Callable[[], Result]) -> tuple[Result, Taken]:
-    """Return what a call returned, and what it took."""
+    """Return the result of a call, and its seconds."""
     start, cpu = time.perf_counter(), _cpu_seconds()
     result = run()
     return result, Taken(time.perf_counter() - start, _cpu_seconds() - cpu)
 
 
 def _cpu_seconds() -> float:
-    """Return what this process and those that it waited for have used: SQL has one of its own."""
+    """Return the CPU seconds of this process and its finished children; SQL runs in a child."""
     return sum(os.times()[:4])
 
 
 def in_a_browser(root: Path) -> None:
-    """Print how long a part of the graph, and all of it, take from the address to the picture."""
+    """Print the seconds from the address to the picture, for a part of the graph and all of it."""
     from playwright.sync_api import sync_playwright
 
     print(f"{'graph':<24}{'drawn s':>9}{'blocked s':>11}")
@@ -181,7 +181,7 @@ def in_a_browser(root: Path) -> None:
 
 
 def size_of_graph(store: Store) -> str:
-    """Return how many states and transitions the walks came by."""
+    """Return the number of states and transitions in the walks, as text."""
     sql = """
         SELECT (SELECT count(*) FROM nodes),
             (SELECT count(DISTINCT (state_id, next_state_id)) FROM edges)
@@ -192,7 +192,7 @@ def size_of_graph(store: Store) -> str:
 
 @contextmanager
 def served(root: Path, port: int = 8699) -> Generator[str]:
-    """Yield the address of a viewer that shows a store."""
+    """Start a viewer of a store; yield its address."""
     command = [sys.executable, "-m", "graphcredit.cli.main", "view", str(root), "--port", str(port)]
     address = f"http://127.0.0.1:{port}"
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
@@ -209,14 +209,14 @@ def served(root: Path, port: int = 8699) -> Generator[str]:
 
 
 def assign_credit(root: Path) -> None:
-    """Assign credit in a process of its own: its memory is none of the viewer's."""
+    """Assign credit in a separate process, so that its memory does not count as the viewer's."""
     command = [sys.executable, "-m", "graphcredit.cli.main", "credit", str(root), "--no-audit"]
     command += [word for name in ESTIMATORS for word in ("--estimator", name)]
     subprocess.run(command, check=True, capture_output=True)
 
 
 def write_maze(root: Path, num_states: int, num_walks: int = 96, horizon: int = 150) -> Store:
-    """Write one task: walks through a long maze, each of whose rooms has three doors."""
+    """Write a store of one task: walks through a long maze whose rooms have three doors each."""
     store, rng = create_store(root), np.random.default_rng(0)
     steps = rng.integers(1, 40, (num_states, 3)) * rng.choice(
         [-1, 1], (num_states, 3), p=[0.1, 0.9]

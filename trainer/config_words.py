@@ -20,8 +20,8 @@ FIRST_VERSION = 1
 """Version of a saved configuration without `VERSION_KEY`."""
 
 _FIRST_CALLED = {"geometric": "sequence", "sequence": "product"}
-"""Level of a correction to its name in fingerprints: that of version 1, so that older trainings are
-recognised. The product had no name then, so that it gets a new one."""
+"""Level of a correction to its name in fingerprints. It is the name of version 1, so that older
+trainings are recognised. The product had no name in version 1 and gets a new one."""
 
 
 def in_words_of_today(values: Mapping[str, Any], version: int = VERSION) -> dict[str, Any]:

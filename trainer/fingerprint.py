@@ -12,16 +12,17 @@ _MODEL_FILES = ("config.json", "*.safetensors")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Identity:
-    """The fingerprint of a training: a hash of each thing that decides its weights."""
+    """The fingerprint of a training: a hash of each input that determines its weights."""
 
     plan: str
-    """Of the steps, their credit, and their order."""
+    """Hash of the steps, their credit, and their order."""
     configuration: str
-    """Of the options that change the resulting weights."""
+    """Hash of the options that change the resulting weights."""
     model: str
-    """Of the weights it starts from."""
+    """Hash of the model's weights at the start."""
     reference: str
-    """Of the reference's weights; empty where it is the model itself, or there is none."""
+    """Hash of the reference's weights; empty if the model itself is the reference, or without
+    one."""
     arithmetic: str
     """float32 or bfloat16; not a hash. With dtype auto it depends on the device. Fingerprints saved
     without this field match any value."""

@@ -36,17 +36,17 @@ class JobOptions(TrainOptions):
     store: PathOption
     """The store."""
     out: PathOption
-    """Where the new policy, checkpoints and metrics go."""
+    """Directory for the new policy, checkpoints and metrics."""
     model: str
     """A Hugging Face causal LM: a path, or a name in the local cache."""
     run: str | None = None
-    """The run whose steps are used; the only one by default."""
+    """The run to train on; the only one by default."""
     iteration: int | None = None
     """The iteration; the newest one by default."""
 
 
 class DataOptions(TrainOptions):
-    """Which steps are used, and with which advantage."""
+    """The steps to train on, and their advantage."""
 
     advantage: str = "graphgpo"
     """An estimator, or a whole column such as graphgpo_step_advantage."""
@@ -79,18 +79,18 @@ class BatchOptions(TrainOptions):
     batch_size: AtLeastOne = 512
     """Steps of an optimizer step, at most."""
     epochs: AtLeastOne = 1
-    """How often each step is used."""
+    """Number of times each step is used."""
     max_tokens: AtLeastOne = 32_768
     """Tokens of a micro-batch, at most; longer steps are left out."""
     max_step_tokens: AtLeastOne | None = None
     """Tokens of a step, at most; longer ones are left out. Without it, steps that are longer than
     the model has positions are refused."""
     seed: Count = 0
-    """Orders the steps."""
+    """Seed of the order of the steps."""
     aggregation: Literal[
         "token-mean", "seq-mean", "seq-sum", "dr-grpo", "trajectory-mean", "group-mean"
     ] = "token-mean"
-    """How token losses become one number: what has equal weight."""
+    """How token losses become one number: the unit that has equal weight."""
     response_length: AtLeastOne = 512
     """The constant L of dr-grpo."""
 
@@ -107,11 +107,11 @@ class LossOptions(TrainOptions):
     kl_estimator: Literal["k1", "k2", "k3"] = "k3"
     """How the divergence is estimated."""
     reference: str | None = None
-    """The frozen reference model; by default the model as it is at the start."""
+    """The frozen reference model; by default the model at the start."""
     entropy_coefficient: Weight = 0.0
     """Weight of the entropy bonus."""
     old_logprobs: Literal["recomputed", "behaviour"] = "recomputed"
-    """What ratios are taken against: the model at the start, or what the sampler logged."""
+    """Denominator of the ratios: recomputed by the model at the start, or logged by the sampler."""
     correction: CorrectionMode | None = None
     """Importance weights for the gap between sampler and trainer: of each token's ratio, of the
     product over its response (sequence, as in TRL and verl) or of their geometric mean; by default
@@ -142,7 +142,7 @@ class OptimizerOptions(TrainOptions):
     weight_decay: Weight = 0.0
     """AdamW's weight decay."""
     warmup: Count = 0
-    """Optimizer steps until the learning rate is at its peak."""
+    """Optimizer steps until the learning rate reaches its peak."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """The learning rate after the warm-up."""
     grad_clip: Positive = 1.0
@@ -150,7 +150,7 @@ class OptimizerOptions(TrainOptions):
     target_kl: Positive | None = None
     """Stop before an update where the policy is farther than this from the old one (approx_kl)."""
     continue_from: PathOption | None = None
-    """Output of an earlier training whose optimizer state is taken over, unless with LoRA."""
+    """Output of an earlier training; its optimizer state is loaded, unless with LoRA."""
 
 
 class ModelOptions(TrainOptions):
@@ -161,32 +161,32 @@ class ModelOptions(TrainOptions):
     lora_alpha: Positive = 32.0
     """LoRA's alpha."""
     lora_targets: str = "all-linear"
-    """Modules that get adapters, with commas, or all-linear."""
+    """Modules that get adapters, separated by commas, or all-linear."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Arithmetic; auto is bfloat16 on a GPU. Weights and optimizer are float32 always."""
+    """Arithmetic; auto is bfloat16 on a GPU. Weights and optimizer are always float32."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where; auto takes a GPU if there is one."""
+    """Device; auto takes a GPU if one is available."""
     gradient_checkpointing: bool = False
     """Trade computation for memory."""
     compile: bool = False
     """Compile the decoder layers (GPU)."""
     head_chunk: AtLeastOne = 1024
-    """Tokens whose logits exist at one time."""
+    """Tokens whose logits are in memory at one time."""
     save_dtype: Literal["float32", "bfloat16"] = "float32"
     """Type of the weights in the saved model."""
 
 
 class RunOptions(TrainOptions):
-    """Checkpoints, the comparison with the sampler, and where metrics go."""
+    """Checkpoints, the comparison with the sampler, and the destinations of metrics."""
 
     checkpoint_every: AtLeastOne = 10
     """Optimizer steps between checkpoints."""
     keep_checkpoints: AtLeastOne = 2
     """Checkpoints that are kept."""
     mismatch_sample: Count = 64
-    """Steps whose logged log-probabilities are recomputed first; 0 skips it."""
+    """Steps whose logged log-probabilities are recomputed as a check; 0 skips it."""
     mismatch_tolerance: Positive = 0.1
-    """Greatest mean gap, in nats, between logged and recomputed."""
+    """Greatest mean gap between logged and recomputed log-probabilities, in nats."""
     allow_mismatch: bool = False
     """Train in spite of a greater gap."""
     tensorboard: bool = True

@@ -1,1 +1,1 @@
-"""What the estimator `analogy` is made of, part by part."""
+"""Experiments on the parts and the inputs of the estimator `analogy`."""

@@ -1,4 +1,4 @@
-r"""What the parts of the estimator `analogy` are worth: left out, and replaced by others.
+r"""Ablation of the estimator `analogy`: its parts are left out, or replaced by others.
 
     for e in 0.5 0.7 0.85 0.95; do
         graphcredit collect log/$e --env textworld --games custom,coin,treasure,cooking \
@@ -6,10 +6,11 @@ r"""What the parts of the estimator `analogy` are worth: left out, and replaced 
     done
     python -m experiments.analogy.ablation log/*
 
-Each store has one policy and one iteration, or `--run` and `--iteration` say which. A column is the
-mean over games of Spearman's correlation with the true progress, over all steps and, in brackets,
-over those of failures (`graphcredit.credit.audit.agreement` defines both). The last column is over
-all stores, with a 95 % interval: games are drawn with replacement, each with all its policies.
+Each store has one policy and one iteration; otherwise `--run` and `--iteration` select them. A
+column is the mean over games of Spearman's correlation with the true progress, over all steps and,
+in brackets, over those of failures (`graphcredit.credit.audit.agreement` defines both). The last
+column is over all stores, with a 95 % interval: games are drawn with replacement, each with all its
+policies.
 """
 
 import argparse
@@ -42,7 +43,7 @@ from graphcredit.store import open_store
 from graphcredit.store.sql.catalog import connect
 
 Credit: TypeAlias = "Callable[[Sample], Floats]"
-"""Returns [num_steps] the credit of each step."""
+"""Function that returns the credit of each step, [num_steps]."""
 
 _STEPS = """
     SELECT steps.*, regexp_extract(trajectory_id, ':([0-9]+)(\\.[0-9]+)?$', 1)::INT AS rollout
@@ -55,7 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stores", type=Path, nargs="+")
     parser.add_argument("--group-size", type=int, default=8, help="the first rollouts of a task")
-    parser.add_argument("--run", help="of each store")
+    parser.add_argument("--run", help="run of each store")
     parser.add_argument("--iteration", type=int)
     options = parser.parse_args()
     found = {
@@ -117,18 +118,18 @@ def judge_steps(steps: pa.Table, variants: "dict[str, Credit]") -> dict[str, lis
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sample:
-    """Steps, and the batch that was made of them."""
+    """Steps, and the batch built from them."""
 
     steps: pa.Table
     row: Ints
-    """[num_steps] row of the table that each step of the batch came from."""
+    """[num_steps] the table row of each step of the batch."""
     batch: StepBatch
     texts: list[str]
-    """[num_nodes] of the states; empty at a goal."""
+    """[num_nodes] the text of each state; empty at a goal."""
 
     @classmethod
     def of(cls, steps: pa.Table) -> "Sample":
-        """Return a sample of some steps of one iteration."""
+        """Build the sample of some steps of one iteration."""
         assembly = assemble(steps, inputs=[INPUT_NAMED["analogies"]])
         names = assembly.steps.state_texts.to_pylist()
         texts = [names[code] if code >= 0 else "" for code in assembly.nodes.text_of_node.tolist()]
@@ -140,7 +141,7 @@ class Sample:
         return self.batch.analogies
 
     def alike_by(self, change: Callable[..., Iterator[Block]]) -> "Sample":
-        """Return the sample with another measure of likeness."""
+        """Return the sample with another measure of similarity."""
         with patch.object(analogies_module, "compare", change):
             return Sample.of(self.steps)
 
@@ -164,7 +165,7 @@ def _alike_by(change: Callable[..., Iterator[Block]]) -> Credit:
 
 
 def _kinds(kept: slice) -> Callable[..., Iterator[Block]]:
-    """Return a likeness by some kinds of sets alone: 0 is actions, 1 is words."""
+    """Return a similarity by some kinds of sets alone: 0 is actions, 1 is words."""
     return lambda kinds, *rest: compare(kinds[kept], *rest)
 
 
@@ -197,13 +198,13 @@ def _within_states(credit: Credit) -> Credit:
 
 
 def _every_alike_state(sample: Sample) -> Floats:
-    """Return the credit if not the most alike states count, but all that tried the action."""
+    """Return the credit if all states that tried the action count, not only the most similar."""
     with patch.object(analogies_module, "_ROUNDING", 1.0):
         return analogy()(Sample.of(sample.steps))
 
 
 def _search_everywhere(sample: Sample) -> Floats:
-    """Return the credit if the goal lies behind what nobody tried in every group."""
+    """Return the credit if untried actions may lead to the goal in every group."""
     found, goals = sample.imagined(), sample.batch.goal_of_group
     exits = np.flatnonzero(found.novelty > 0)
     goal = goals[sample.batch.group_of_node[exits]]
@@ -250,7 +251,7 @@ def _bags(texts: list[str]) -> Floats:
 
 
 def _more_to_do(sample: Sample) -> Floats:
-    """Return by how much a step raises the number of admissible actions; 0 to an unlogged state."""
+    """Return each step's gain in the number of admissible actions; 0 if it leads to no list."""
     lists = sample.steps["admissible_actions"]
     length = pc.call_function("list_value_length", [lists]).to_numpy()[sample.row]
     number = np.full(sample.batch.num_nodes, np.nan)
@@ -294,7 +295,7 @@ VARIANTS: dict[str, Credit] = {
     "60 % of the distance from a ridge regression on words": _ridge,
     "gain in the number of admissible actions": _more_to_do,
 }
-"""Name to credit; the first part of the list goes from the published estimators to ours."""
+"""Name to credit. The first entries lead from the published estimators to ours."""
 
 
 if __name__ == "__main__":

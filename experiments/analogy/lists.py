@@ -1,4 +1,4 @@
-r"""What lists of admissible actions that are missing, or not of their states, do to `analogy`.
+r"""Measure `analogy` with lists of admissible actions that are missing or wrong.
 
     for e in 0.5 0.85 1.0; do
         graphcredit collect log/text-$e --env textworld --games custom,coin,treasure,cooking \
@@ -13,9 +13,9 @@ r"""What lists of admissible actions that are missing, or not of their states, d
     python -m experiments.analogy.lists log/* --nobody-wins
 
 The exact lists of a log are replaced in the ways of `LISTS`. A cell is the mean over the games of
-all stores of Spearman's correlation with the true progress; in brackets that over the groups
-without a success, and the share of them in which it is below 0. `--nobody-wins` leaves the last
-step of every success out of the log.
+all stores of Spearman's correlation with the true progress. The brackets hold the mean over the
+groups without a success, and the share of them with a correlation below 0. `--nobody-wins` leaves
+the last step of every success out of the log.
 """
 
 import argparse
@@ -42,26 +42,26 @@ Actions: TypeAlias = list[str] | None
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Visit:
-    """A step, and the lists that were logged in its game."""
+    """A step, and all lists of its game."""
 
     task: str
     trajectory: str
     index: int
     state: str
     actions: Actions
-    """Of the state."""
+    """Logged list of the state."""
     of_game: Sequence[Actions]
     """The list of every step of the game."""
     menu: list[str]
-    """All actions that were admissible in any of them."""
+    """All actions of these lists."""
 
     def draw(self, *of: object) -> float:
-        """Return a number between 0 and 1, always the same for the same things."""
+        """Return a number between 0 and 1 that depends only on the game and the arguments."""
         digest = hashlib.blake2b(repr((self.task, *of)).encode(), digest_size=8).digest()
         return int.from_bytes(digest, "little") / 2**64
 
     def other(self, *of: object) -> Actions:
-        """Return the list of another step of the game, always the same for the same things."""
+        """Return the list of a step of the game that depends only on the arguments."""
         return self.of_game[int(self.draw("list", *of) * len(self.of_game))]
 
 
@@ -131,7 +131,7 @@ def relist(steps: pa.Table, change: Callable[[Visit], Actions]) -> pa.Table:
 
 
 def _believed(*visits: Any) -> ActionLists:
-    """Return that all lists are useful, whatever they are."""
+    """Return the judgement that every list is useful, as a replacement of `judge_lists`."""
     found = judge_lists(*visits)
     return replace(found, worth=np.full_like(found.worth, Worth.USEFUL))
 
@@ -142,7 +142,7 @@ def _believing(sample: Sample) -> Floats:
 
 
 def _searching(novelty: Callable[[Sample], Floats]) -> Credit:
-    """Return the walked graph, with a search for what is new where nobody won."""
+    """Return the gain on the walked graph, with a search for new states where nobody won."""
     return lambda sample: ablation.reward(
         sample.batch,
         replace(ablation.no_analogies(sample.imagined()), novelty=novelty(sample)),
@@ -157,7 +157,7 @@ def _rarely_visited(sample: Sample) -> Floats:
 
 
 def _often_tried(sample: Sample) -> Floats:
-    """Return how many different actions were taken at each node."""
+    """Return the number of distinct actions taken at each node."""
     pairs = np.unique(np.stack([sample.batch.state_of_step, sample.batch.action_of_step]), axis=1)
     return np.bincount(pairs[0], minlength=sample.batch.num_nodes).astype(np.float64)
 
@@ -172,7 +172,7 @@ VARIANTS: dict[str, Credit] = {
 
 
 def cut_short(steps: pa.Table) -> pa.Table:
-    """Return the steps without the last one of each success: nobody wins."""
+    """Return the steps without the last one of each success, so that nobody wins."""
     rows = steps.sort_by([("trajectory_id", "ascending"), ("step_index", "ascending")]).to_pylist()
     ends = [number for number, row in enumerate(rows) if row["success"]]
     for end in ends:
@@ -210,7 +210,7 @@ def _won(steps: pa.Table) -> set[str]:
 
 
 def _useful(logs: Iterable[pa.Table]) -> float:
-    """Return the share of groups whose lists analogy uses."""
+    """Return the share of groups in which `analogy` uses the lists."""
     return (
         np.concatenate([Sample.of(steps).imagined().lists.is_useful for steps in logs])
         .mean()

@@ -1,6 +1,6 @@
-"""Means over games, with confidence intervals: games drawn with replacement.
+"""Means over games with bootstrap confidence intervals, which draw games with replacement.
 
-All columns see the same draws of games, so differences are paired.
+All columns use the same draws of games, so differences are paired.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class Mean:
     """The mean of a number over games."""
 
     value: float
-    """NaN where no game has the number."""
+    """NaN if no game has the number."""
     low: float
     high: float
     """95 % confidence interval."""
@@ -34,8 +34,8 @@ def mean(values: Sequence[float | None], *, seed: int = 0) -> Mean:
     """Return the mean over the games that have a number, and its interval.
 
     Args:
-        values: One for each game, None where it has none; always in the same order of games.
-        seed: Of the draws of games.
+        values: One for each game, None if it has none; always in the same order of games.
+        seed: Seed of the draws of games.
     """
     numbers = np.array([np.nan if value is None else value for value in values], np.float64)
     known = np.isfinite(numbers)
@@ -56,7 +56,7 @@ def averages(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the mean and the interval of each statistic, by condition, estimator and part.
 
     Args:
-        rows: Of the experiment's Parquet file.
+        rows: Rows of the experiment's Parquet file.
 
     Returns:
         Columns `condition`, `estimator`, `part`, and for each statistic `<statistic>`,
@@ -71,12 +71,12 @@ def differences(rows: pl.DataFrame, statistic: str, reference: tuple[str, str]) 
     """Return the mean paired difference of a statistic to a reference, and its interval.
 
     Args:
-        rows: Of one condition.
+        rows: Rows of one condition.
         statistic: One of `STATISTICS`.
         reference: Estimator and part that others are compared with.
 
     Returns:
-        Columns `estimator`, `part`, `difference`, `low`, `high`, a row for each but the reference.
+        Columns `estimator`, `part`, `difference`, `low`, `high`; the reference has no row.
     """
     of = {
         (str(estimator), str(part)): own.sort("game").select("game", statistic)
@@ -102,10 +102,10 @@ def differences(rows: pl.DataFrame, statistic: str, reference: tuple[str, str]) 
 
 
 def step_or_total(rows: pl.DataFrame) -> list[tuple[str, str]]:
-    """Return the step part of each estimator, or its advantage where it has none.
+    """Return the step part of each estimator, or its advantage if it has none.
 
     Args:
-        rows: With columns `estimator` and `part`.
+        rows: Table with columns `estimator` and `part`.
 
     Returns:
         (estimator, part), in the order of the table of estimators.

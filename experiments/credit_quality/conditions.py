@@ -1,4 +1,4 @@
-"""Under what conditions credit is judged: one base, and each axis varied from it."""
+"""Conditions under which credit is judged: one base, and each axis varied from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,9 +11,9 @@ EPSILONS: tuple[float, ...] = (0.5, 0.7, 0.85, 0.95)
 """Share of random actions of the policies `oracle:EPSILON`."""
 GROUP_SIZES: tuple[int, ...] = (4, 8, 16)
 NOISES: tuple[str, ...] = ("none", *(noise.name for noise in STRENGTHS))
-"""How much of benchmarks/noise.py is in the texts of states."""
+"""Strengths of the noise of benchmarks/noise.py in the texts of states."""
 WINDOWS: tuple[int, ...] = (1, 3, 5)
-"""Iterations that the graph is made of, the judged one included."""
+"""Numbers of iterations in the graph, including the judged one."""
 
 _RULES = ("whitespace", "casefold")
 
@@ -24,7 +24,7 @@ MERGES: Mapping[str, MergeSettings] = MappingProxyType(
         "ngram 0.8": MergeSettings(merge="embedding", threshold=0.8, normalise=_RULES),
     }
 )
-"""How texts become states."""
+"""Ways to merge texts into states."""
 
 OPTIONS: tuple[str, ...] = (
     "graphgpo.distance_discount=0.2",
@@ -37,31 +37,31 @@ OPTIONS: tuple[str, ...] = (
     "hgpo.history=0",
     "spo3.alpha=50",
 )
-"""Other values of the options that matter most: are the defaults to blame?"""
+"""Other values of the options that matter most, to test whether a default explains a result."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Condition:
-    """What steps are judged, and how their credit is computed."""
+    """Selects the judged steps, and how their credit is computed."""
 
     environment: str = "textworld"
-    """Whose games: `textworld`, or `search`."""
+    """Environment of the games: `textworld` or `search`."""
     epsilon: float = 0.85
-    """Of the policy that played."""
+    """Share of random actions of the policy that played."""
     group_size: int = 8
-    """Rollouts of each game in the judged iteration, the first ones of the log."""
+    """Rollouts of each game in the judged iteration; the first ones of the log."""
     noise: str = "none"
     """One of `NOISES`."""
     merge: str = "exact"
     """One of `MERGES`."""
     window: int = 1
-    """Iterations that the graph is made of."""
+    """Iterations in the graph; one of `WINDOWS`."""
     option: str = ""
-    """`ESTIMATOR.OPTION=VALUE`, one of `OPTIONS`, judged for this estimator alone; or none."""
+    """`ESTIMATOR.OPTION=VALUE`, one of `OPTIONS`, to judge that estimator alone; or empty."""
 
     @property
     def name(self) -> str:
-        """What it is, as a file name."""
+        """Name of the condition and of its file, which has every setting."""
         parts = (
             self.environment,
             f"epsilon{self.epsilon:g}",
@@ -75,7 +75,7 @@ class Condition:
 
     @property
     def run_id(self) -> str:
-        """The run of the log that it takes its steps from."""
+        """Run of the log that has its steps."""
         return f"{self.environment}-oracle-{self.epsilon:g}"
 
 

@@ -1,4 +1,4 @@
-"""The figure: rank correlation along each axis, a line for each estimator."""
+"""Draw the rank correlation along each axis, with a line for each estimator."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,7 +30,7 @@ _COLOURS = (
     "#d55e00",
     "#000000",
 )
-"""Okabe and Ito's and two greys, which the colour-blind can tell apart, as they can the markers."""
+"""Okabe and Ito's colours and two greys, which colour-blind readers can tell apart."""
 _MARKERS = "osD^vP"
 
 _AXES: Mapping[str, Mapping[str, Condition]] = {
@@ -44,11 +44,11 @@ _STATISTICS: Mapping[str, str] = {"over_all": "all steps", "over_failed": "steps
 
 
 def draw(found: pl.DataFrame, path: Path) -> None:
-    """Draw the step part of each estimator, or its advantage where it has none.
+    """Draw the step part of each estimator, or its advantage if it has none.
 
     Args:
-        found: From `averages.averages`.
-        path: Of the PNG.
+        found: Result of `averages.averages`.
+        path: Path of the PNG.
     """
     mpl.use("Agg")
     figure, grid = plt.subplots(2, len(_AXES), figsize=(15, 7), sharey="row", squeeze=False)

@@ -1,10 +1,11 @@
-"""The games: one set to design and tune on, another that is looked at once.
+"""Games of the experiment: a development set for design and tuning, and a held-out set.
 
-Both sets have every kind of game that TextWorld makes, in equal numbers. They share no seed; the
-held-out set has a size of each kind that the development set has not.
+The held-out set is evaluated once. Both sets have every kind of game that TextWorld makes, in equal
+numbers. They share no seed. The held-out set has one size of each kind that the development set
+lacks.
 
-Questions of the environment `search` stand beside them: they alone are about entities, which SAPO
-needs.
+Both sets also have questions of the environment `search`, because SAPO needs entities and the games
+have none.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "cooking": ("r1t1g6", "r1t1g6k1"),
     }
 )
-"""Settings of the games of each kind, taken in turn."""
+"""Sizes of the games of each kind, used in turn."""
 
 NEW_SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -31,14 +32,14 @@ NEW_SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "cooking": ("r2t2g6",),
     }
 )
-"""Settings of games that only the held-out set has."""
+"""Sizes of games that only the held-out set has."""
 
 FIRST_HELD_OUT_SEED = 10_000
-"""Seeds below it are for development."""
+"""First seed of the held-out set; lower seeds are for development."""
 
 
 def _games(sizes: Mapping[str, tuple[str, ...]], first_seed: int, number: int) -> tuple[str, ...]:
-    """Return full names of games, a number of each kind, each with a seed of its own."""
+    """Return full names of `number` games of each kind, each with its own seed."""
     return tuple(
         f"{kind}-{sizes[kind][i % len(sizes[kind])]}-s{first_seed + i}"
         for kind in KINDS
@@ -63,7 +64,7 @@ GAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "held-out": {"textworld": HELD_OUT, "search": _questions(200, 15)},
     }
 )
-"""By the name that the command takes, then by environment."""
+"""Games by the value of `--games`, then by environment."""
 
 
 def kind_of(game: str) -> str:
@@ -78,5 +79,5 @@ def by_kind(games: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
 
 
 def few(games: tuple[str, ...], number: int) -> tuple[str, ...]:
-    """Return the first games of each kind."""
+    """Return the first `number` games of each kind."""
     return tuple(game for same in by_kind(games).values() for game in same[:number])

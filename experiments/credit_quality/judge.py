@@ -1,4 +1,4 @@
-"""Judge every estimator under one condition: a row for each game, estimator and part."""
+"""Judge every estimator under one condition, with a row for each game, estimator and part."""
 
 import json
 import tempfile
@@ -21,10 +21,10 @@ from graphcredit.store.options import options_as_json
 from graphcredit.store.sql.catalog import Connection, connect
 
 PARTS: Mapping[str, str] = {"advantage": "total", "step_advantage": "step"}
-"""Parts of an advantage that are judged: what a trainer uses, and the step part alone."""
+"""Judged columns: the advantage that a trainer uses, and its step part alone."""
 
 STATISTICS: tuple[str, ...] = ("over_all", "over_failed", "sign_agreement", "silent_share")
-"""Numbers of `agreement.Agreement`."""
+"""Fields of `Agreement`."""
 
 _GROUPS = """
     SELECT task_id AS task, num_trajectories, success_rate, num_steps AS num_logged_steps
@@ -33,7 +33,7 @@ _GROUPS = """
 
 
 def estimators_of(condition: Condition) -> dict[str, Assigner]:
-    """Return what is judged: all estimators that the environment has enough for.
+    """Return the judged estimators: all whose inputs the environment has.
 
     SAPO needs entities, which text games do not have.
     """
@@ -44,11 +44,11 @@ def estimators_of(condition: Condition) -> dict[str, Assigner]:
 
 
 def judge(log: Store, condition: Condition) -> pl.DataFrame:
-    """Return the rows of a condition, the same to the last bit whenever it is judged.
+    """Return the rows of a condition, always the same to the last bit.
 
     Args:
-        log: Where the games were played.
-        condition: Which steps, and how they get their credit.
+        log: Store of the played games.
+        condition: Selects the steps, and how they get their credit.
     """
     estimators = estimators_of(condition)
     with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +63,7 @@ def judge(log: Store, condition: Condition) -> pl.DataFrame:
             found = [row for name in estimators for row in _rows(connection, name)]
             groups = connection.sql(_GROUPS).pl()
     rows = pl.DataFrame(found, schema_overrides=dict.fromkeys(STATISTICS, pl.Float64))
-    # The last digits of a sum depend on the order in which threads add it.
+    # The last digits of a sum depend on the order of the threads.
     rows = rows.with_columns(pl.col(STATISTICS).round(12))
     of_condition = {"condition": condition.name, **asdict(condition)}
     constants = [pl.lit(value).alias(name) for name, value in of_condition.items()]
@@ -71,7 +71,7 @@ def judge(log: Store, condition: Condition) -> pl.DataFrame:
 
 
 def made_by(condition: Condition, games: Sequence[str]) -> str:
-    """Return what decides the rows of a condition, besides the code."""
+    """Return the fingerprint of a condition's rows: all that determines them but the code."""
     chosen = {name: options_as_json(options) for name, options in estimators_of(condition).items()}
     decides = {"condition": asdict(condition), "estimators": chosen, "games": games}
     return json.dumps(decides, sort_keys=True)

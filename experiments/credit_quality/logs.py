@@ -1,4 +1,4 @@
-"""The log: every game played by every policy, once, and the steps of a condition taken from it."""
+"""The experiment's log: play every game once with every policy, and select a condition's steps."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -20,7 +20,7 @@ from graphcredit.store.sql.catalog import connect
 
 MAX_STEPS = 25
 JUDGED = max(WINDOWS) - 1
-"""The iteration whose steps are judged; those before it are there for the graph window alone."""
+"""Iteration whose steps are judged. Earlier ones are only for the graph window."""
 _SEED = 0
 
 _STEPS = """
@@ -48,21 +48,21 @@ def play(
     group_size: int = max(GROUP_SIZES),
     games_dir: Path | None = None,
 ) -> None:
-    """Play what of the log is not there yet.
+    """Play the missing parts of the log.
 
     Args:
         store: The log.
         environment: `textworld`, whose base policy plays the earlier iterations too, or `search`.
-        games: Full names.
-        epsilons: Policies.
+        games: Full names of games.
+        epsilons: Shares of random actions, one for each policy.
         group_size: Rollouts of each game in the judged iteration.
-        games_dir: Where generated games are kept; the user's cache by default.
+        games_dir: Directory of generated games; the user's cache by default.
     """
     for kind, names in by_kind(tuple(games)).items():
         tasks = environment_kind(environment).list_tasks(
             ",".join(names), num_tasks=len(names), seed=0
         )
-        # What was seen in a game is remembered from one policy to the next.
+        # All policies share one cache of game states.
         with closing(Environments(max_transitions=200_000)) as environments:
             for condition, iteration in _iterations(environment, epsilons):
                 done = collect(
@@ -89,7 +89,7 @@ def play(
 
 
 def _iterations(environment: str, epsilons: Iterable[float]) -> list[tuple[Condition, int]]:
-    """Return the policies and iterations that are played, each as a condition that reads them."""
+    """Return the played policies and iterations, each with a condition that reads them."""
     found: list[tuple[Condition, int]] = []
     for epsilon in epsilons:
         condition = replace(BASE, environment=environment, epsilon=epsilon)
@@ -99,15 +99,15 @@ def _iterations(environment: str, epsilons: Iterable[float]) -> list[tuple[Condi
 
 
 def write_steps(log: Store, condition: Condition, root: Path) -> Store:
-    """Write the steps of a condition, as a store of their own.
+    """Write the steps of a condition to a new store.
 
-    A rollout that was begun again keeps its number, and times are replaced: the first rollouts of
-    all games end before the second ones. So nothing depends on when and where the log was played.
+    A restarted rollout keeps its number. Times are replaced, so that the first rollouts of all
+    games end before the second ones. So nothing depends on when and where the log was played.
 
     Args:
-        log: All games and policies.
-        condition: Which steps.
-        root: Where no store is yet.
+        log: Store of all games and policies.
+        condition: Selects the steps.
+        root: Path of the new store.
     """
     store, run = create_store(root), condition.run_id
     for iteration in range(JUDGED + 1 - condition.window, JUDGED + 1):

@@ -1,11 +1,11 @@
-"""Is the truth true: is the oracle's plan the shortest? Tried by searching for a shorter one.
+"""Check that the oracle's plan is the shortest, by searching for a shorter one.
 
     python -m experiments.credit_quality.oracle
 
-For every game, at its beginning and after some random actions, all plans shorter than the oracle's
-are tried on the game's logic, breadth first, as far as the budget of states goes. A row for each
-kind of game says in how many states there is none, in how many there is one, and by how much it is
-shorter.
+The search starts at the beginning of every game and after some random actions. It tries all plans
+shorter than the oracle's on the game's logic, breadth first, up to a budget of states. Each kind of
+game has a row: the number of states without a shorter plan, the number with one, and how much
+shorter it is.
 """
 
 import argparse
@@ -34,12 +34,12 @@ _IDLE = ("look", "inventory", "examine")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What a search found of one state."""
+    """Result of the search from one state."""
 
     distance: int
     """Actions of the oracle's plan."""
     shortest: int | None
-    """Actions of the shortest plan; None where the budget did not suffice."""
+    """Actions of the shortest plan; None if the budget did not suffice."""
 
 
 def main() -> None:
@@ -98,7 +98,7 @@ def _verdict(game: Game, progress: GameProgression) -> Verdict:
 def _shortest(game: Game, progress: GameProgression, *, below: int) -> tuple[int, bool]:
     """Return the length of the shortest plan, `below` if none is shorter, and whether it is sure.
 
-    A plan leads to the facts that complete the last quest; it counts if the game is won by it.
+    A plan leads to the facts that complete the last quest. It counts if it wins the game.
     """
     rules = [rule for rule in game.kb.rules.values() if not rule.name.startswith(_IDLE)]
     goal = set(game.quests[-1].win_events[0].condition.preconditions)

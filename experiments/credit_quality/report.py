@@ -1,4 +1,4 @@
-"""What the experiment found, as Markdown tables."""
+"""Write the results of the experiment as Markdown tables."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ from experiments.credit_quality.games import by_kind
 from experiments.credit_quality.judge import STATISTICS
 
 REFERENCES: tuple[tuple[str, str], ...] = (("graphgpo", "step"), ("rewardflow", "step"))
-"""The best of the published columns, which the others are compared with."""
+"""The two best published columns, with which the others are compared."""
 
 _TITLES: Mapping[str, str] = {
     "over_all": "rank correlation, all steps",
@@ -30,10 +30,10 @@ _TITLES: Mapping[str, str] = {
 
 
 def tables(rows: pl.DataFrame, found: pl.DataFrame) -> str:
-    """Return all tables, that of the README's first page first.
+    """Return all tables, beginning with the table of the base condition.
 
     Args:
-        rows: Of all conditions.
+        rows: Rows of all conditions.
         found: Their `averages`.
     """
     base = rows.filter(condition=BASE.name)
@@ -72,10 +72,10 @@ def tables(rows: pl.DataFrame, found: pl.DataFrame) -> str:
 
 
 def first_table(found: pl.DataFrame) -> str:
-    """Return the table of the first page: the base condition, the best first.
+    """Return the table of the base condition, with the best estimator first.
 
     Args:
-        found: From `averages`.
+        found: Result of `averages`.
     """
     of = _by_column(found, BASE)
     names = sorted({estimator for estimator, _ in of}, key=lambda name: -_best(of, name))
@@ -209,7 +209,7 @@ def _interval(row: Mapping[str, float] | None, statistic: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Return two decimals, without a sign where they are zeros."""
+    """Return a number with two decimals; zero has no sign."""
     return f"{round(value, 2) + 0.0:.2f}"
 
 

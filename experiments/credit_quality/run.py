@@ -1,11 +1,11 @@
-"""Play, assign credit, judge, and write the table: one command, which goes on where it stopped.
+"""Run or resume the experiment on credit quality: play, assign credit, judge, write the tables.
 
     python -m experiments.credit_quality.run --out results
     python -m experiments.credit_quality.run --out quick --quick
 
 The log is in OUT/<games>/log, the rows of each condition in OUT/<games>/rows, and the results in
-OUT/<games>/credit-quality.{parquet,md,png}. What is done is not done again. After a change of an
-estimator's code, delete its rows; one that is new, or has other defaults, is noticed.
+OUT/<games>/credit-quality.{parquet,md,png}. Finished parts are skipped. After a change of an
+estimator's code, delete its rows; new estimators and changed defaults are detected.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _rows(log: Store, condition: Condition, games: Sequence[str], folder: Path) -> pl.DataFrame:
-    """Return the rows of a condition, which are kept in a file of its own."""
+    """Return the rows of a condition, from its file if that is up to date."""
     path, mark = folder / f"{condition.name}.parquet", made_by(condition, games)
     if not path.exists() or (pq.read_schema(path).metadata or {}).get(_MADE_BY) != mark.encode():
         started = time.process_time()

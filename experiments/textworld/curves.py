@@ -1,4 +1,4 @@
-"""What is read off learning curves, and how sure it is."""
+"""Statistics of learning curves, and their uncertainty."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 SMOOTHED = 3
-"""Iterations that are averaged: one has 64 trajectories, and a standard error of six points."""
+"""Iterations that are averaged. One has 64 trajectories, and a standard error of six points."""
 
 
 def smoothed(success: ArrayLike, window: int = SMOOTHED) -> NDArray[np.float64]:
@@ -19,14 +19,14 @@ def smoothed(success: ArrayLike, window: int = SMOOTHED) -> NDArray[np.float64]:
 
 
 def first_at(x: ArrayLike, success: ArrayLike, level: float, window: int = SMOOTHED) -> float:
-    """Return where a smoothed curve first reaches a level; infinity where it never does.
+    """Return the x at which a smoothed curve first reaches a level; infinity if it never does.
 
-    Nowhere before as many iterations as are averaged.
+    The first `window - 1` iterations do not count, because their averages are incomplete.
 
     Args:
         x: Environment steps or seconds before each iteration.
         success: Success rate of each iteration.
-        level: Of success.
+        level: Success rate to reach.
         window: Iterations that are averaged.
     """
     is_reached = smoothed(success, window) >= level
@@ -38,9 +38,9 @@ def first_at(x: ArrayLike, success: ArrayLike, level: float, window: int = SMOOT
 def area(x: ArrayLike, success: ArrayLike, budget: float, window: int = SMOOTHED) -> float:
     """Return the mean height of a smoothed curve over a budget of environment steps.
 
-    It is below the mean success of the iterations where success rises: smoothing delays it by about
-    an iteration, and iterations of many successes take few steps. After its last iteration a run
-    is taken to stay as it was.
+    If success rises, it is below the mean success of the iterations: smoothing delays the curve by
+    about an iteration, and iterations with many successes take few steps. After its last iteration,
+    a run is assumed to stay at its last value.
     """
     steps = np.asarray(x, float)
     grid = np.unique([0.0, *steps[steps < budget], budget])
@@ -48,12 +48,12 @@ def area(x: ArrayLike, success: ArrayLike, budget: float, window: int = SMOOTHED
 
 
 def coverage(count: int) -> float:
-    """Return how surely the median lies between the lowest and the highest of some numbers.
+    """Return the confidence that the median lies between the lowest and highest of some numbers.
 
-    Of any distribution: all are on one side of it with probability 2 / 2^count.
+    It holds for any distribution: all numbers are on one side with probability 2 / 2^count.
 
     Args:
-        count: Numbers that were drawn independently.
+        count: Number of independent draws.
     """
     return 1 - 2 / 2**count
 
@@ -67,14 +67,14 @@ def paired_test(
 ) -> float:
     """Return the p-value of a difference between two arms, paired by warm start and seed.
 
-    Under the null hypothesis either sign of each difference is as likely; all signs are tried where
-    there are few, and drawn where there are many.
+    Under the null hypothesis, both signs of each difference are equally likely. With few pairs all
+    signs are tried; with many pairs they are drawn.
 
     Args:
         one: (warm, seed) to a number.
-        other: The same of another arm.
-        draws: Of signs.
-        seed: Of the draws.
+        other: The same for another arm.
+        draws: Number of draws of signs.
+        seed: Seed of the draws.
     """
     pairs = sorted(one.keys() & other.keys())
     gaps = np.array([one[pair] - other[pair] for pair in pairs])

@@ -1,4 +1,4 @@
-"""What a process computes on: settled before anything asks torch, which looks only once."""
+"""Choose a process's device before torch is asked for one, because torch looks only once."""
 
 import os
 
@@ -6,13 +6,13 @@ from graphcredit.trainer.engine.distributed import choose_device
 
 
 def use_device(device: str) -> None:
-    """Let this process, and those that it starts, see no GPU, or make sure that there is one.
+    """Hide all GPUs from this process and its children, or check that there is a GPU.
 
     Args:
         device: cpu or cuda.
 
     Raises:
-        InputError: A GPU is asked for and there is none.
+        InputError: `device` is cuda and there is no GPU.
     """
     if device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""

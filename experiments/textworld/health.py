@@ -1,4 +1,4 @@
-"""What the store of a run says of each iteration: what there was to learn from, and what was."""
+"""Read from a run's store how much signal each iteration offered to training."""
 
 from contextlib import closing
 from pathlib import Path
@@ -21,12 +21,12 @@ _QUERY = """
 
 
 def health(store: Path, estimator: str) -> dict[int, Health]:
-    """Return, by iteration, shares of its steps and means over them; nothing without a store.
+    """Return shares of steps and means over steps by iteration; empty without a store.
 
-    - state_group_size: steps of the group that start from the same state, this one among them.
-    - alone_share: steps without another such step.
-    - degenerate_share: steps of groups whose returns are all equal.
-    - zero_share: steps whose advantage is 0, those that training leaves out among them.
+    - state_group_size: mean number of steps of the group from the same state, this one included.
+    - alone_share: share of steps without another such step.
+    - degenerate_share: share of steps in groups whose returns are all equal.
+    - zero_share: share of steps whose advantage is 0, including steps that training leaves out.
     """
     if not (store / "store.json").exists():
         return {}

@@ -4,7 +4,7 @@ import polars as pl
 
 
 def markdown(table: pl.DataFrame) -> str:
-    """Return a table as Markdown; fractions with three digits."""
+    """Return a table as Markdown; fractions have three digits."""
     lines = [table.columns, ["---"] * table.width]
     lines += [[_text(value) for value in row] for row in table.rows()]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

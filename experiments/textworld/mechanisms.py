@@ -1,13 +1,13 @@
-"""What the papers say of step credit, looked up in the log of a policy that plays.
+"""Check two claims of the papers about step credit in the log of the warm policies.
 
     python -m experiments.textworld.mechanisms --out runs
 
-- Failed trajectories make progress, and successful ones waste steps: how many of their steps bring
-  the goal closer, or not, by the true plan that is left.
-- GraphGPO's Proposition 4.2: the step signal of one action in one state varies less if it is read
-  off the graph than if it is read off the trajectory's return. Shown is the share of the signal's
-  variance that is left within (task, state, action): 0 where the pair decides the signal. The
-  proposition is about pairs that both successes and failures pass through.
+- Failed trajectories make progress, and successful ones waste steps. The first table shows the
+  shares of their steps that lead nearer to the goal, or not, by the true remaining plan.
+- GraphGPO's Proposition 4.2: the step signal of one action in one state varies less if it comes
+  from the graph than if it comes from the trajectory's return. The second table shows the share of
+  the signal's variance that remains within (task, state, action). It is 0 if the pair determines
+  the signal. The proposition is about pairs through which both successes and failures pass.
 
 The warm policies play `--setting`'s games, in groups of 32.
 """
@@ -33,7 +33,7 @@ from graphcredit.store.sql.catalog import connect
 
 GROUP_SIZE = 32
 ESTIMATORS = ("gigpo", "hgpo", "spo3", "g2po", "rewardflow", "graphgpo", "analogy")
-"""Those that have a step part."""
+"""Estimators with a step part."""
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def progress(store: Store) -> pl.DataFrame:
-    """Return how trajectories of either outcome move: shares of their steps, by the true plan."""
+    """Return the shares of steps that lead closer or farther by the true plan, by outcome."""
     return _sql(
         store,
         """
@@ -67,10 +67,10 @@ def progress(store: Store) -> pl.DataFrame:
 
 
 def variance(store: Store) -> pl.DataFrame:
-    """Return, for each estimator, the share of its variance that state and action leave open.
+    """Return, for each estimator, the share of its variance that remains within state and action.
 
-    Variances within pairs are pooled, with a degree of freedom less for each pair, so the share may
-    exceed 1. It is of the variance over the same steps: those of all pairs, or of mixed ones.
+    Variances within pairs are pooled, with one degree of freedom less for each pair, so the share
+    may exceed 1. The whole variance is over the same steps: those of all pairs, or of mixed pairs.
     """
     return pl.concat(_sql(store, _VARIANCE.format(name=name)) for name in ESTIMATORS)
 
@@ -107,7 +107,7 @@ def _sql(store: Store, query: str) -> pl.DataFrame:
 
 
 def _play(store: Store, out: Path, name: str, number: int) -> None:
-    """Let a warm policy play, and assign credit; what is there is not done again."""
+    """Let a warm policy play, and assign credit; skip finished parts."""
     setting = SETTINGS[name]
     make_warm(out, name, number)
     run_id = f"warm-{number}"

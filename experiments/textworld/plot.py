@@ -1,4 +1,4 @@
-"""Learning curves: all arms beside each other, then each by itself with its runs and their band."""
+"""Plot the learning curves: all arms together, then each arm with its runs and their band."""
 
 from pathlib import Path
 
@@ -27,8 +27,8 @@ def plot(runs: pl.DataFrame, setting: Setting, path: Path) -> None:
 
     Args:
         runs: Rows of the runs, of one or more arms.
-        setting: What they are of.
-        path: Where the PNG goes.
+        setting: Setting of the runs.
+        path: Path of the PNG.
     """
     mpl.use("Agg")
     arms = [str(arm) for arm in runs["arm"].unique(maintain_order=True)]
@@ -82,7 +82,7 @@ def _alone(axes: Axes, arm: str, x: Floats, curves: dict[str, Floats], colour: s
 
 
 def _against_seconds(runs: pl.DataFrame, arm: str, axes: Axes, colour: str, window: int) -> None:
-    """Draw the mean over runs as far as all of them go."""
+    """Draw the mean over runs, up to the seconds of the shortest run."""
     ends = runs.filter(arm=arm).group_by("warm", "seed").agg(pl.col("seconds").max())["seconds"]
     seconds = np.linspace(0, float(ends.min() or 0), _POINTS)  # pyright: ignore[reportArgumentType]
     axes.plot(seconds, _curves(runs, arm, "seconds", seconds, window).mean(axis=0), color=colour)
@@ -90,7 +90,7 @@ def _against_seconds(runs: pl.DataFrame, arm: str, axes: Axes, colour: str, wind
 
 
 def _held_out(runs: pl.DataFrame, arm: str, axes: Axes, colour: str, steps: Floats) -> None:
-    """Draw each evaluation as it is: every run, and their mean."""
+    """Draw the evaluations without smoothing: every run, and their mean."""
     held_out = "sampled_held_out_success_rate"
     seen = _curves(runs.drop_nulls(held_out), arm, "env_steps", steps, 1, y=held_out)
     axes.plot(steps, seen.T, color=colour, alpha=0.4, linewidth=0.7)

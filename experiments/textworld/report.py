@@ -1,11 +1,11 @@
-"""What the runs came to: tables, a plot, and the table of all iterations, to keep.
+"""Report the results of the runs: tables, a plot, and a Parquet file of all iterations.
 
     python -m experiments.textworld.report --setting easy --out runs
     python -m experiments.textworld.report --out runs --save experiments/textworld/kept
 
-Runs that are not done yet are left out and counted. Those that are only in what was kept before are
-in, unless they began from other weights than the runs in OUT. Shown are the runs of one device; the
-table has those of all. Needs the extra `experiments`.
+Unfinished runs are left out and counted. Runs that are only in the kept tables are included, unless
+they began from other weights than the runs in OUT. The report shows the runs of one device; the
+Parquet file has the runs of all devices. It needs the extra `experiments`.
 """
 
 import argparse
@@ -40,11 +40,11 @@ from graphcredit.store.files.atomic import atomic_path
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--setting", choices=list(SETTINGS), default="easy")
-    parser.add_argument("--out", type=Path, required=True, help="where runs were made")
-    parser.add_argument("--kept", type=Path, default=KEPT, help="tables of runs made before")
-    parser.add_argument("--baseline", default=BASELINE, help="the arm to compare others with")
-    parser.add_argument("--device", choices=DEVICES, default="cpu", help="whose runs are shown")
-    parser.add_argument("--save", type=Path, help="where table and plot go; OUT if not given")
+    parser.add_argument("--out", type=Path, required=True, help="directory of the runs")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="directory of kept tables")
+    parser.add_argument("--baseline", default=BASELINE, help="arm to compare others with")
+    parser.add_argument("--device", choices=DEVICES, default="cpu", help="show runs of it")
+    parser.add_argument("--save", type=Path, help="directory for table and plot (OUT)")
     options = parser.parse_args()
     setting = SETTINGS[options.setting]
     runs = Runs(out=options.out, kept=options.kept)
@@ -56,12 +56,12 @@ def main() -> None:
     if strangers := runs.strangers(setting.name):
         if save.resolve() == options.kept.resolve():
             parser.error(
-                f"--save must not be --kept, {options.kept}, whose runs would be lost: they began "
-                f"from other weights than warm policies {strangers} in {options.out}"
+                f"--save must not be --kept, {options.kept}: its runs would be lost, because they "
+                f"began from other weights than warm policies {strangers} in {options.out}"
             )
         print(
             f"the kept runs are left out: in {options.out}, warm policies {strangers} have other "
-            "weights than those from which they began\n"
+            "weights than those at the start of the kept runs\n"
         )
         runs = Runs(out=options.out)
     for arm in setting.arms:

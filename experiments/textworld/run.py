@@ -1,15 +1,15 @@
-"""Run the experiment, or go on with it: warm starts, sweep, and the repeats of the tuned arms.
+"""Run or resume the experiment: warm starts, sweep, and repeats of the tuned arms.
 
     python -m experiments.textworld.run --setting easy --out runs
     python -m experiments.textworld.run --out runs --kept experiments/textworld/kept --seed 1
     python -m experiments.textworld.run --quick --out quick
 
-Every run is a loop of its own (`graphcredit loop`) in a folder of its own; what is done is not done
-again, so it may be interrupted. Nor is what the tables of `--kept` have, unless it is asked for by
-`--arms`, `--warm` or `--seed`: they must have begun from the same weights. `--device cuda` plays
-and trains on a GPU, in float32 as on a CPU; its runs are beside those of the CPU, with the tuning
-of either sweep, and begin from warm policies that are made on the CPU. `--quick` is one short run;
-it fails unless success rises.
+Every run is a loop (`graphcredit loop`) in its own folder. The command may be interrupted: it
+resumes, and skips finished runs. It also skips the runs in the tables of `--kept`, unless `--arms`,
+`--warm` or `--seed` selects them; those runs must have begun from the same weights. `--device cuda`
+plays and trains on a GPU, in float32 as on a CPU. GPU runs are kept beside the CPU runs, use the
+tuning of either sweep, and begin from warm policies that are made on the CPU. `--quick` makes one
+short run, and fails unless success rises.
 """
 
 import argparse
@@ -49,20 +49,20 @@ QUICK = Cell(
     setting="quick", arm="graphgpo", learning_rate=3e-4, kl_coefficient=0.02, warm=0, seed=0
 )
 RISE = 0.25
-"""What success must rise by in the quick run."""
+"""Least rise of success in the quick run."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--setting", choices=["easy", "hard", "general"], default="easy")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--kept", type=Path, help="directory of tables that report.py kept")
-    parser.add_argument("--workers", type=int, default=2, help="runs at a time, a core each")
-    parser.add_argument("--device", choices=DEVICES, default="cpu", help="of all runs")
-    parser.add_argument("--arms", help="only these, by commas")
+    parser.add_argument("--kept", type=Path, help="directory of tables that report.py wrote")
+    parser.add_argument("--workers", type=int, default=2, help="runs at a time, each on one core")
+    parser.add_argument("--device", choices=DEVICES, default="cpu", help="device of all runs")
+    parser.add_argument("--arms", help="only these arms, separated by commas")
     parser.add_argument("--warm", type=int, help="only this warm start")
     parser.add_argument("--seed", type=int, help="only this seed")
-    parser.add_argument("--quick", action="store_true", help="one run, minutes")
+    parser.add_argument("--quick", action="store_true", help="one short run of a few minutes")
     options = parser.parse_args()
     try:
         use_device(options.device)
@@ -72,7 +72,7 @@ def main() -> None:
         before, after = quick(options.out, options.device)
         sys.exit(0 if after >= before + RISE else 1)
     if options.kept and not any(options.kept.glob("*.parquet")):
-        parser.error(f"--kept must be a directory of tables that report.py kept: {options.kept}")
+        parser.error(f"--kept must be a directory of tables that report.py wrote: {options.kept}")
     runs = Runs(out=options.out, kept=options.kept)
     name = options.setting
     arms = set(options.arms.split(",")) if options.arms else {*SETTINGS[name].arms}
@@ -105,14 +105,14 @@ def main() -> None:
 
 
 def chosen(cells: Sequence[Cell], asked: Mapping[str, Sequence[Any]]) -> list[Cell]:
-    """Return the runs that are asked for.
+    """Return the selected runs.
 
     Args:
-        cells: All there are.
-        asked: A field of a cell to the values that it may have; any where it is not named.
+        cells: All runs.
+        asked: Field of a cell to its allowed values; other fields may have any value.
 
     Raises:
-        ValueError: There is no such run.
+        ValueError: No run is selected.
     """
     for field, values in asked.items():
         known = list(dict.fromkeys(getattr(cell, field) for cell in cells))
@@ -130,7 +130,7 @@ def chosen(cells: Sequence[Cell], asked: Mapping[str, Sequence[Any]]) -> list[Ce
 
 
 def against_kept(runs: Runs, cell: Cell) -> str:
-    """Return what a run came to, and what it came to when it was kept."""
+    """Compare a run's mean success with that of the kept run, in one line of text."""
     on_cpu = replace(cell, device="cpu")
     found = {"now": runs.made(cell), "kept": runs.kept_of(cell), "kept of the CPU": None}
     if cell != on_cpu:
@@ -144,10 +144,10 @@ def against_kept(runs: Runs, cell: Cell) -> str:
 
 
 def tuned(runs: Runs, setting: str, device: str = "cpu") -> dict[str, Tuning]:
-    """Return the learning rate and KL coefficient at which each arm learnt most in the sweep.
+    """Return the learning rate and KL coefficient with which each arm learnt most in the sweep.
 
-    Most is the mean success over the sweep's budget of environment steps. A run of the sweep that
-    was not made on the device may be of another one.
+    The measure is mean success over the sweep's budget of environment steps. If a run of the sweep
+    was not made on this device, the run of another device counts.
     """
     swept = sweep(setting, device)
     return _best(runs, [*swept, *sweep_rates(setting, _best(runs, swept), device)])
@@ -173,9 +173,9 @@ def _make(runs: Runs, cells: Sequence[Cell], num_workers: int) -> None:
     for setting in {setting for setting, _ in warm}:
         if strangers := runs.strangers(setting):
             sys.exit(
-                "runs that are compared must begin from the same weights: those in "
-                f"{runs.kept} of warm policies {strangers} of {setting} did not begin from those "
-                f"in {runs.out}. Leave --kept out, and make all runs here"
+                f"compared runs must begin from the same weights: the runs in {runs.kept} from "
+                f"warm policies {strangers} of {setting} began from other weights than those in "
+                f"{runs.out}. Omit --kept, and make all runs here"
             )
     _in_processes(_run, [(runs.out, cell) for cell in missing], num_workers)
 
@@ -183,10 +183,10 @@ def _make(runs: Runs, cells: Sequence[Cell], num_workers: int) -> None:
 def _in_processes(
     do: Callable[[Any], None], tasks: Sequence[Any], count: int, num_threads: int = 1
 ) -> None:
-    """Do all tasks, each in a process of so many threads, some at a time.
+    """Do all tasks in a pool of `count` processes, each with `num_threads` threads.
 
     Raises:
-        BaseExceptionGroup: Some failed; the others were done all the same.
+        BaseExceptionGroup: Some tasks failed. The others were still done.
     """
     if not tasks:
         return
@@ -204,7 +204,7 @@ def _warm(task: tuple[Path, str, int]) -> None:
 
 
 _environments = Environments()
-"""What the runs of this process saw: all play the same games."""
+"""Cache of the games, shared by all runs of this process."""
 
 
 def _run(task: tuple[Path, Cell]) -> None:
@@ -212,7 +212,7 @@ def _run(task: tuple[Path, Cell]) -> None:
     lines = _until(cell.budget, run_loop(cell.config(out), environments=_environments))
     rates = [success_of(line, cell) for line in lines]
     success = smoothed([rate for rate in rates if rate is not None])
-    # A run that is done is read, not continued; its log stays.
+    # A finished run is never continued, so only its log is needed.
     shutil.rmtree(out / cell.name / "policies")
     print(
         f"{cell.name}: success {success[0]:.2f} to {success[-1]:.2f}, {len(lines)} iterations, "
@@ -222,7 +222,7 @@ def _run(task: tuple[Path, Cell]) -> None:
 
 
 def _until(budget: int, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the lines up to the one that reaches a budget of environment steps."""
+    """Return the lines up to and including the one that reaches a budget of environment steps."""
     taken: list[dict[str, Any]] = []
     for line in lines:
         taken.append(line)
@@ -232,7 +232,7 @@ def _until(budget: int, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def quick(out: Path, device: str = "cpu") -> tuple[float, float]:
-    """Return the success rate of a warm policy, and after a short run."""
+    """Return the success rate of a warm policy before and after a short run."""
     started = time.perf_counter()
     _in_processes(_warm, [(out, QUICK.setting, QUICK.warm)], 1, torch.get_num_threads())
     print(f"warm start: {time.perf_counter() - started:.0f} s", flush=True)

@@ -1,7 +1,7 @@
-"""What the runs came to, iteration by iteration: from their folders, or from a table that was kept.
+"""Results of the runs, iteration by iteration, from their folders or from a kept table.
 
-The table is `<setting>.parquet`, one row for each iteration of each run that is done. It is small
-where the folders are not, so it can be shared; a run that it has need not be made again.
+The table is `<setting>.parquet`, with one row for each iteration of each finished run. It is much
+smaller than the folders, so it can be shared. A run in the table need not be made again.
 """
 
 import hashlib
@@ -28,31 +28,31 @@ _KEY = ("setting", "arm", "learning_rate", "kl_coefficient", "warm", "seed", "de
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """All runs there are of one setting."""
+    """All finished runs of one setting, made here or kept."""
 
     out: Path
-    """Where runs are made, each in its folder."""
+    """Directory in which each run has a folder."""
     kept: Path | None = None
-    """Directory of tables of runs that were made before."""
+    """Directory of tables of earlier runs."""
     _kept: dict[str, pl.DataFrame] = field(default_factory=dict, init=False)
 
     def of(self, cell: Cell) -> pl.DataFrame | None:
         """Return a row for each iteration of a run, or None if it is not done.
 
-        What went on beyond the budget is left out. `env_steps` and `seconds` are those before the
-        iteration, so that its success rate is that of the policy which they made; seconds are those
-        of one core at work. Where it is that of plays beside, it is null where there were none.
+        Iterations beyond the budget are left out. `env_steps` and `seconds` count up to the start
+        of the iteration, so they belong to the policy of its success rate. Seconds are those of
+        one busy core. If success is measured in separate plays, it is null where there were none.
         """
         run = self.made(cell)
         return self.kept_of(cell) if run is None else run
 
     def on_any_device(self, cell: Cell) -> pl.DataFrame | None:
-        """Return what `of` does, or where it is not done, the same made on another device."""
+        """Return the rows of a run as `of` does, or those of the same run on another device."""
         cells = [cell, *(replace(cell, device=device) for device in DEVICES)]
         return next((run for each in cells if (run := self.of(each)) is not None), None)
 
     def made(self, cell: Cell) -> pl.DataFrame | None:
-        """Return what `of` does, of a run that was made here, as it would be made today."""
+        """Return the rows as `of` does, if the run was made here with today's configuration."""
         rows = _rows(self.out, cell) if _is_configured(self.out, cell) else []
         if not rows or rows[-1]["env_steps"] + rows[-1]["num_env_steps"] < cell.budget:
             return None
@@ -60,7 +60,7 @@ class Runs:
         return run.filter(pl.col("env_steps") < cell.budget)
 
     def kept_of(self, cell: Cell) -> pl.DataFrame | None:
-        """Return what `of` does, of a run that was made before and spent today's budget."""
+        """Return the rows as `of` does, if the kept run spent today's budget."""
         kept = self._table(cell.setting)
         if kept is None:
             return None
@@ -71,22 +71,22 @@ class Runs:
         return own.filter(pl.col("env_steps") < cell.budget)
 
     def done(self, cells: Iterable[Cell]) -> pl.DataFrame:
-        """Return the rows of all runs of a list that are done."""
+        """Return the rows of the finished runs of a list."""
         found = [run for cell in cells if (run := self.of(cell)) is not None]
         return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
 
     def table(self, setting: str, cells: Iterable[Cell]) -> pl.DataFrame:
-        """Return the rows of all runs of a setting: those made here, and those only kept."""
+        """Return the rows of all runs of a setting: made here, or else kept."""
         kept = self._table(setting)
         made = [run for cell in cells if (run := self.made(cell)) is not None]
         tables = [*made] if kept is None else [*made, *_without(kept, made)]
         return pl.concat(tables, how="diagonal_relaxed") if tables else pl.DataFrame()
 
     def strangers(self, setting: str) -> list[int]:
-        """Return the warm policies from which kept runs began with other weights than made ones.
+        """Return the warm policies whose weights differ between the kept runs and the runs in OUT.
 
-        Arithmetic differs between kinds of machines, and so do the weights that they learn. Runs
-        that are compared must have the same.
+        Arithmetic differs between kinds of machines, and so do the weights that they learn.
+        Compared runs must begin from the same weights.
         """
         kept = self._table(setting)
         if kept is None:
@@ -160,10 +160,10 @@ def _formula(store: Path, estimator: str) -> int:
 
 
 def success_of(line: Mapping[str, Any], cell: Cell) -> float | None:
-    """Return how often the policy of an iteration won, or None where nothing says so.
+    """Return the success rate of an iteration's policy, or None if it was not measured.
 
     Args:
-        line: Of `loop.jsonl`.
+        line: A line of `loop.jsonl`.
         cell: Its run.
     """
     is_beside = is_played_beside(cell.arm)
@@ -171,7 +171,7 @@ def success_of(line: Mapping[str, Any], cell: Cell) -> float | None:
 
 
 def _is_configured(out: Path, cell: Cell) -> bool:
-    """Return whether what is in the folder of a run is of that run: settings may have changed."""
+    """Return whether a run's folder has the run's configuration: settings may have changed."""
     path = out / cell.name / "config.json"
     if not path.exists():
         return False
@@ -183,7 +183,7 @@ def _is_configured(out: Path, cell: Cell) -> bool:
 
 
 def older_formulas(runs: Runs, cells: Iterable[Cell]) -> list[str]:
-    """Return the arms with a run whose advantages today's version of the formula did not make."""
+    """Return the arms with a run whose advantages come from an older version of the formula."""
     return sorted(
         {
             cell.arm
@@ -195,7 +195,7 @@ def older_formulas(runs: Runs, cells: Iterable[Cell]) -> list[str]:
 
 
 def mean_success(run: pl.DataFrame, cell: Cell) -> float:
-    """Return the mean height of the learning curve of a run over its budget.
+    """Return the mean height of a run's learning curve over its budget.
 
     Args:
         run: A row for each iteration.
@@ -207,10 +207,10 @@ def mean_success(run: pl.DataFrame, cell: Cell) -> float:
 
 
 def weights_path(out: Path, setting: str, number: int) -> Path:
-    """Return where the weights of a warm policy are."""
+    """Return the path of the weights of a warm policy."""
     return warm_start(out, setting, number) / "model" / "model.safetensors"
 
 
 def _fingerprint(out: Path, setting: str, number: int) -> str:
-    """Return what the weights of a warm policy are recognised by."""
+    """Return the fingerprint of the weights of a warm policy."""
     return hashlib.sha256(weights_path(out, setting, number).read_bytes()).hexdigest()[:16]

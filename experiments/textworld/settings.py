@@ -1,4 +1,4 @@
-"""What is run: the games, the arms that are compared, and the values that every arm is tuned over.
+"""Settings of the experiment: the games, the compared arms, and the values each arm is tuned over.
 
 Every arm starts from the same warm policies, plays the same games with the same budget, and is
 tuned over the same learning rates and divergence coefficients. Only the advantage differs.
@@ -33,11 +33,11 @@ _SCORES: Mapping[str, Any] = MappingProxyType({"set": ["spo3.xi=1000000", "spo3.
 _POST_STEP: Mapping[str, Any] = MappingProxyType(
     {
         "update_every": "group",
-        # An iteration is one game, and of a tree more paths pass where it is hard.
+        # An iteration is one game, and a branching tree has more paths where the game is hard.
         "evaluate": {"every": 1, "tasks": 0, "greedy": False, "samples": 8},
     }
 )
-"""A training after each game; success is that of plays of all games beside."""
+"""Trains after each game; success is measured in separate plays of all games."""
 
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
     {
@@ -52,25 +52,26 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
         "graphgpo-window": ("graphgpo", {"credit": {"graph_window": 4}}),
     }
 )
-"""Arms that explain others: an estimator, and what is changed of the loop's tables. 3SPO without
-its rule of intractable states, without novelty too, then trained after each game, then with
-rollouts that branch as well (with the rule, more and more of them end where they begin); GraphGPO
-without its episode part, and on the graph of four earlier iterations too, in which a group without
-a success may still have a goal."""
+"""Arms that explain others, as an estimator and the changes to the loop's tables.
+
+3SPO runs without its rule of intractable states, then also without novelty, then also with training
+after each game, then also with rollouts that branch. (With the rule, more and more rollouts end
+where they begin.) GraphGPO runs without its episode part, and with the graph of four earlier
+iterations, in which a group without a success may still have a goal."""
 
 
 def is_played_beside(arm: str) -> bool:
-    """Return whether the success of an arm is that of plays beside those that it learns from."""
+    """Return whether an arm's success is measured in separate plays that it does not learn from."""
     return "evaluate" in VARIANTS[arm][1] if arm in VARIANTS else False
 
 
 LEARNING_RATES: tuple[float, ...] = (3e-4, 6e-4, 1.5e-4, 1.2e-3)
 KL_COEFFICIENTS: tuple[float, ...] = (0.02, 0.05, 0.0)
-"""Every arm is tried with each coefficient at the first rate, then with the other rates at the
-coefficient that was best for it."""
+"""Every arm is tried with each coefficient at the first rate, then at the other rates with its best
+coefficient."""
 
 DEVICES: tuple[str, ...] = ("cpu", "cuda")
-"""What a run may be made on."""
+"""Devices that can make a run."""
 
 Tuning = tuple[float, float]
 """Learning rate and KL coefficient."""
@@ -82,46 +83,46 @@ class Setting:
 
     name: str
     shape: str
-    """TextWorld's `custom` games: rooms, objects, actions of the quest, and how they are told."""
+    """Options of TextWorld's `custom` games: rooms, objects, actions of the quest, and texts."""
     games: tuple[int, ...]
-    """Seeds of the games that are learnt from."""
+    """Seeds of the training games."""
     held_out: tuple[int, ...] = ()
-    """Seeds of games that are only played, by repeats: nothing is tuned on them."""
+    """Seeds of held-out games. Only repeats play them; nothing is trained or tuned on them."""
     max_steps: int
-    """Of a trajectory."""
+    """Steps after which a trajectory is truncated."""
     budget: int
-    """Environment steps over which arms are compared; a run ends with the iteration that reaches
-    them."""
+    """Environment steps over which arms are compared. A run ends with the iteration that reaches
+    this number."""
     sweep_budget: int
-    """The same of the runs that arms are tuned by."""
+    """The same for the runs of the sweep."""
     batch_size: int
-    """Steps of an optimizer step."""
+    """Environment steps of an optimizer step."""
     update_every: str | int = "iteration"
-    """As `[loop]` has it: after how many games is learnt."""
+    """Games between two trainings, as in the table `[loop]`."""
     arms: tuple[str, ...] = ARMS
     warm_starts: int = 3
     seeds: int = 6
     """Runs of a tuned arm, on the warm starts in turn."""
     variants: tuple[str, ...] = ()
-    """Repeated with the tuning of the arm that they change."""
+    """Variants that are repeated with the tuning of the arm that they change."""
     variant_seeds: int = 3
-    """Runs of a variant: the first ones of the arms' seeds."""
+    """Runs of a variant. It uses the first of the arms' seeds."""
     episodes: int = 1200
-    """Random plays that a warm start imitates, over all games, held-out ones among them: it stands
-    for a pretrained model, which knows the words of all."""
+    """Random plays that a warm start imitates, over all games, including held-out ones: it stands
+    for a pretrained model, which knows the words of all games."""
     updates: int = 600
-    """Optimizer steps of that."""
+    """Optimizer steps of the imitation."""
 
     @property
     def window(self) -> int:
-        """Iterations that a learning curve is averaged over: a pass over all games at least."""
+        """Iterations that a learning curve is averaged over: at least one pass over all games."""
         named = {"iteration": len(self.games), "group": 1}
         every = self.update_every
         num_games = named[every] if isinstance(every, str) else every
         return max(SMOOTHED, -(-len(self.games) // num_games))
 
     def specs(self, seeds: Sequence[int]) -> str:
-        """Return the names of games as `collect --games` takes them."""
+        """Return the names of games in the form of `collect --games`."""
         return ",".join(f"custom-{self.shape}-s{seed}" for seed in seeds)
 
 
@@ -185,8 +186,8 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         )
     }
 )
-"""Quick: whether anything is learnt at all. Easy: one group in two has a success at first. Hard:
-longer quests in larger worlds. General: enough games that those it never learnt from may profit."""
+"""Quick tests whether anything is learnt at all. In easy, one group in two has a success at first.
+Hard has longer quests in larger worlds. General has enough games to improve held-out games too."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,10 +200,10 @@ class Cell:
     kl_coefficient: float
     warm: int
     seed: int
-    """0 in the sweep alone."""
+    """0 only in the sweep."""
     device: str = "cpu"
-    """What trains it; a GPU samples wherever there is one. Runs of two devices are not compared:
-    rounding differs, and so do the seconds."""
+    """Device that trains it; a GPU samples wherever there is one. Runs of two devices are not
+    compared, because rounding and seconds differ."""
 
     @property
     def budget(self) -> int:
@@ -212,28 +213,28 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """A folder of its own: what is tuned, then what is repeated."""
+        """Path of its folder: setting, arm, tuning, then warm start and seed."""
         tuned = f"lr{self.learning_rate:g}-kl{self.kl_coefficient:g}"
         device = "" if self.device == "cpu" else f"-{self.device}"
         return f"{self.setting}/{self.arm}/{tuned}/warm{self.warm}-seed{self.seed}{device}"
 
     @property
     def estimator(self) -> str:
-        """What its advantages are of."""
+        """Estimator of its advantages."""
         return VARIANTS[self.arm][0] if self.arm in VARIANTS else self.arm
 
     def config(self, out: Path) -> LoopConfig:
-        """Return the loop of this run.
+        """Return the loop configuration of this run.
 
         Args:
-            out: Where all runs and warm starts are.
+            out: Directory of all runs and warm starts.
         """
         setting = SETTINGS[self.setting]
         _, changed = VARIANTS.get(self.arm, ("", {}))
         config: dict[str, Any] = {
             "out": out / self.name,
             "model": warm_start(out, self.setting, self.warm) / "model",
-            # More than the budget has: no trajectory is shorter than a step.
+            # More than the budget allows, because every trajectory has at least one step.
             "iterations": self.budget,
             "collect": {
                 "games": setting.specs(setting.games),
@@ -242,7 +243,7 @@ class Cell:
                 "max_steps": setting.max_steps,
                 "template": "tiny",
                 "max_new_tokens": 14,
-                # Of what is sampled and what is trained alike, on every device.
+                # Sampling and training use the same dtype, on every device.
                 "dtype": "float32",
             },
             "update_every": setting.update_every,
@@ -259,7 +260,7 @@ class Cell:
                 "dtype": "float32",
             },
         }
-        # What arms are tuned by has seed 0, and plays no held-out games.
+        # The sweep has seed 0, and plays no held-out games.
         if setting.held_out and self.seed:
             config["evaluate"] = {
                 "every": 1,
@@ -276,12 +277,12 @@ class Cell:
 
 
 def warm_start(out: Path, setting: str, number: int) -> Path:
-    """Return where a warm policy is."""
+    """Return the directory of a warm policy."""
     return out / setting / f"warm-{number}"
 
 
 def sweep(setting: str, device: str = "cpu") -> list[Cell]:
-    """Return the runs that show each arm's KL coefficient: one seed on one warm start."""
+    """Return the runs that tune each arm's KL coefficient, with one seed on one warm start."""
     return [
         _swept(setting, arm, (rate, kl), device)
         for rate in LEARNING_RATES[:1]
@@ -291,12 +292,12 @@ def sweep(setting: str, device: str = "cpu") -> list[Cell]:
 
 
 def sweep_rates(setting: str, best: Mapping[str, Tuning], device: str = "cpu") -> list[Cell]:
-    """Return the runs that show each arm's learning rate.
+    """Return the runs that tune each arm's learning rate.
 
     Args:
-        setting: The setting.
-        best: What was best for each arm so far.
-        device: What they are made on.
+        setting: Name of the setting.
+        best: Best tuning of each arm so far.
+        device: Device that makes them.
     """
     return [
         _swept(setting, arm, (rate, kl), device)
@@ -322,9 +323,9 @@ def repeats(setting: str, best: Mapping[str, Tuning], device: str = "cpu") -> li
     """Return the runs of the tuned arms: every seed, on the warm starts in turn.
 
     Args:
-        setting: The setting.
-        best: What was best for each arm; one that is not there is left out.
-        device: What they are made on.
+        setting: Name of the setting.
+        best: Best tuning of each arm; arms without one are left out.
+        device: Device that makes them.
     """
     chosen = SETTINGS[setting]
     tunings = {arm: best[arm] for arm in chosen.arms if arm in best}
@@ -332,12 +333,12 @@ def repeats(setting: str, best: Mapping[str, Tuning], device: str = "cpu") -> li
 
 
 def variants(setting: str, best: Mapping[str, Tuning], device: str = "cpu") -> list[Cell]:
-    """Return the runs of the arms that explain others, with the tuning of those.
+    """Return the runs of the variants, with the tuning of the arm that each one changes.
 
     Args:
-        setting: The setting.
-        best: What was best for each arm; the variants of one that is not there are left out.
-        device: What they are made on.
+        setting: Name of the setting.
+        best: Best tuning of each arm; variants of arms without one are left out.
+        device: Device that makes them.
     """
     chosen = SETTINGS[setting]
     changes = {variant: VARIANTS[variant][0] for variant in chosen.variants}

@@ -1,4 +1,4 @@
-"""What the runs came to, as tables."""
+"""Tables of the results of the runs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,13 +19,13 @@ from experiments.textworld.settings import (
 
 BASELINE = "grpo"
 LEVEL = 0.5
-"""Of success, whose environment steps the table has."""
+"""Level of success; the table shows the environment steps until it is reached."""
 
 LEAST_PAIRS = 5
-"""With fewer, no p below 0.1 is possible, and none is shown."""
+"""Fewest pairs for which p is shown: with fewer, p cannot be below 0.1."""
 
 Pair = tuple[int, int]
-"""Warm start and seed: runs that have them in common are compared with each other."""
+"""Warm start and seed; runs with the same pair are compared with each other."""
 
 _Curves = dict[Pair, tuple[pl.Series, pl.Series]]
 """Environment steps and success rate of each run."""
@@ -40,14 +40,14 @@ def arms_table(
     """Return a row for each arm, the best first.
 
     A gap is the difference to the baseline's run from the same warm start and seed. With n pairs,
-    the smallest p there is is 2 / 2^n, and the median gap of more seeds on these warm starts lies
-    between the lowest and the highest one with a confidence of 1 - 2 / 2^n: 97 % for six.
+    the smallest possible p is 2 / 2^n. The median gap of more seeds on these warm starts lies
+    between the lowest and the highest gap with a confidence of 1 - 2 / 2^n: 97 % for six.
 
     Args:
-        runs: Rows of the repeats that are done.
-        setting: What they are of.
-        best: The tuning of each arm.
-        baseline: The arm that others are compared with.
+        runs: Rows of the finished repeats.
+        setting: Setting of the runs.
+        best: Tuning of each arm.
+        baseline: Arm that others are compared with.
     """
     curves = {str(arm): _curves(own) for (arm,), own in runs.group_by("arm", maintain_order=True)}
     areas = {name: _areas(own, setting) for name, own in curves.items()}
@@ -87,11 +87,11 @@ def _against(baseline: str, areas: Mapping[str, Mapping[Pair, float]], name: str
 
 
 def variants_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
-    """Return a row for each variant: its mean success, and its arm's from the same beginnings.
+    """Return a row for each variant: its mean success, and that of its arm from the same pairs.
 
     Args:
-        runs: Rows of the repeats that are done, of arms and variants.
-        setting: What they are of.
+        runs: Rows of the finished repeats, of arms and variants.
+        setting: Setting of the runs.
     """
     areas = {
         str(arm): _areas(_curves(own), setting)
@@ -117,16 +117,16 @@ def variants_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
 
 
 def held_out_table(runs: pl.DataFrame, setting: Setting, baseline: str = BASELINE) -> pl.DataFrame:
-    """Return the success of each arm on games that it never learnt from, and on those it did.
+    """Return the success of each arm on held-out games and on training games.
 
-    On the latter it is averaged over the first and the last iterations, as many as a curve is; on
-    the former it is of the first evaluation, over the whole budget, and of the last two. Gaps are
-    of the former, over the whole budget.
+    On training games, it is averaged over the first and over the last iterations, with the window
+    of a learning curve. On held-out games, it is that of the first evaluation, the mean of the last
+    two, and the mean over the budget. Gaps are of that mean over the budget.
 
     Args:
-        runs: Rows of the repeats that are done, with evaluations.
-        setting: What they are of.
-        baseline: The arm that others are compared with.
+        runs: Rows of the finished repeats, with evaluations.
+        setting: Setting of the runs.
+        baseline: Arm that others are compared with.
     """
     key = ["arm", "warm", "seed"]
     success = pl.col("success_rate")
@@ -170,10 +170,10 @@ def _held_out_areas(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
 
 
 def sweep_table(runs: Mapping[Cell, pl.DataFrame]) -> pl.DataFrame:
-    """Return what every arm came to: with each KL coefficient, then at each of the other rates.
+    """Return the mean success of every arm with each KL coefficient, then at each other rate.
 
     Args:
-        runs: Rows of each run of the sweep that is done.
+        runs: Rows of each finished run of the sweep.
     """
     rows = [
         {
@@ -189,15 +189,15 @@ def sweep_table(runs: Mapping[Cell, pl.DataFrame]) -> pl.DataFrame:
 
 
 def health_table(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
-    """Return what may explain the order: how the policies of each arm behave on the way.
+    """Return how the policies of each arm behave during training, to explain the order of the arms.
 
-    Averages are over all iterations; where the name says so, over the last ones, as many as a
-    curve is averaged over. Variants that are trained after each game are left out: an iteration of
-    theirs is one game, and where their rollouts branch, no sample of what the policy does.
+    Averages are over all iterations. Columns with `last` average over the last ones, with the
+    window of a learning curve. Variants that train after each game are left out: their iteration is
+    one game, and branching rollouts are not a sample of the policy's behaviour.
 
     Args:
-        runs: Rows of the repeats that are done, of arms and variants.
-        setting: What they are of.
+        runs: Rows of the finished repeats, of arms and variants.
+        setting: Setting of the runs.
     """
     key = ["arm", "warm", "seed"]
     last = pl.col("iteration") > pl.col("iteration").max().over(key) - setting.window

@@ -1,10 +1,10 @@
-"""The policies that all runs begin from: copied from those that are kept, or made by imitation.
+"""Warm policies, from which all runs begin: copied from the kept ones, or made by imitation.
 
     python -m experiments.textworld.warm --setting hard --out runs
 
-makes those of a setting that are not kept yet, and keeps them. Arithmetic differs between kinds of
-machines, and so do the weights that they learn; runs that are compared must begin from the same. So
-the weights are part of the experiment, in bfloat16, as published models are.
+makes the warm policies of a setting that are not kept yet, and keeps them. Arithmetic differs
+between kinds of machines, and so do the weights that they learn. Compared runs must begin from the
+same weights, so the weights are part of the experiment. They are bfloat16, like published models.
 """
 
 import argparse
@@ -20,14 +20,14 @@ from graphcredit.trainer.model.export import save_model
 from graphcredit.trainer.model.loading import load_weights
 
 KEPT_WARM = Path(__file__).parent / "kept" / "warm"
-"""A directory of each policy, `<setting>-<number>`."""
+"""Directory of the kept policies, each in `<setting>-<number>`."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--setting", choices=list(SETTINGS), required=True)
-    parser.add_argument("--out", type=Path, required=True, help="where they are made")
-    parser.add_argument("--keep", type=Path, default=KEPT_WARM, help="where they are kept")
+    parser.add_argument("--out", type=Path, required=True, help="directory to make them in")
+    parser.add_argument("--keep", type=Path, default=KEPT_WARM, help="directory to keep them in")
     options = parser.parse_args()
     use_device("cpu")
     made = options.out / "imitated"  # runs in OUT begin from what is kept
@@ -38,23 +38,23 @@ def main() -> None:
 
 
 def make_warm(out: Path, name: str, number: int, *, kept: Path = KEPT_WARM) -> None:
-    """Put a warm policy where runs find it, if it is not there.
+    """Provide a warm policy for the runs: copy the kept one, or make it. Keep an existing one.
 
     Args:
-        out: Where all runs and warm starts are.
-        name: The setting.
-        number: Of the policy.
-        kept: Where policies are kept; one that is not there is made.
+        out: Directory of all runs and warm starts.
+        name: Name of the setting.
+        number: Number of the policy.
+        kept: Directory of kept policies; a missing one is made.
 
     Raises:
-        InputError: Another process does the same.
+        InputError: Another process is providing it.
     """
     source = kept / f"{name}-{number}"
     if not source.exists():
         imitate(out, name, number)
         return
     model = warm_start(out, name, number) / "model"
-    refusal = f"{model} must be put there by one process, but another process does so: try again"
+    refusal = f"{model} must be written by one process, but another process does so: try again"
     with alone_in(model.parent, refusal):
         if not model.exists():
             with atomic_directory(model) as directory:
@@ -62,7 +62,7 @@ def make_warm(out: Path, name: str, number: int, *, kept: Path = KEPT_WARM) -> N
 
 
 def imitate(out: Path, name: str, number: int) -> None:
-    """Make a warm policy, if it is not there: it imitates random play of a setting's games."""
+    """Make a warm policy that imitates random play of a setting's games, unless it exists."""
     setting = SETTINGS[name]
     games = (*setting.games, *setting.held_out)
     plan = WarmupOptions(
@@ -80,13 +80,13 @@ def imitate(out: Path, name: str, number: int) -> None:
 
 
 def keep(out: Path, name: str, number: int, kept: Path) -> None:
-    """Keep a warm policy that was made.
+    """Save a warm policy among the kept ones, in bfloat16.
 
     Args:
-        out: Where it was made.
-        name: The setting.
-        number: Of the policy.
-        kept: Where it is kept.
+        out: Directory in which it was made.
+        name: Name of the setting.
+        number: Number of the policy.
+        kept: Directory of kept policies.
     """
     source = warm_start(out, name, number) / "model"
     model = load_weights(source)

@@ -263,7 +263,7 @@ def test_kept_runs_from_other_weights_are_tuned_by_and_not_shown(
     before = (kept / "easy.parquet").read_bytes()
     with pytest.raises(SystemExit):
         _report(monkeypatch, "--out", tmp_path / "b", "--kept", kept, "--save", kept)
-    assert "whose runs would be lost" in capsys.readouterr().err
+    assert "its runs would be lost" in capsys.readouterr().err
     assert (kept / "easy.parquet").read_bytes() == before
 
 

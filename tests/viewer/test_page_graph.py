@@ -200,7 +200,7 @@ def test_merged_texts_are_shown_with_their_likeness_and_difference(
     merge = MergeSettings(normalise=("casefold",))
     assign_credit(store, CreditSettings(estimators=configure(["graphgpo"]), merge=merge))
     app = open_page(monkeypatch, store, "graph", at="n1")
-    assert "2 texts are this state" in markdown_of(app)
+    assert "2 texts map to this state" in markdown_of(app)
     # One of two words is equal in each.
     assert app.expander[0].label == "50% alike, 1 visit"
     assert [code.value for code in app.code] == ["a hall", "  a \n- hall\n+ HALL"]

@@ -211,7 +211,7 @@ def test_an_unfinished_trajectory_has_steps_but_no_credit(
     app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory", trajectory="u")
     assert not app.exception
     assert "**unfinished** after 1 step " in markdown_of(app)
-    assert "only complete ones get credit" in markdown_of(app)
+    assert "Only complete ones get credit" in markdown_of(app)
     assert code(app) == ["a", "A", "B"]
     assert charts(app) == []
 
@@ -223,7 +223,7 @@ def test_a_trajectory_with_a_broken_value_says_that_it_gets_no_credit(
     steps = [*worked_example(), *trajectory("u", "A a B", cost=0.0)]
     app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory", trajectory="u")
     assert not app.exception
-    assert "a reward or cost that is out of its range: it gets no credit" in markdown_of(app)
+    assert "gets no credit: a value is null, or a reward or cost is out" in markdown_of(app)
     assert [warning.value for warning in app.warning] == []
 
 
@@ -273,7 +273,7 @@ def test_a_log_without_a_value_is_shown_with_what_it_has(
     app = open_page(monkeypatch, store, "trajectory", trajectory="bad-x", step=1)
     assert not app.exception
     assert "with return 10." in markdown_of(app)
-    assert "a value that is null" in app.info[0].value
+    assert "a value is null" in app.info[0].value
     assert code(app)[:2] == ["⟨null⟩", "⟨null⟩"]
     assert any("reward null · cost null" in caption.value for caption in app.caption)
     table = queries.steps(store, run_id="r0", iteration=0, trajectory_id="bad-x")

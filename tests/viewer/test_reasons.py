@@ -46,7 +46,7 @@ def test_an_advantage_is_told_by_its_parts():
         "grpo gives -1.00: -1.00 for the whole trajectory, which failed where 5 of 8 succeeded."
     )
     assert why(name="foreign") == "foreign gives +2.00."
-    assert why(graphgpo_advantage=None) == "graphgpo gives this step nothing."
+    assert why(graphgpo_advantage=None) == "graphgpo gives this step no credit."
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_an_advantage_is_told_by_its_parts():
     [
         (3.0, 4.0, "which brought the goal farther away, from 3 to 4."),
         (2.5, 2.5, "which left the goal 2.5 away."),
-        (2.0, None, "which went where the group saw no way to the goal."),
+        (2.0, None, "which led to a state where the group saw no way to the goal."),
         (None, 2.0, "which found a way to the goal, 2 long."),
         (None, None, "whose group saw no way from here to the goal."),
     ],
@@ -71,4 +71,4 @@ def test_an_action_is_ranked_among_those_of_its_state():
         "it is number 2 of the 2 actions that the group took in this state."
     )
     assert why([("go", 2, 0.3)]).endswith("The group took no other action in this state.")
-    assert why([("go", 1, 0.5)]).endswith("so nothing compares with it.")
+    assert why([("go", 1, 0.5)]).endswith("so it cannot be compared.")

@@ -44,7 +44,7 @@ def step_weights(
     Args:
         index: The steps of an epoch.
         steps: [k] positions in the index: the whole batch.
-        aggregation: What has equal weight.
+        aggregation: Unit that has equal weight.
         num_updates: U, batches of an epoch.
         response_length: L of dr-grpo, in tokens.
 

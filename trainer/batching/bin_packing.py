@@ -1,4 +1,4 @@
-"""Steps into micro-batches under a token cap, and micro-batches onto processes of equal load."""
+"""Pack steps into micro-batches under a token cap, and spread these over ranks of equal load."""
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ for causal attention, of a model with a hidden size of about 1,400."""
 
 
 def pack(sizes: Ints, capacity: int) -> list[Ints]:
-    """Put items into bins by best fit, the largest first: each goes where least room is left over.
+    """Put items into bins by best fit, the largest first: each goes into the fullest bin it fits.
 
     Args:
         sizes: [n] sizes, none above the capacity.
-        capacity: Of a bin.
+        capacity: Greatest total size of a bin.
 
     Returns:
         The items of each bin, ascending; each item once. Fuller bins were opened first.
@@ -36,7 +36,7 @@ def pack(sizes: Ints, capacity: int) -> list[Ints]:
 
 
 def cost(lengths: Ints) -> float:
-    """Return what a forward and backward over some segments costs, in tokens.
+    """Return the cost of a forward and backward pass over some segments, in tokens.
 
     Attention costs the square of a segment's length, and everything else its length.
     """

@@ -1,8 +1,8 @@
-"""Which steps go into which optimizer step and micro-batch: decided before the first forward.
+"""Plan which steps go into which optimizer step and micro-batch, before the first forward pass.
 
 A plan depends on the data and the configuration, never on the number of processes. So the state of
-the input is one integer, the optimizer steps done, and the plan's hash says whether that integer
-still means the same.
+the input is one integer, the number of finished optimizer steps. The plan's hash tells whether that
+integer still has the same meaning.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from graphcredit.trainer.data.step_index import StepIndex, windows
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MicroBatch:
-    """Steps that go through the model at one time."""
+    """Steps that go through the model together."""
 
     steps: Ints
     """[k] positions in the index."""
     weight: Floats
-    """[k] weight of every scored token of each step; all 0 in a dummy, which only keeps a process
-    in step with the others."""
+    """[k] weight of every scored token of each step. A dummy has only zeros; it keeps a process in
+    step with the others."""
 
     @property
     def is_dummy(self) -> bool:
@@ -35,7 +35,7 @@ class MicroBatch:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanStatistics:
-    """How well one optimizer step is packed."""
+    """Statistics of the packing of one optimizer step."""
 
     num_micro_batches: int
     """Dummies not counted."""
@@ -66,7 +66,7 @@ class TrainingPlan:
     response_length: int
     """L of dr-grpo."""
     hash: str
-    """Of everything that decides the result."""
+    """Hash of everything that determines the result."""
 
     @property
     def updates_per_epoch(self) -> int:
@@ -78,7 +78,7 @@ class TrainingPlan:
 
         Equal steps are in one micro-batch, because they go through the model only once.
 
-        The micro-batches are the same for any world size; only who has which differs.
+        The micro-batches are the same for any world size; only their distribution differs.
 
         Args:
             update: Number of the optimizer step.
@@ -104,7 +104,7 @@ class TrainingPlan:
         ]
 
     def statistics(self, update: int, world_size: int) -> PlanStatistics:
-        """Return how well an optimizer step is packed."""
+        """Return the packing statistics of an optimizer step."""
         costs = self._costs(update)
         ranks = spread(costs, world_size)
         loads = np.array([sum(costs[number] for number in numbers) for numbers in ranks])
@@ -118,7 +118,7 @@ class TrainingPlan:
         )
 
     def _costs(self, update: int) -> list[float]:
-        """Return what each micro-batch of an optimizer step costs."""
+        """Return the cost of each micro-batch of an optimizer step."""
         steps = self.updates[update]
         return [cost(_distinct(self.index, steps[items])[0]) for items in self.bins[update]]
 

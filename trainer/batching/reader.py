@@ -24,8 +24,8 @@ _AHEAD = 2
 class PackedBatch:
     """R response tokens of S steps, and the T tokens that predict them, one sequence after another.
 
-    Steps with the same prompt and response share a sequence: it goes through the model once, and
-    each of them has response tokens of its own, with its own advantage and weight.
+    Steps with the same prompt and response share a sequence, which goes through the model once.
+    Each of these steps has its own response tokens, advantage and weight.
     """
 
     input_ids: Ints
@@ -41,15 +41,15 @@ class PackedBatch:
     token_ids: Ints
     """[R] response tokens."""
     behaviour_logprobs: Singles
-    """[R] under the policy that sampled them; 0 where it is not finite."""
+    """[R] log-probability under the policy that sampled the token; 0 if it is not finite."""
     is_scored: Bools
     """[R] the log-probability is finite, so that the token enters the loss."""
     temperature: Singles
-    """[R] of sampling; 1 where it was not logged."""
+    """[R] sampling temperature; 1 if it was not logged."""
     advantage: Singles
-    """[R] of the step."""
+    """[R] advantage of the step."""
     weight: Singles
-    """[R] in the optimizer step; 0 where not scored, and in a dummy."""
+    """[R] weight in the optimizer step; 0 for tokens that are not scored, and in a dummy."""
     segment: Ints
     """[R] which of the S steps."""
     steps: Ints
@@ -78,7 +78,7 @@ def pack_samples(
         samples: Each has a prompt and a response of at least one token.
         advantage: [S] of the step.
         weight: [S] in the optimizer step, of each of the response's tokens.
-        steps: [S] what the caller knows the steps by.
+        steps: [S] the caller's numbers of the steps.
     """
     logprobs = np.concatenate([sample.logprob for sample in samples])
     temperature = np.array([sample.temperature for sample in samples], np.float32)
@@ -110,7 +110,7 @@ def pack_samples(
 class BatchReader:
     """Reads micro-batches in any order, keeping the row groups that were used last.
 
-    Not for two threads at one time.
+    It is not thread-safe.
     """
 
     def __init__(self, index: StepIndex, *, cache_bytes: int = CACHE_BYTES) -> None:
@@ -125,7 +125,7 @@ class BatchReader:
         self._starts: dict[int, Ints] = {}
         self._cache = _Cache(cache_bytes)
         self.wait_seconds = 0.0
-        """Time the consumer of `ahead` has spent waiting for data."""
+        """Seconds that the consumer of `ahead` has waited for data."""
 
     @property
     def cached_bytes(self) -> int:
@@ -148,7 +148,7 @@ class BatchReader:
     def ahead(self, micro_batches: Iterable[MicroBatch]) -> Iterator[PackedBatch]:
         """Yield micro-batches in order; a thread reads the next ones meanwhile.
 
-        What reading raises is raised here, at its turn.
+        An error of the reading thread is raised at the turn of its micro-batch.
         """
         with ThreadPoolExecutor(1, thread_name_prefix="batches") as pool:
             waiting: deque[Future[PackedBatch]] = deque()

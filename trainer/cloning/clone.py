@@ -26,7 +26,7 @@ _MICRO_TOKENS = 2048
 
 
 class CloneConfig(Options):
-    """A cloning."""
+    """Options of behaviour cloning."""
 
     owner: ClassVar[str] = "clone"
 
@@ -45,25 +45,25 @@ class CloneConfig(Options):
     learning_rate: Positive = 2e-3
     """Peak learning rate of AdamW."""
     warmup: Count = 30
-    """Optimizer steps until the learning rate is at its peak."""
+    """Optimizer steps until the learning rate reaches its peak."""
     held_out: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     """Share of the prompts kept for validation."""
     seed: Count = 0
-    """Orders the steps, and decides what is held out."""
+    """Determines the order of the steps, and which prompts are held out."""
 
 
 def clone(config: CloneConfig, *, on_progress: OnProgress | None = None) -> dict[str, Any]:
-    """Teach a model to act as in a log; on the response tokens only, each counting the same.
+    """Train a model to act as in a log. Only response tokens count, all with the same weight.
 
-    The model appears whole or not at all; a cloning that was killed begins anew.
+    The model is written whole or not at all; a killed cloning starts over.
 
     Args:
-        config: What to do.
-        on_progress: Told of every update.
+        config: Options of the cloning.
+        on_progress: Called after every update.
 
     Returns:
-        What was learnt from, and how well. Losses are means of -log p over response tokens: of the
-        last tenth of the updates, and of the steps whose prompts were held out.
+        Counts of the data, and losses. A loss is the mean of -log p over response tokens: of the
+        last tenth of the updates, and of the steps with held-out prompts.
 
     Raises:
         InputError: The steps have no token ids, or they are not the model's.
@@ -100,7 +100,7 @@ def clone(config: CloneConfig, *, on_progress: OnProgress | None = None) -> dict
 
 
 def mean_loss(engine: TrainingEngine, pairs: Pairs) -> float:
-    """Return the mean of -log p over the response tokens of all steps that the pairs stand for."""
+    """Return the mean of -log p over the response tokens of all steps behind the pairs."""
     weight = pairs.count / (pairs.count * pairs.response_length).sum()
     total = 0.0
     with engine.frozen():

@@ -1,7 +1,7 @@
-"""What was done in which situation, for learning to do the same: distinct prompts with responses.
+"""Training examples of behaviour cloning: the distinct pairs of prompt and response of a log.
 
-A log has many equal steps. What is learnt from two equal steps is what is learnt from one that
-counts twice, so each pair of prompt and response is kept once, with its count.
+A log has many equal steps. Two equal steps teach the same as one step that counts twice, so each
+pair of prompt and response is kept once, with its count.
 """
 
 from collections import Counter
@@ -51,11 +51,11 @@ class Pairs:
         )
 
     def packed(self, numbers: Ints, weight: Floats) -> PackedBatch:
-        """Return some of the pairs one after the other, to be scored at temperature 1.
+        """Return some pairs as one packed batch, to be scored at temperature 1.
 
         Args:
-            numbers: [k] which pairs.
-            weight: [k] of each token of the pair's response.
+            numbers: [k] positions of the pairs.
+            weight: [k] weight of each token of the pair's response.
         """
         samples = [
             Sample(
@@ -70,9 +70,9 @@ class Pairs:
 
 
 def read_pairs(store: Store, run_id: str) -> Pairs:
-    """Return the distinct pairs of a run, in an order that does not depend on who recorded what.
+    """Return the distinct pairs of a run, in an order that does not depend on the recorders.
 
-    Of trajectories that a dead worker left without an end nothing is read: they were played again.
+    Trajectories that a dead worker left without an end are skipped, because they were played again.
 
     Raises:
         InputError: No step of the run has token ids.
@@ -93,12 +93,12 @@ def read_pairs(store: Store, run_id: str) -> Pairs:
 
 
 def held_out(pairs: Pairs, share: float, seed: int) -> tuple[Pairs, Pairs]:
-    """Return the pairs to learn from, and those whose prompts are kept for validation.
+    """Split pairs by prompt into those to learn from and those held out for validation.
 
     Args:
-        pairs: All of them.
-        share: Share of the distinct prompts that is held out, at least one.
-        seed: Decides which.
+        pairs: All pairs.
+        share: Share of the distinct prompts that is held out; at least one prompt is.
+        seed: Determines the held-out prompts.
 
     Raises:
         InputError: There are fewer than two prompts.
@@ -117,15 +117,15 @@ def held_out(pairs: Pairs, share: float, seed: int) -> tuple[Pairs, Pairs]:
 
 
 def shuffled(pairs: Pairs, batch_size: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield batches of the log's steps without end: distinct pairs, and how often each is in it.
+    """Yield batches of the log's steps without end, as distinct pairs with their counts.
 
-    Every step is drawn once before any is drawn again, but for those that are left when an epoch
-    has no whole batch any more.
+    Every epoch draws each step at most once. It leaves out the last steps if they do not fill a
+    batch.
 
     Args:
-        pairs: What to draw from.
-        batch_size: Steps of a batch, or all of them where there are fewer.
-        seed: Decides the order.
+        pairs: Pairs to draw from.
+        batch_size: Steps of a batch; all steps if there are fewer.
+        seed: Determines the order.
     """
     random = np.random.default_rng(seed)
     steps = np.repeat(np.arange(len(pairs.count)), pairs.count)

@@ -1,4 +1,4 @@
-"""A causal LM made from nothing: Qwen2's architecture, some hundred thousand random weights."""
+"""A tiny causal LM with random weights: Qwen2's architecture, some hundred thousand weights."""
 
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,11 @@ _SHAPE: dict[str, Any] = {
     "hidden_size": 128,
     "intermediate_size": 256,
     "num_hidden_layers": 3,
-    # 32 a head: the narrowest that vLLM's attention has on a CPU.
+    # A head size of 32, the smallest that vLLM's attention supports on a CPU.
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "max_position_embeddings": MAX_LENGTH,
-    # vLLM on a CPU keeps the old head when weights that are tied are loaded again.
+    # When tied weights are loaded again, vLLM on a CPU keeps the old head.
     "tie_word_embeddings": False,
 }
 
@@ -28,15 +28,15 @@ _SHAPE: dict[str, Any] = {
 def save_random_model(directory: Path, tokenizer: Path, *, seed: int) -> int:
     """Write a model and its tokenizer as a Hugging Face directory, whole or not at all.
 
-    It embeds exactly the tokenizer's tokens, so that it cannot sample an id that means nothing.
+    It embeds exactly the tokenizer's tokens, so it cannot sample an unknown id.
 
     Args:
-        directory: Where; replaced if it is there.
+        directory: Directory of the model; an existing one is replaced.
         tokenizer: Directory of the tokenizer, which has a token that ends an answer.
-        seed: Decides the weights.
+        seed: Seed of the weights.
 
     Returns:
-        How many weights it has.
+        The number of weights.
     """
     disable_progress_bar()
     words = AutoTokenizer.from_pretrained(tokenizer, local_files_only=True)

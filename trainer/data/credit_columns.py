@@ -1,4 +1,4 @@
-"""The advantage column of an iteration: found, checked against its steps, and read."""
+"""Find the advantage column of an iteration, check it against the steps, and read it."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
@@ -30,14 +30,14 @@ _DEGENERATE = next(column for column in CREDIT_COLUMNS if column.name == "is_deg
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CreditRows:
-    """What the trainer needs of the n rows of a credit shard."""
+    """Columns of the n rows of a credit shard that the trainer needs."""
 
     path: Path
     """The credit shard."""
     keys: pa.Table
     """[n] trajectory_id and step_index."""
     advantage: Floats
-    """[n] NaN where there is no credit."""
+    """[n] advantage; NaN without credit."""
     is_degenerate: Bools
     """[n] every trajectory of the step's group has one return; False where that is unknown."""
 
@@ -72,7 +72,7 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
 
     Raises:
         SchemaError: The credit shard cannot be read.
-        InputError: An advantage is infinite or NaN; only null means that there is none.
+        InputError: An advantage is infinite or NaN. A step without credit must have null.
     """
     path = shard.credit_path
     advantage = Column(name=column, type=pa.float64(), nullable=True, meaning="")
@@ -97,7 +97,7 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
 
 
 def check_credit(store: Store, shards: Sequence[Shard], column: str) -> None:
-    """Raise unless every step shard has credit in a column, made of what there is and in one way.
+    """Raise unless every step shard has current credit in a column, all with one configuration.
 
     Args:
         store: The store.

@@ -33,7 +33,7 @@ class Ragged:
 
     @property
     def lengths(self) -> Ints:
-        """[n] how long each list is; 0 where there is none."""
+        """[n] length of each list; 0 for a null."""
         return np.diff(self.starts)
 
     def count(self, is_counted: Bools) -> Ints:

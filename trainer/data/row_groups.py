@@ -1,4 +1,4 @@
-"""One row group after the other: which of its steps are kept, and what is counted."""
+"""Filter the steps of an iteration row group by row group, and count the outcomes."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -19,10 +19,10 @@ from graphcredit.trainer.data.validation import is_truncated, refuse_faults, ref
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """The k kept steps of one row group, and what is counted over all of its rows."""
+    """The k kept steps of one row group, and counts over all of its rows."""
 
     shard: Ints
-    """[k] as in the index, and so are the next six."""
+    """[k] as in `StepIndex`, and so are the next six."""
     row: Ints
     prompt_length: Ints
     response_length: Ints
@@ -40,9 +40,9 @@ class Part:
     outcomes: Ints
     """[KEPT + 1] rows by outcome."""
     largest_token_id: int
-    """Of the kept steps; -1 if there are none."""
+    """Largest token id of the kept steps; -1 without kept steps."""
     largest_token_id_at: str
-    """File and row of the step that has it."""
+    """File and row of the step with the largest token id."""
     num_without_version: int
     """Kept steps whose version gap is unknown."""
     num_without_temperature: int
@@ -57,7 +57,8 @@ def scan(shards: Sequence[Shard], column: str, filters: Filters) -> Iterator[Par
     """Yield a part for each row group of some shards whose credit was checked.
 
     Raises:
-        InputError: The credit is of other steps, an advantage is no number, or a step has a fault.
+        InputError: The credit belongs to other steps, an advantage is not finite, or a step has a
+            fault.
         SchemaError: A shard cannot be read.
     """
     for number, shard in enumerate(shards):

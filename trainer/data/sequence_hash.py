@@ -21,7 +21,7 @@ def sequence_hashes(prompt: Ragged, response: Ragged, rows: Ints) -> NDArray[np.
 
 
 def _sums(lists: Ragged, first: Ints) -> NDArray[np.uint64]:
-    """Return for each list the hash of its values, the first of them at a position."""
+    """Return the hash of each list's values, where the first value has a given position."""
     shift = first - lists.starts[:-1]
     sums = _running_sums(lists.values, np.repeat(shift, lists.lengths))
     return sums[lists.starts[1:]] - sums[lists.starts[:-1]]
@@ -30,11 +30,11 @@ def _sums(lists: Ragged, first: Ints) -> NDArray[np.uint64]:
 def _running_sums(values: NDArray[np.int32], shift: Ints) -> NDArray[np.uint64]:
     """Return [n + 1] the sum of the first values, each times the factor of its position.
 
-    Differences of two sums are hashes that do not depend on what stands before.
+    A difference of two sums is a hash that does not depend on earlier values.
 
     Args:
         values: [n] token ids.
-        shift: [n] what to add to the place of each for its position in its sequence.
+        shift: [n] number to add to each value's place to get its position in its sequence.
     """
     position = np.arange(len(values)) + shift
     factors = _factors(int(position.max(initial=0)) + 1)

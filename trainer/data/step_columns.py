@@ -1,4 +1,4 @@
-"""What the trainer reads of a row group of steps, as arrays."""
+"""Read the step columns that the trainer needs, a row group at a time, as arrays."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
@@ -47,7 +47,7 @@ class TokenColumns:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepColumns:
-    """Everything about the n steps of a row group that decides whether and how they are used."""
+    """Columns of the n steps of a row group that determine whether and how they are used."""
 
     path: Path
     """The step shard."""
@@ -61,7 +61,7 @@ class StepColumns:
     top_k: Ints
     """[n] 0 where it was not logged."""
     version: Ints
-    """[n] number at the end of policy_version; -1 where there is none."""
+    """[n] number at the end of policy_version; -1 if it has none."""
     lacks_temperature: Bools
     """[n] the temperature was not logged."""
 
@@ -114,11 +114,11 @@ def version_number(version: str | None) -> int:
 def newest_version(paths: Iterable[Path]) -> str | None:
     """Return the newest policy version of a log.
 
-    None if that says nothing: the log has only one, or they differ in more than the number at
-    their end, so that their order is not known.
+    None if the order is unknown: the log has only one version, or the versions differ in more than
+    the number at their end.
 
     Args:
-        paths: Its step shards.
+        paths: Step shards of the log.
 
     Raises:
         SchemaError: One cannot be read.

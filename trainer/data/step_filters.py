@@ -1,4 +1,4 @@
-"""Which steps are trained on, and why the others are not."""
+"""Select the steps to train on, and count the reasons for leaving out the others."""
 
 from dataclasses import dataclass
 
@@ -19,21 +19,21 @@ REASONS = (
     "stale",
     "over_long",
 )
-"""Why a step is left out; where several hold, the first is counted: only a step that had something
-to teach is lost to what follows."""
+"""Reasons to leave out a step. If several hold, the first is counted. So the later reasons count
+only steps that have a signal."""
 
 KEPT = len(REASONS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filters:
-    """What leaves a step out, and what is done to the advantages of the rest."""
+    """Rules that leave out steps, and changes to the advantages of the others."""
 
     max_tokens: int
     """A step with more tokens is over-long."""
     policy_version: str | None = None
-    """Version of the model; None takes the newest of the log for it, where that has several, and
-    leaves staleness unknown where it has one."""
+    """Version of the model. None takes the newest version of a log with several versions, and
+    leaves staleness unknown for a log with one."""
     max_staleness: int = 4
     """A step sampled by weights older than this many versions is stale."""
     is_corrected: bool = True
@@ -57,9 +57,9 @@ class Filters:
             )
 
     def staleness(self, columns: StepColumns) -> Ints:
-        """Return [n] by how many versions the model is newer than each step's sampler.
+        """Return [n] the number of versions by which the model is newer than each step's sampler.
 
-        `UNKNOWN` where one of the versions is not known; negative too where the step is newer.
+        It is `UNKNOWN` if one of the versions is unknown, and negative if the step is newer.
         """
         if self.policy_version is None:
             return np.full_like(columns.version, UNKNOWN)
@@ -69,13 +69,13 @@ class Filters:
     def outcome(
         self, columns: StepColumns, credit: CreditRows, num_scored: Ints, staleness: Ints
     ) -> Ints:
-        """Return [n] the position in `REASONS` of why a step is left out, or `KEPT`.
+        """Return [n] the position in `REASONS` of the reason to leave out a step, or `KEPT`.
 
         Args:
             columns: The steps.
             credit: Their credit.
             num_scored: [n] response tokens with a finite log-probability.
-            staleness: [n] as `staleness` gives it.
+            staleness: [n] result of the method `staleness`.
         """
         response = columns.tokens.response.lengths
         conditions = [
@@ -91,7 +91,7 @@ class Filters:
         return np.select(conditions, np.arange(KEPT), KEPT)
 
     def refine(self, advantage: Floats) -> Floats:
-        """Return the advantages of the kept steps, whitened and clipped as asked for. [n]."""
+        """Return [n] the advantages of the kept steps, whitened and clipped by the options."""
         if self.whiten_advantages:
             advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
         if self.advantage_clip is not None:

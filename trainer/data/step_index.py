@@ -1,4 +1,4 @@
-"""One pass over an iteration: where the steps to train on are, and what their weights need."""
+"""Index the steps to train on, with the data for their weights, in one pass over an iteration."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
@@ -48,15 +48,15 @@ class StepIndex:
     num_scored: Ints
     """[n] response tokens with a finite log-probability: those that enter the loss; at least 1."""
     advantage: Floats
-    """[n] as the loss uses it: whitened and clipped, if that was asked for."""
+    """[n] advantages for the loss, whitened and clipped if the options say so."""
     trajectory: Ints
     """[n] rank of the trajectory's name, from 0."""
     group: Ints
     """[n] rank of the task's, likewise."""
     staleness: Ints
-    """[n] by how many versions the model is newer than the sampler; -1 where unknown."""
+    """[n] versions by which the model is newer than the sampler; -1 if unknown."""
     sequence: Ints
-    """[n] steps with the same number have, as far as a hash tells, the same prompt and response."""
+    """[n] number of the distinct prompt and response, by hash; equal steps have equal numbers."""
     manifest: str
     """Hash of the step shards, and of the credit they have in the advantage column."""
 
@@ -84,7 +84,7 @@ class IndexReport:
     num_tokens: int
     """Tokens of the kept steps."""
     largest_token_id: int
-    """Of any kept step."""
+    """Largest token id of any kept step."""
     largest_token_id_at: str
     """File and row of a step that has it."""
     advantage_mean: float
@@ -96,23 +96,23 @@ class IndexReport:
     staleness: Mapping[int, int]
     """Kept steps by version gap; -1 is unknown."""
     notices: tuple[str, ...]
-    """Oddities that are no reason to stop."""
+    """Warnings that do not stop the training."""
 
 
 def read_index(
     store: Store, run_id: str, iteration: int, *, column: str, filters: Filters
 ) -> tuple[StepIndex, IndexReport]:
-    """Find the steps to train on, reading only the columns that decide it, row group by row group.
+    """Find the steps to train on. It reads only the columns it needs, row group by row group.
 
     Args:
         store: The store.
         run_id: The run.
         iteration: The iteration.
         column: The advantage column.
-        filters: What leaves a step out.
+        filters: Rules that leave steps out.
 
     Returns:
-        The index, and what was seen on the way.
+        The index, and the counts and statistics of the pass.
 
     Raises:
         InputError: There are no shards; the credit is missing, old or mixed; the steps have a fault
@@ -181,7 +181,7 @@ def windows(length: Ints) -> Ints:
 
 
 def _order(parts: Sequence[Part]) -> Ints:
-    """Return [n] the steps by task, trajectory and number, each window for itself."""
+    """Return [n] the steps sorted by task, trajectory and number within each window."""
     length = np.concatenate([part.prompt_length + part.response_length for part in parts])
     number = np.concatenate([part.step_index for part in parts])
     task, trajectory = (
@@ -191,7 +191,7 @@ def _order(parts: Sequence[Part]) -> Ints:
 
 
 def _codes(parts: list[pa.DictionaryArray]) -> Ints:
-    """Return [n] the rank of each text among those there are."""
+    """Return [n] the rank of each text among the distinct texts."""
     unified = pa.chunked_array(parts).unify_dictionaries()
     texts = unified.chunks[0].dictionary
     rank = np.empty(len(texts), np.int64)

@@ -1,4 +1,4 @@
-"""How long a step may be for a model."""
+"""The greatest number of tokens that a model allows in a step."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,16 +7,16 @@ from graphcredit.store.errors import InputError
 from graphcredit.trainer.data.step_index import StepIndex
 
 _STEADY = {"longrope": "original_max_position_embeddings", "dynamic": "max_position_embeddings"}
-"""Rotary embeddings that turn all samples of a batch by what its longest one needs, and the length
-up to which they do not."""
+"""Rotary embeddings that adapt to the longest sample of a batch and so change all of its samples,
+and the configuration field with the length up to which they do not adapt."""
 
 _STRETCHED = frozenset({"linear", "yarn"})
-"""Rotary embeddings whose `factor` says how many times the positions of before there are."""
+"""Rotary embeddings whose `factor` multiplies the original number of positions."""
 
 
 @dataclass(frozen=True, slots=True)
 class LengthLimit:
-    """The most tokens of a step, and why there may not be more."""
+    """The greatest number of tokens of a step, and the reason for the limit."""
 
     num_tokens: int
     reason: str
@@ -26,7 +26,7 @@ class LengthLimit:
 
         Args:
             index: The steps.
-            model: Where the model is, for the message.
+            model: Name or path of the model, for the message.
         """
         length = index.length
         longest = int(length.argmax())
@@ -39,7 +39,7 @@ class LengthLimit:
             )
 
     def refuse(self, found: str, model: object) -> None:
-        """Raise InputError for what was found."""
+        """Raise InputError that reports a longer step, described by `found`."""
         raise InputError(
             f"steps must have at most {self.num_tokens} tokens with {model}, {self.reason}: "
             f"{found}. --max-step-tokens {self.num_tokens} leaves longer steps out and counts them"
@@ -47,12 +47,12 @@ class LengthLimit:
 
 
 def length_limit(config: Any) -> LengthLimit | None:
-    """Return how long a step may be, or None where nothing limits it.
+    """Return the limit on the length of a step, or None if the model has no limit.
 
-    A sliding window is no limit: positions beyond it exist, they only see less.
+    A sliding window is no limit: longer samples are allowed, but their tokens see less.
 
     Args:
-        config: Of a causal LM, as transformers has it.
+        config: Configuration of a causal LM in transformers.
     """
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}
@@ -76,10 +76,10 @@ def length_limit(config: Any) -> LengthLimit | None:
 
 
 def _stretched(rope: dict[str, Any], positions: int) -> list[int]:
-    """Return how many positions a scaled rotary embedding has, where its factor says so.
+    """Return the number of positions of a scaled rotary embedding, if its factor tells it.
 
-    Configurations differ in whether `max_position_embeddings` has been multiplied already. Where
-    each kind of layers has an embedding of its own, it always has.
+    Configurations differ in whether `max_position_embeddings` includes the factor already. If each
+    kind of layers has its own embedding, it always does.
     """
     if rope.get("rope_type") not in _STRETCHED:
         return []

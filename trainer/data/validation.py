@@ -43,7 +43,7 @@ def refuse_newer(columns: StepColumns, staleness: Ints, policy_version: str) -> 
     Args:
         columns: The steps.
         staleness: [n] version gap of each; `UNKNOWN` where it is not known.
-        policy_version: Of the model.
+        policy_version: Version of the model.
     """
     # A gap of -1 looks like UNKNOWN, so the step's own version tells the two apart.
     row = _first((staleness < 0) & (columns.version != UNKNOWN))
@@ -56,11 +56,11 @@ def refuse_newer(columns: StepColumns, staleness: Ints, policy_version: str) -> 
 
 
 def refuse_uncorrected(staleness: Ints, policy_version: str) -> None:
-    """Raise if kept steps are older than the loss allows for without a correction.
+    """Raise if kept steps are older than the loss allows without a correction.
 
     Args:
         staleness: [n] version gap of each kept step.
-        policy_version: Of the model; at least that, where it is the newest of the log.
+        policy_version: Version of the model, or the newest in the log, which may be older.
     """
     if staleness.max(initial=0) > 1:
         raise InputError(
@@ -75,12 +75,12 @@ def refuse_nothing_left(outcomes: Ints) -> None:
     """Raise if no step is left to train on.
 
     Args:
-        outcomes: [len(REASONS) + 1] steps by why they are left out; the last are kept.
+        outcomes: [len(REASONS) + 1] number of steps left out by each reason; the last are kept.
 
     Raises:
-        NothingToTrainError: All are left out because they have no signal, but for steps without
-            credit: those of trajectories that never ended.
-        InputError: All are left out, some for what they are: the log or the filters are not fit.
+        NothingToTrainError: All are left out because they have no signal, or have no credit because
+            their trajectories never ended.
+        InputError: All are left out, some for other reasons: the log or the filters do not fit.
     """
     num_steps = int(outcomes.sum())
     if outcomes[REASONS.index("no_tokens")] == num_steps:

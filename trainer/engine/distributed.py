@@ -84,7 +84,7 @@ class Process:
 
 
 def is_first_rank() -> bool:
-    """Return whether this process is alone, or the first of those that torchrun started."""
+    """Return whether this process is the only one, or the first that torchrun started."""
     return int(os.environ.get("RANK", "0")) == 0
 
 
@@ -92,10 +92,10 @@ def choose_device(device: str) -> torch.device:
     """Return this process' device.
 
     Args:
-        device: auto, cpu or cuda; auto takes a GPU if there is one.
+        device: auto, cpu or cuda; auto takes a GPU if one is available.
 
     Raises:
-        InputError: A GPU is asked for and there is none.
+        InputError: `device` is cuda and no GPU is available.
     """
     if device == "cpu" or (device == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
@@ -109,7 +109,7 @@ def init_process_group(device: torch.device, *, alone_too: bool) -> None:
 
     Args:
         device: Of this process.
-        alone_too: Whether a process that is alone gets a group of one, which FSDP2 needs.
+        alone_too: Whether a single process gets a group of one, which FSDP2 needs.
     """
     if device.type == "cuda":
         torch.cuda.set_device(device)

@@ -198,7 +198,7 @@ class TrainingEngine(Process):
         """Load the state of AdamW alone, as in `EngineState.optimizer`; the same on every process.
 
         Raises:
-            InputError: Its parameters are not those that are trained.
+            InputError: The state belongs to other parameters than the trained ones.
         """
         self._refuse_other_optimizer(state)
         values: dict[int, dict[str, Tensor]] = {}
@@ -300,7 +300,7 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
         frozen: Whether it only computes log-probabilities: no adapters, optimizer or gradients.
 
     Raises:
-        InputError: The model cannot be trained, or there is no such device; see `load_model`.
+        InputError: The model cannot be trained (see `load_model`), or the device is not available.
     """
     if frozen:
         config = config.changed(lora_rank=0, gradient_checkpointing=False)

@@ -50,7 +50,7 @@ def frozen_logprobs(
     reader: BatchReader,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> tuple[FrozenLogprobs, list[str]]:
-    """Return the log-probabilities under a policy, from disk if they are there.
+    """Return the log-probabilities under a policy, from the cache if it has them.
 
     Args:
         directory: The cache.
@@ -63,7 +63,7 @@ def frozen_logprobs(
         on_progress: Called with the share that is done.
 
     Returns:
-        The log-probabilities, and a notice if what was on disk could not be used.
+        The log-probabilities, and a notice if the cache could not be used.
     """
     fault = process.broadcast(_fault(directory, identity))
     if fault is not None:
@@ -94,7 +94,7 @@ def _parts(count: int) -> list[str]:
 
 
 def _fault(directory: Path, identity: Identity) -> str | None:
-    """Return why the cache cannot be used ("" if there is none), or None if it can."""
+    """Return why the cache cannot be used ("" if it does not exist), or None if it can."""
     if not (directory / _COMPLETE).exists():
         return ""
     try:

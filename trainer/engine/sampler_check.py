@@ -50,11 +50,11 @@ def check_agreement(
 ) -> list[str]:
     """Recompute the log-probabilities of a sample of steps and compare them with the logged ones.
 
-    Every process recomputes the whole sample. It has no stale steps: theirs are expected to
-    differ.
+    Every process recomputes the whole sample. The sample has no stale steps, because their
+    log-probabilities are expected to differ.
 
     Args:
-        engine: The model as it is at the start.
+        engine: The model at the start.
         reader: Reads the steps.
         index: The steps that are trained on.
         config: `mismatch_sample` is the size of the sample, `mismatch_tolerance` the greatest mean
@@ -97,7 +97,7 @@ def measure_agreement(
     Args:
         engine: The model.
         reader: Reads the steps.
-        index: Where they are.
+        index: Index of the steps.
         steps: [n] positions in the index, at least one.
         max_tokens: Of a micro-batch.
     """

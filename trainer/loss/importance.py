@@ -1,10 +1,10 @@
 """Importance weights for the gap between the policy that sampled and the one that is trained.
 
 The sampler computes other log-probabilities than the trainer for the same weights (kernels,
-precision, another batch), and often holds older weights. ρ = exp(old - behaviour) makes up for it,
-where `old` is what the trainer itself computes at the start of an iteration. Where `old` *is*
-`behaviour`, ρ is 1 and the objective's own ratio, if it takes one, covers the gap: correct once,
-never twice.
+precision, another batch), and often has older weights. ρ = exp(old - behaviour) corrects for that,
+where `old` is the trainer's log-probability at the start of an iteration. If `old` *is*
+`behaviour`, ρ is 1, and the objective's own ratio, if it has one, covers the gap. So the gap is
+corrected once, never twice.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from graphcredit.trainer.loss.segments import segment_mean, segment_sum
 from graphcredit.trainer.options import CorrectionMode, LossOptions
 
 _OVER_RESPONSE = {"sequence": segment_sum, "geometric": segment_mean}
-"""How the levels beyond the token make one number of a response's differences."""
+"""How the sequence and geometric levels reduce a response's differences to one number."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +39,7 @@ class Correction:
     """
 
     mode: CorrectionMode = "token-truncate"
-    """A level and what is done to its ρ; with "none" every weight is 1."""
+    """Level of ρ, and truncation or mask; with "none" every weight is 1."""
     low: Weight = 0.5
     """Least ρ that is not masked; truncation does not look at it."""
     high: Positive = 2.0
@@ -56,11 +56,11 @@ def correction_of(options: LossOptions) -> Correction:
 def importance_weights(
     tokens: TokenInputs, correction: Correction
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return the weight of each token, and what to average over tokens.
+    """Return the weight of each token, and values to average over tokens.
 
     Args:
         tokens: [R] scored tokens.
-        correction: Which weights.
+        correction: Rule for the weights.
 
     Returns:
         [R] weights without gradient; and name to [R] values: the weight and its square, which give

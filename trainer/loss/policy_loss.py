@@ -27,7 +27,7 @@ class PolicyLoss:
     """
 
     loss: Tensor
-    """[] what to differentiate: Σ weight · loss over tokens."""
+    """[] scalar to differentiate: Σ weight · loss over tokens."""
     sums: Mapping[str, Tensor]
     """Name to [] float64 sum over scored tokens; `averages` makes means of their totals."""
     maxima: Mapping[str, Tensor]

@@ -55,7 +55,7 @@ def objective_named(name: str) -> ObjectiveRow:
     """Return the row of an objective.
 
     Raises:
-        OptionError: There is none of that name; the message lists those there are.
+        OptionError: No objective has that name; the message lists the names.
     """
     if name not in _BY_NAME:
         raise OptionError(f"no objective is called {name!r}; there are {', '.join(_BY_NAME)}")

@@ -1,4 +1,4 @@
-"""A trained model as a Hugging Face directory, tokenizer included."""
+"""Save a trained model as a Hugging Face directory, including the tokenizer."""
 
 import json
 import shutil

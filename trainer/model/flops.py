@@ -1,4 +1,4 @@
-"""How much arithmetic an update is, and how much of the device's peak that used."""
+"""Count the floating-point operations of an update, and give the peak of a device."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ class ModelShape:
 def training_flops(shape: ModelShape, batch: PackedBatch) -> float:
     """Return the operations of a forward and a backward pass.
 
-    Each parameter costs 2 operations per token forward and 4 backward, or 2 if it is frozen: there
-    is no gradient of its own. Attention is causal and
-    within a segment: n² / 2 pairs, for scores and for values. The head is applied where a response
-    token is predicted. What is computed twice to save memory does not count.
+    Each parameter costs 2 operations per token forward and 4 backward, or 2 if it is frozen,
+    because it has no gradient. Attention is causal and within a segment: n² / 2 pairs, for scores
+    and for values. The head is applied where a response token is predicted. Recomputation to save
+    memory does not count.
     """
     lengths = np.diff(batch.cu_seqlens).astype(np.float64)
     pairs = float((lengths**2).sum()) / 2

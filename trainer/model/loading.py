@@ -79,8 +79,8 @@ def check_model(name: str, options: ModelOptions) -> None:
         options: As for `load_model`.
 
     Raises:
-        InputError: As `load_model` says; what weights are missing, and whether log-probabilities
-            can be reproduced, shows when it is loaded.
+        InputError: As for `load_model`. Missing weights, and log-probabilities that cannot be
+            reproduced, are found only when the model is loaded.
     """
     directory = find_model(name)
     _check_config(directory)
@@ -155,13 +155,13 @@ def tokenizer_files(directory: Path) -> list[Path]:
 
 
 def tokenizer_notices(directory: Path, num_rows: int) -> list[str]:
-    """Return what is odd about the tokenizer beside a model, which training does not use.
+    """Return notices about a model's tokenizer, which training does not use.
 
-    It is read as it is on disk: transformers may add tokens to one that it opens.
+    The tokenizer is read from its file, because transformers may add tokens when it opens one.
 
     Args:
-        directory: The model's.
-        num_rows: Of its embedding.
+        directory: Directory of the model.
+        num_rows: Rows of the model's embedding.
     """
     path = directory / "tokenizer.json"
     if not path.is_file():
@@ -180,7 +180,7 @@ def tokenizer_notices(directory: Path, num_rows: int) -> list[str]:
 
 @contextmanager
 def quiet_peft() -> Generator[None]:
-    """Silence what peft 0.21 makes transformers 5.23 say of a name that only peft uses."""
+    """Silence a warning of transformers 5.23 about a name that only peft 0.21 uses."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         yield

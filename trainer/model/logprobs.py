@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 class Scorer(nn.Module):
     """A causal language model that answers with log-probabilities.
 
-    Every forward pass of the trainer goes through this module, so that what wraps it (sharding)
+    Every forward pass of the trainer goes through this module, so that a wrapper of it (sharding)
     sees all of them. The head runs on the positions that predict a response token only, a chunk at
     a time, and its logits are computed again in the backward pass instead of being kept: a
     vocabulary of 150,000 makes them larger than everything else.
@@ -87,7 +87,7 @@ class Scorer(nn.Module):
 
 
 def _logits(causal_lm: Any, hidden: Tensor) -> Tensor:
-    """Return float32 logits: the head, then what the model's family does to them.
+    """Return float32 logits: the head's output, scaled or capped as in the model's family.
 
     Families differ in three fields of the configuration: Granite divides by `logits_scaling`,
     Cohere multiplies by `logit_scale`, Gemma caps softly at `final_logit_softcapping`.

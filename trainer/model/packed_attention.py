@@ -32,7 +32,7 @@ def register_attention() -> None:
 
 
 def _no_mask(*, attention_mask: Tensor | None = None, **_: Any) -> None:
-    """Stand in for the mask: the samples' bounds say everything."""
+    """Replace the mask, because the samples' bounds contain all of its information."""
     if attention_mask is not None:
         raise InputError(
             "packed samples must come without an attention_mask, but one was given; "
@@ -65,15 +65,15 @@ def packed_attention(
         sliding_window: A token sees this many tokens, itself included; all by default.
         cu_seq_lens_q: [S + 1] int32 where the samples start and the last one ends.
         max_length_q: Tokens of the longest sample.
-        others: What transformers passes besides; what would change the result is refused.
+        others: Other arguments of transformers; those that would change the result are refused.
 
     Returns:
         [1, T, num_heads, D'] and None for the weights.
 
     Raises:
-        InputError: The model wants what packing cannot give: a mask, soft-capped scores, attention
-            sinks, a position bias, dropout, attention in both directions; or it does not hand on
-            the samples' bounds.
+        InputError: The model needs a feature that packing lacks: a mask, soft-capped scores,
+            attention sinks, a position bias, dropout, attention in both directions; or it does not
+            hand on the samples' bounds.
     """
     _refuse_unknown(module, attention_mask, others)
     if cu_seq_lens_q is None or max_length_q is None:

@@ -11,14 +11,14 @@ from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION
 
 _LENGTHS = (24, 40)
 _TOLERANCE = 1e-2
-"""In nats: a hundred times what float32 loses, a tenth of what an unknown scale or a look across
-samples changes."""
+"""Greatest allowed gap in nats. It is a hundred times the rounding error of float32, and a tenth of
+the change by an unknown scale or by attention across samples."""
 
 
 def check_scorer(name: str, scorer: Scorer) -> None:
     """Compare log-probabilities of packed samples with the model's own, sample by sample.
 
-    This finds what no list of architectures can: logits that are scaled or capped in a way
+    The check finds faults that no list of architectures can: logits with a scale or cap that
     `logprobs.py` does not know, layers that see across samples, positions that are ignored.
 
     Raises:

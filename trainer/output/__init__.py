@@ -1,1 +1,1 @@
-"""What a training run writes: checkpoints and metrics."""
+"""The output of a training: checkpoints, metrics and the directory that holds them."""

@@ -23,12 +23,12 @@ _NAME = re.compile(r"update-(\d{6,})")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """How far a training run is; with the plan this is all the state that its input has."""
+    """Progress of a training. Together with the plan, it determines the next steps to read."""
 
     update: int
-    """Optimizer steps that are done."""
+    """Number of finished optimizer steps."""
     identity: Mapping[str, str]
-    """`Identity.as_json` of its training."""
+    """Fingerprint of the training, from `Identity.as_json`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,20 +46,20 @@ class Checkpoint:
 
 
 def save_checkpoint(directory: Path, state: EngineState, progress: Progress, *, keep: int) -> Path:
-    """Write `update-<number>/` into a directory of checkpoints and drop the oldest.
+    """Write a checkpoint `update-<number>/` and remove the oldest ones.
 
-    For one process alone, that with the whole state. A kill at any moment leaves the checkpoints
-    that were there readable. One that is there already, undamaged, is not written again.
+    Only one process may call it, the one with the whole state. A kill at any moment leaves the
+    existing checkpoints readable. If the checkpoint exists undamaged, it is not written again.
 
     Args:
-        directory: Where the checkpoints are.
-        state: What is kept.
-        progress: To which point it belongs. Checkpoints of later points are removed: they are of
-            a future that was given up.
-        keep: How many checkpoints remain, at least 1.
+        directory: Directory of the checkpoints.
+        state: Weights and optimizer state to save.
+        progress: Progress of the training at this state. Checkpoints of later updates are removed,
+            because the training resumed from an earlier one.
+        keep: Number of checkpoints to keep, at least 1.
 
     Returns:
-        Its path.
+        The path of the checkpoint.
     """
     path = directory / f"update-{progress.update:06d}"
     for left_over in directory.glob(f"*{TEMPORARY_SUFFIX}"):
@@ -80,16 +80,16 @@ def latest_checkpoint(
     """Return the newest checkpoint that is undamaged, and a notice about each that is damaged.
 
     Args:
-        directory: Where the checkpoints are; it need not exist.
-        identity: Of the training that is to be continued.
-        may_restart: Take checkpoints that are all damaged for none.
+        directory: Directory of the checkpoints; it need not exist.
+        identity: Fingerprint of the training that resumes.
+        may_restart: If all checkpoints are damaged, return None instead of an error.
 
     Returns:
-        None where there is no checkpoint.
+        The checkpoint, or None without one; and the notices.
 
     Raises:
-        InputError: The newest undamaged one is of another training.
-        TrainingError: All are damaged.
+        InputError: The newest undamaged checkpoint belongs to another training.
+        TrainingError: All checkpoints are damaged.
     """
     found, notices = _newest(directory)
     if found is None and notices and not may_restart:
@@ -105,15 +105,15 @@ def latest_checkpoint(
 
 
 def read_optimizer(directory: Path) -> dict[str, Tensor]:
-    """Return the optimizer's state of the newest checkpoint, whatever it was made for.
+    """Return the optimizer state of the newest checkpoint of any training.
 
-    An older one is not taken in its place: its moments are not those of the saved weights.
+    An older checkpoint is no substitute: its moments do not belong to the saved weights.
 
     Args:
-        directory: Where the checkpoints of a training are, in its output.
+        directory: Directory of the checkpoints in the output of a training.
 
     Raises:
-        InputError: There is none, or it is damaged.
+        InputError: There is no checkpoint, or the newest one is damaged.
     """
     found, notices = _newest(directory)
     if found is None and not notices:

@@ -65,7 +65,7 @@ class Output:
         return self.root / "result.json"
 
     def has_begun(self) -> bool:
-        """Return whether the configuration and results of a training are there."""
+        """Return whether a training has begun: its configuration and first results exist."""
         began = (self.logprob_dir, self.checkpoint_dir, self.result_path)
         return self.config_path.exists() and any(path.exists() for path in began)
 

@@ -1,16 +1,16 @@
-"""Whether a training had anything to learn from."""
+"""Explain why a training learnt nothing, if it had no signal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 def why_nothing_was_learnt(rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return why the policy has learnt nothing from the log, or None where it has.
+    """Return why the policy learnt nothing from the log, or None if it learnt something.
 
-    Where all advantages are 0, a divergence or an entropy bonus may still have moved it.
+    Even if all advantages are 0, a divergence or an entropy bonus may have changed the weights.
 
     Args:
-        rows: The metrics of every update, as `metrics.jsonl` has them.
+        rows: The metrics of every update, as in `metrics.jsonl`.
     """
     if not rows:
         return "no update was made"

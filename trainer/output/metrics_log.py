@@ -1,4 +1,4 @@
-"""Where metrics go: a line per optimizer step, TensorBoard, a tracker, and the store."""
+"""Write the metrics of a training: a line per optimizer step, TensorBoard, a tracker, the store."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.output.directory import Output
 
 _OUT_KEY = b"graphcredit.out"
-"""Metadata key of the metrics in the store: where their training writes to."""
+"""Metadata key of the metrics in the store: the output directory of their training."""
 
 Metrics = Mapping[str, float | int | None]
 
@@ -167,7 +167,7 @@ class TrainingLog:
                 watcher.log(update, metrics)
 
     def keep(self) -> None:
-        """Flush what was written to disk, in `metrics.jsonl` and in the store."""
+        """Write all metrics so far to disk, in `metrics.jsonl` and in the store."""
         if self._log is not None:
             self._log.sync()
             write_training(self._path, self._out, self.rows)
@@ -197,7 +197,7 @@ def write_training(path: Path, out: Path, rows: Sequence[Mapping[str, Any]]) -> 
 
     Args:
         path: From `training_path`.
-        out: Where the training writes to.
+        out: Output directory of the training.
         rows: One for each update. A missing metric is null; a metric that the schema lacks, such
             as a statistic of an objective, gets its own column.
     """

@@ -1,4 +1,4 @@
-"""The Compare page: two estimators on the same steps, or one of them in two iterations."""
+"""The Compare page: two estimators on the same steps, or one estimator in two iterations."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def _iterations(run: str, iteration: int) -> list[str]:
 
 
 def _choose_other(others: list[str], kind: str) -> str | None:
-    """Show a box of what to compare with; drop the choice of the other kind of comparison."""
+    """Show a select box for the other side; drop a choice that belongs to the other kind."""
     if selection.current().other not in others:
         selection.select(other=others[0] if others else None)
     title = "Other estimator" if kind == _KINDS[0] else "Other iteration"
@@ -73,7 +73,7 @@ def _estimators(run: str, iteration: int, left: str, right: str) -> None:
     where: dict[str, Any] = {"run_id": run, "iteration": iteration, "left": left, "right": right}
     agreement = ask(queries.agreement, **where)
     if agreement.num_rows == 0:
-        st.info("No step of this iteration has an advantage of both.")
+        st.info("No step of this iteration has an advantage by both estimators.")
         return
     whole = agreement.slice(0, 1).to_pylist()[0]
     _measures("Steps", whole["num_steps"], whole["correlation"], whole["flip_share"])
@@ -100,9 +100,9 @@ def _two_iterations(run: str, iteration: int, estimator: str, other: str) -> Non
         ask(queries.action_advantages, **here, estimator=estimator),
         ask(queries.action_advantages, **there, estimator=estimator),
     )
-    st.caption("An action is compared where both iterations took it, at the same text of a task.")
+    st.caption("An action is compared if both iterations took it at the same text of a task.")
     if not len(pairs.key):
-        st.info("The two iterations have no action at a state in common.")
+        st.info("The two iterations took no action in the same state.")
         return
     _measures("Actions", len(pairs.key), pairs.correlation(), float(pairs.is_flip().mean()))
     names = {"left": f"{run}/{iteration}", "right": other}
@@ -127,14 +127,17 @@ def _measures(unit: str, number: int, correlation: float | None, flip_share: flo
     places = st.columns(3)
     places[0].metric(f"{unit} compared", f"{number:,}", border=True)
     shown = "–" if correlation is None else f"{correlation:.3f}"
-    places[1].metric("Correlation", shown, border=True, help="Pearson's, of the advantages.")
+    places[1].metric("Correlation", shown, border=True, help="Pearson's correlation.")
     places[2].metric(
-        "Sign flips", f"{flip_share:.1%}", border=True, help="One gives credit, the other blame."
+        "Sign flips",
+        f"{flip_share:.1%}",
+        border=True,
+        help="Share to which one side gives credit and the other blame.",
     )
 
 
 def _tasks(agreement: pa.Table) -> None:
-    st.caption("Tasks, those with the most sign flips first. Click a row for its graph.")
+    st.caption("Tasks with the most sign flips first. Click a row to see its graph.")
     chosen = show_table(
         agreement,
         column_config={
@@ -155,13 +158,16 @@ def _tasks(agreement: pa.Table) -> None:
 def _differing(unit: str) -> bool:
     """Show the title of the last table; return whether only sign flips are wanted."""
     st.subheader(f"The {unit} that differ most")
-    st.caption("In standard deviations of each. Click a row for the step in its trajectory.")
+    st.caption(
+        "Differences count in standard deviations of each side. Click a row to see the step in its "
+        "trajectory."
+    )
     return st.toggle("Only sign flips", key="flips", bind="query-params")
 
 
 def _rows(rows: pa.Table, names: dict[str, str]) -> None:
     if rows.num_rows == 0:
-        st.caption("None differs.")
+        st.caption("There are no differences.")
         return
     columns = ["task_id", "action", "left", "right", "trajectory_id", "step_index"]
     shown = rows.select(columns)

@@ -26,7 +26,7 @@ _ITERATION = "iteration "
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Place:
-    """Which graph is shown."""
+    """Selection of the shown graph."""
 
     run_id: str
     iteration: int
@@ -129,7 +129,7 @@ def _choose_other(store: Store, place: _Place, names: Sequence[str]) -> str | No
             *(f"{_ITERATION}{number}" for number in iterations),
         ],
         nothing="nothing",
-        help="Edges then show the difference; those whose sign differs are marked yellow.",
+        help="Edges then show the difference. Edges with opposite signs are marked yellow.",
     )
 
 
@@ -194,7 +194,7 @@ def _shading(place: _Place, graph: TaskGraph, part: str, *, by_value: bool) -> S
     if place.other is None:
         return Shading(advantage=name, by_value=by_value)
     others: Mapping[Ends, float | None] = {}
-    with missing.guarded("What it is compared with"):
+    with missing.guarded("The other side of the comparison"):
         others = facts.advantages_at(graph, _other_graph(place, place.other, part))
     return Shading(advantage=f"{name} − {place.other}", others=others, by_value=by_value)
 
@@ -242,5 +242,5 @@ def _offer_export(
         file_name="graph.html",
         mime="text/html",
         on_click="ignore",
-        help="One file that needs no server: what is shown here, with texts and actions.",
+        help="One file that needs no server. It has the graph shown here, with texts and actions.",
     )

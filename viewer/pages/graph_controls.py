@@ -1,4 +1,4 @@
-"""Controls of the Graph page only; their values are in the URL, too."""
+"""Controls that only the Graph page has. Their values are also in the URL."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ _VIEWS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class View:
-    """Which part of the graph is shown."""
+    """The shown part of the graph."""
 
     name: str
-    """A key of the views."""
+    """Key of the view."""
     num_hops: int
-    """Number of steps around it that are shown, too."""
+    """Number of further steps to show around it."""
 
 
 def picked() -> str:
@@ -69,12 +69,12 @@ def choose_optional(
     """Show a select box for a field of the selection that may stay empty.
 
     Args:
-        name: The field.
-        title: What to call it.
-        options: What there is to choose from.
-        nothing: What to call the choice of none of them.
-        show: Makes an option's text.
-        help: What the field is.
+        name: Name of the field.
+        title: Label of the box.
+        options: Values to choose from.
+        nothing: Text of the empty choice.
+        show: Returns the text of an option.
+        help: Help text of the box.
     """
     wanted = getattr(selection.current(), name)
     chosen = wanted if wanted in options else ""

@@ -38,7 +38,7 @@ _LIST_HEIGHT = 560
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Panel:
-    """The panel beside the graph, which needs only the keyboard."""
+    """The panel beside the graph, which can be used with the keyboard alone."""
 
     run_id: str
     iteration: int
@@ -50,7 +50,7 @@ class Panel:
     shown: TaskGraph
     """The part that is drawn."""
     steps: pa.Table
-    """From `queries.graphs.task_steps`."""
+    """Steps of the task, from `queries.graphs.task_steps`."""
     shading: Shading
     trajectory: str | None
     """The trajectory that is laid over the graph."""
@@ -108,7 +108,7 @@ class Panel:
         _title("Where they differ most" if compared else "Most credited, most blamed")
         edges = remarkable(self.shown, self.shading, most=_MOST_EDGES)
         if not edges:
-            st.caption("No transition that is shown has an advantage other than 0.")
+            st.caption("All shown transitions have the advantage 0.")
         with st.container(gap=None):
             for edge in edges:
                 self._edge_button(edge)
@@ -120,7 +120,7 @@ class Panel:
         value = node.rewardflow_value
         show_text(
             f"{way} · {counted(node.visits, 'visit')} by "
-            f"{node.num_trajectories} of the trajectories, {node.success_rate:.0%} won"
+            f"{counted(node.num_trajectories, 'trajectory')}, {node.success_rate:.0%} won"
             + ("" if value is None else f" · RewardFlow value {value:.3g}")
         )
         show_code(node.state, height=_TEXT_HEIGHT if len(node.state) > 400 else None)
@@ -132,9 +132,9 @@ class Panel:
             for number, choice in enumerate(taken[:_MOST_ACTIONS]):
                 self._action_button(state_id, choice, number)
         if not taken:
-            st.caption("No trajectory went on from here.")
+            st.caption("No trajectory continued from here.")
         if len(taken) > _MOST_ACTIONS:
-            st.caption(f"{len(taken) - _MOST_ACTIONS} more are less advantageous.")
+            st.caption(f"{len(taken) - _MOST_ACTIONS} more with lower advantages.")
 
     def _merged_texts(self, state_id: int, representative: str) -> None:
         texts = ask(
@@ -145,13 +145,13 @@ class Panel:
             state_id=state_id,
         )
         others = [text for text in texts if text.text != representative]
-        _title(f"{len(texts)} texts are this state")
+        _title(f"{len(texts)} texts map to this state")
         for text in others[:_MOST_TEXTS]:
             difference = compare(representative, text.text)
             with st.expander(f"{difference.ratio:.0%} alike, {counted(text.visits, 'visit')}"):
-                show_code(difference.lines or "They differ in spaces only.")
+                show_code(difference.lines or "They differ only in spaces.")
         if len(others) > _MOST_TEXTS:
-            st.caption(f"{len(others) - _MOST_TEXTS} more were read less often.")
+            st.caption(f"{len(others) - _MOST_TEXTS} more with fewer visits.")
 
     def _transition(self, ends: Ends) -> None:
         edge = next(edge for edge in self.graph.edges if edge.ends == ends)
@@ -166,7 +166,7 @@ class Panel:
             for step in steps.slice(0, _MOST_LINKS).to_pylist():
                 self._step_link(step)
         if len(steps) > _MOST_LINKS:
-            st.caption(f"{len(steps) - _MOST_LINKS} more are in the table.")
+            st.caption(f"{len(steps) - _MOST_LINKS} more in the table.")
 
     def _step_link(self, step: Mapping[str, Any]) -> None:
         outcome = f"{'won' if step['won'] else 'lost'}, {signed(step.get(self.column))}"

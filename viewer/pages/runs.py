@@ -1,4 +1,4 @@
-"""The Runs page: how each iteration of each run went, how training went, what the audit says."""
+"""The Runs page: results of each iteration of each run, training metrics, and the audit."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
@@ -29,35 +29,41 @@ _COLUMNS = {
     "run": st.column_config.TextColumn("run", pinned=True),
     "iteration": st.column_config.NumberColumn("iteration", pinned=True),
     "success_rate": st.column_config.ProgressColumn(
-        "success", min_value=0.0, max_value=1.0, format="percent", help="Of complete trajectories."
+        "success",
+        min_value=0.0,
+        max_value=1.0,
+        format="percent",
+        help="Share of complete trajectories.",
     ),
-    "mean_return": st.column_config.NumberColumn("return", format="%.3f", help="Mean."),
-    "mean_length": st.column_config.NumberColumn("length", format="%.1f", help="Mean, in steps."),
+    "mean_return": st.column_config.NumberColumn("return", format="%.3f", help="Mean return."),
+    "mean_length": st.column_config.NumberColumn(
+        "length", format="%.1f", help="Mean length in steps."
+    ),
     "invalid_share": st.column_config.NumberColumn(
         "invalid", format="percent", help="Steps whose action could not be parsed or was refused."
     ),
     "degenerate_share": st.column_config.NumberColumn(
         "degenerate",
         format="percent",
-        help="Groups whose trajectories all have the same return: nothing to learn from.",
+        help="Groups whose trajectories all have the same return, so that they teach nothing.",
     ),
     "action_entropy": st.column_config.NumberColumn(
         "entropy",
         format="%.3f",
         help="Entropy of the actions taken in a state, in nats, averaged over states by visits. "
-        "Counted from few samples it is too low; compare iterations of equal group size. "
-        "It needs credit, which knows the states.",
+        "With few samples it is too low, so compare iterations of equal group size. "
+        "It needs credit, which defines the states.",
     ),
     "num_groups": st.column_config.NumberColumn("groups"),
     "num_trajectories": st.column_config.NumberColumn("complete", help="Complete trajectories."),
     "num_credited": st.column_config.NumberColumn(
         "credited",
-        help="Complete trajectories with credit. Where they are fewer than the complete ones, "
+        help="Complete trajectories with credit. If they are fewer than the complete ones, "
         "assign credit again.",
     ),
     "num_incomplete": st.column_config.NumberColumn(
         "incomplete",
-        help="Trajectories that lack steps, an end or a value: they get no credit.",
+        help="Trajectories that lack steps, an end or a value. They get no credit.",
     ),
     "num_steps": st.column_config.NumberColumn("steps"),
 }
@@ -75,7 +81,7 @@ _ENTROPY = "action_entropies"
 """Key of the entropies in the session."""
 
 _METRICS = ("loss", "entropy", "kl", "grad_norm", "clipped_high", "mismatch_mean")
-"""Metrics of training that are shown before the user chooses."""
+"""Metrics of training that are shown by default."""
 
 
 def show() -> None:
@@ -100,8 +106,9 @@ def show() -> None:
 def _per_run(store: Store, runs: Sequence[str], query: _Query, what: str | None) -> pa.Table | None:
     """Return the result of a query for all runs, with a column `run`; None if nothing can be read.
 
-    A run that has a damaged file is asked iteration by iteration, so that the others are shown;
-    `what` names what is not, or it is left out in silence.
+    If a run has a damaged file, it is queried iteration by iteration, so that the undamaged
+    iterations are shown. `what` is the subject of the message about the others; with None there is
+    no message.
     """
     parts: list[pa.Table] = []
     for run in runs:
@@ -126,7 +133,7 @@ def _with_entropy(facts: pa.Table) -> pa.Table:
 
 
 def _count_entropy(store: Store, runs: Sequence[str]) -> None:
-    """Compute the entropies, which take longest, after all else is shown; then rerun the page."""
+    """Compute the entropies last, because they take longest; then rerun the page."""
     counted = _per_run(store, runs, action_entropies, None)
     if counted is not None and counted != st.session_state.get(_ENTROPY):
         st.session_state[_ENTROPY] = counted

@@ -80,8 +80,10 @@ def _steps(steps: pa.Table, found: Sequence[Mention]) -> None:
             value_of(steps, "sapo_step_advantage", i) for i in range(steps.num_rows)
         ],
     }
-    number = st.column_config.NumberColumn(format="%+.3f", help="SAPO's; empty without its credit.")
-    st.caption("In brackets: relations to the answer. Click a row for the step.")
+    number = st.column_config.NumberColumn(
+        format="%+.3f", help="By SAPO; empty without its credit."
+    )
+    st.caption("The brackets hold the relations to the answer. Click a row to see the step.")
     chosen = show_table(
         pa.table(rows),
         column_config={
@@ -103,7 +105,7 @@ def _around_the_answer(known: TaskEntities, found: Sequence[Mention]) -> None:
     if len(known.entities) > charts.MAX_ENTITIES:
         st.caption(
             f"{charts.MAX_ENTITIES} of {len(known.entities)} entities are drawn: answers, "
-            "those that were found, and those near the answer."
+            "found entities, and entities near the answer."
         )
     _entities(known, found)
 
@@ -111,7 +113,7 @@ def _around_the_answer(known: TaskEntities, found: Sequence[Mention]) -> None:
 def _entities(known: TaskEntities, found: Sequence[Mention]) -> None:
     retrieved = {m.entity.entity_id: m.step for m in found if not m.is_citation}
     cited = {m.entity.entity_id: m.step for m in found if m.is_citation}
-    with st.expander(f"All {len(known.entities)} entities, those near the answer first"):
+    with st.expander(f"All {len(known.entities)} entities, nearest to the answer first"):
         show_table(
             pa.table(
                 {

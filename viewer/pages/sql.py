@@ -31,7 +31,7 @@ _MEMORY = 512 * MIB
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Answer:
-    """The result of a query, kept so that a click elsewhere on the page does not run it again."""
+    """The result of a query. It is kept, so that other clicks on the page do not run it again."""
 
     sql: str
     result: QueryResult | None
@@ -60,8 +60,8 @@ def show() -> None:
 def _put(sql: str) -> None:
     """Put the URL's query into the text box, unless it was the last one put there.
 
-    The box has no `value`: another value would be another box, and what is typed next would be
-    submitted to the one before.
+    The box has no `value`, because a new value would make a new box, and the next input would go to
+    the old one.
     """
     if _TEXT not in st.session_state or st.session_state.get("put") != sql:
         st.session_state[_TEXT] = st.session_state["put"] = sql
@@ -84,14 +84,14 @@ def _ready() -> None:
         index=None,
         key="ready",
         on_change=use,
-        placeholder="Choose one to run it; then make it yours",
+        placeholder="Choose one to run it, then edit it",
     )
 
 
 def _help() -> None:
     st.caption(
         f"The views are {', '.join(VIEW_NAMES)}. The address of this page holds the query: "
-        "a bookmark saves it. A query sees nothing but these views, writes nothing, and ends after "
+        "a bookmark saves it. A query can read only these views, cannot write, and ends after "
         f"{_SECONDS:g} s or {_MEMORY // MIB} MiB."
     )
 

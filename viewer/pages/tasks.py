@@ -1,4 +1,4 @@
-"""The Tasks page: the groups of an iteration, and which of them are worth a look."""
+"""The Tasks page: the groups of an iteration, with filters and orders to find interesting ones."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
@@ -16,23 +16,27 @@ from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.text import label, show_table
 
 _MAX_ROWS = 2000
-"""Most rows to show: more would take a browser seconds. Filters and orders reach the others."""
+"""Most rows to show. More would take a browser seconds; filters and orders reach the others."""
 
 _COLUMNS = {
     "task_id": st.column_config.TextColumn("task", pinned=True),
     "success_rate": st.column_config.ProgressColumn(
-        "success", min_value=0.0, max_value=1.0, format="percent", help="Of complete trajectories."
+        "success",
+        min_value=0.0,
+        max_value=1.0,
+        format="percent",
+        help="Share of complete trajectories.",
     ),
     "advantage_spread": st.column_config.NumberColumn(
         "spread",
         format="%.3f",
         help="Standard deviation of the estimator's advantages over the group's steps: "
-        "0 teaches nothing.",
+        "at 0 the group teaches nothing.",
     ),
     "advantages": st.column_config.BarChartColumn(
         "advantages",
-        help=f"Steps by advantage, in {NUM_BINS} equal parts: blame left, 0 in the middle, credit "
-        "right. All tasks have the same scale.",
+        help=f"Steps by advantage, in {NUM_BINS} equal bins: blame on the left, 0 in the middle, "
+        "credit on the right. All tasks have the same scale.",
     ),
     "returns": st.column_config.BarChartColumn("returns", help="One bar per trajectory."),
     "disagreement": st.column_config.NumberColumn(
@@ -42,19 +46,21 @@ _COLUMNS = {
     ),
     "num_trajectories": st.column_config.NumberColumn("complete", help="Complete trajectories."),
     "num_incomplete": st.column_config.NumberColumn(
-        "incomplete", help="Trajectories that lack steps or an end: they get no credit."
+        "incomplete", help="Trajectories that lack steps or an end. They get no credit."
     ),
-    "num_states": st.column_config.NumberColumn("states", help="Without the goal."),
+    "num_states": st.column_config.NumberColumn("states", help="States without the goal."),
     "num_merges": st.column_config.NumberColumn(
         "merges", help="Texts that were merged into the state of another text."
     ),
     "singleton_share": st.column_config.NumberColumn(
         "singletons",
         format="percent",
-        help="Steps whose state no other step of the group starts from: nothing to compare with.",
+        help="Steps without another step of the group from the same state to compare with.",
     ),
-    "mean_return": st.column_config.NumberColumn("return", format="%.3f", help="Mean."),
-    "mean_length": st.column_config.NumberColumn("length", format="%.1f", help="Mean, in steps."),
+    "mean_return": st.column_config.NumberColumn("return", format="%.3f", help="Mean return."),
+    "mean_length": st.column_config.NumberColumn(
+        "length", format="%.1f", help="Mean length in steps."
+    ),
     "invalid_share": st.column_config.NumberColumn(
         "invalid", format="percent", help="Steps whose action could not be parsed or was refused."
     ),
@@ -68,7 +74,7 @@ _STEP_COLUMNS = {
     "goal_distance": st.column_config.NumberColumn(
         "to go before",
         format="%g",
-        help="Cost of the cheapest way to the goal that the group has seen; empty if none.",
+        help="Cost of the cheapest way to the goal that the group observed; empty without one.",
     ),
     "next_goal_distance": st.column_config.NumberColumn("to go after", format="%g"),
     "task_id": "task",

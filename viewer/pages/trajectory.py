@@ -1,4 +1,4 @@
-"""The Trajectory page: what the agent saw, thought and did at each step, and what credit it got."""
+"""The Trajectory page: observation, thought, action and credit of each step."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -67,11 +67,11 @@ def _no_credit_here(table: pa.Table, names: Sequence[str]) -> None:
     """Say why this trajectory has no credit by the chosen estimator."""
     if not step_facts.has_values(table):
         st.info(
-            "This trajectory has a value that is null, or a reward or cost that is out of its "
-            "range: it gets no credit. `graphcredit check` names the value."
+            "This trajectory gets no credit: a value is null, or a reward or cost is out of range. "
+            "`graphcredit check` names the value."
         )
     elif not step_facts.has_all_steps(table):
-        st.info("This trajectory lacks steps or an end: only complete ones get credit.")
+        st.info("This trajectory lacks steps or an end. Only complete ones get credit.")
     elif table["state_id"].null_count == table.num_rows:
         missing.newer_steps(viewed_store(), **_place(), estimators=names, what="This trajectory")
     else:
@@ -132,7 +132,8 @@ def _course(table: pa.Table, estimator: str, step: int) -> None:
 def _go_to(**changes: object) -> None:
     """Show another step at once.
 
-    What was clicked has the place in its key, so that nothing is clicked at the next place.
+    The key of a clicked widget includes the step, so that the click does not repeat at the next
+    step.
     """
     if after(**changes) != current():
         select(**changes)
@@ -167,20 +168,20 @@ def _go(title: str, step: int, *, disabled: bool, shortcut: str | None = None) -
 
 def _what_happened(table: pa.Table, step: int) -> None:
     row = table.slice(step, 1).to_pylist()[0]
-    st.caption("Did" if row["is_action_valid"] else "Did, and the environment refused it")
+    st.caption("Action" if row["is_action_valid"] else "Action, refused by the environment")
     _box(row["action"])
     if row["thought"]:
         st.caption("Thought")
         _box(row["thought"])
-    st.caption("Saw")
+    st.caption("Observation")
     _box(row["observation"] or row["state"])
     if row["observation"]:
-        with st.expander("The state that this observation stands for"):
+        with st.expander("State of this observation"):
             _box(row["state"])
     if row["admissible_actions"]:
         with st.expander(f"{len(row['admissible_actions'])} admissible actions"):
             _box("\n".join(map(visible, row["admissible_actions"])))
-    with st.expander("Came to"):
+    with st.expander("Next state"):
         _box(row["next_state"])
 
 
@@ -218,7 +219,7 @@ def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
 
 
 def _elsewhere(found: pa.Table, table: pa.Table, step: int, estimator: str, num_steps: int) -> None:
-    """List the steps that were found from the same state; there are `num_steps` in total."""
+    """List the steps from the same state that the query found; there are `num_steps` in total."""
     trajectory_id = table["trajectory_id"][step].as_py()
     st.subheader("The same state elsewhere in this group")
     if num_steps == 1:

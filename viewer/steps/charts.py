@@ -36,9 +36,9 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Char
 
     Args:
         table: The steps.
-        column: Which advantage.
-        selected: Index of the step that is shown.
-        limit: Where the axis ends, on both sides of zero.
+        column: Column of the advantages.
+        selected: Index of the shown step.
+        limit: End of the axis on both sides of zero.
     """
     rows = [
         {
@@ -101,7 +101,7 @@ def credit(bars: Sequence[Bar], *, limit: float) -> Chart:
 
     Args:
         bars: The numbers, from top to bottom.
-        limit: Where the axis ends, on both sides of zero: one for all steps, so that they compare.
+        limit: End of the axis on both sides of zero; the same for all steps, to compare them.
     """
     rows = [
         {
@@ -143,7 +143,7 @@ def tokens(ids: Sequence[int], logprobs: Sequence[float] | None) -> Chart:
 
     Args:
         ids: The tokens; the first `MAX_TOKENS` are drawn.
-        logprobs: Their log-probabilities, where they were logged.
+        logprobs: Their log-probabilities, if they were logged.
     """
     drawn = ids[:MAX_TOKENS]
     known = [None] * len(drawn) if logprobs is None else logprobs

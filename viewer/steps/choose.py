@@ -1,4 +1,4 @@
-"""The select boxes for one trajectory, for every page that is about one."""
+"""The select boxes for one trajectory, for every page that shows one."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ def choose_steps() -> pa.Table | None:
     """Show boxes of run, iteration, task and trajectory; the default is a failed one.
 
     Returns:
-        The steps of the chosen trajectory with their credit; None for a store without any, which
-        it has said then.
+        The steps of the chosen trajectory with their credit. For a store without steps, it shows a
+        message and returns None.
     """
     store = viewed_store()
     run = choose_run(store)

@@ -19,9 +19,9 @@ def agreement_map(cells: pa.Table, *, left: str, right: str, unit: str) -> Chart
 
     Args:
         cells: `x, y, steps`, from `queries.compare.cells`.
-        left: What the horizontal axis shows.
-        right: What the vertical axis shows.
-        unit: What is counted.
+        left: Name of the horizontal axis.
+        right: Name of the vertical axis.
+        unit: Name of the counted things, such as steps.
     """
     half = CELL / 2
     # A table is sent as it is; Altair would check thousands of records one by one.

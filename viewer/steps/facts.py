@@ -18,7 +18,7 @@ PART_NAMES: dict[str, str] = {
     "episode_advantage": " · episode",
     "step_advantage": " · step",
 }
-"""Part to the suffix of the estimator's name; the plain advantage is the one that is trained on."""
+"""Part to the suffix of the estimator's name; the trainer uses the plain advantage."""
 
 _VALUES = [
     *("state", "next_state", "action", "is_action_valid", "terminated", "truncated"),

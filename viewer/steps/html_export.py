@@ -37,8 +37,8 @@ def trajectory_page(table: pa.Table, *, title: str, estimator: str | None = None
 
     Args:
         table: The steps of one trajectory with their credit, from `queries.trajectory.steps`.
-        title: What stands before the names of task and trajectory.
-        estimator: Whose advantages the overview shows; the first one by default.
+        title: Text before the names of task and trajectory.
+        estimator: Estimator of the overview's advantages; the first one by default.
     """
     names = facts.estimators(table)
     shown = estimator or (names[0] if names else None)
@@ -93,9 +93,9 @@ def _steps(table: pa.Table, names: list[str]) -> Iterator[str]:
         if bars := facts.bars(table, index, names):
             yield "<table>" + "".join(_row(bar, limit) for bar in bars) + "</table>"
         yield _block("Thought", row["thought"])
-        yield _block("Saw", row["observation"] or row["state"])
+        yield _block("Observation", row["observation"] or row["state"])
         yield "</section>"
-    yield _block("Came to at last", table["next_state"][-1].as_py())
+    yield _block("Last state", table["next_state"][-1].as_py())
 
 
 def _block(title: str, text: str | None) -> str:

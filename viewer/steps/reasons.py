@@ -16,7 +16,7 @@ def reason(table: pa.Table, step: int, estimator: str, actions: pa.Table | None)
     """
     total = value_of(table, f"{estimator}_advantage", step)
     if total is None:
-        return f"{estimator} gives this step nothing."
+        return f"{estimator} gives this step no credit."
     parts = [
         f"{value:+.2f} for {of_what}"
         for part, of_what in (
@@ -41,7 +41,7 @@ def _of_step(table: pa.Table, step: int) -> str:
     if before is None and after is None:
         return "the step, whose group saw no way from here to the goal"
     if after is None:
-        return "the step, which went where the group saw no way to the goal"
+        return "the step, which led to a state where the group saw no way to the goal"
     if before is None:
         return f"the step, which found a way to the goal, {after:g} long"
     if after == before:
@@ -55,7 +55,7 @@ def _among(actions: pa.Table | None, action: str) -> str:
     if actions is None:
         return ""
     if sum(actions["num_steps"].to_pylist()) == 1:
-        return "No other step of the group starts from this state, so nothing compares with it."
+        return "No other step of the group starts from this state, so it cannot be compared."
     means = {
         row["action"]: row["advantage"]
         for row in actions.to_pylist()

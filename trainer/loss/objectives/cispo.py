@@ -13,9 +13,9 @@ class Cispo:
         r = exp(logprob - old)
         loss = -sg(clip(r, 1 - ε_low, 1 + ε_high)) · A · logprob        sg: without gradient
 
-    PPO drops a rare token as soon as one update has made it likely; here it goes on with a weight
-    of at most 1 + ε_high. A is `advantage`. log r is cut to ±20. The value of the loss says
-    nothing by itself; its gradient is what counts.
+    PPO drops a rare token as soon as one update has made it likely. Here the token keeps a weight
+    of at most 1 + ε_high. A is `advantage`. log r is cut to ±20. The value of the loss has no
+    meaning by itself; only its gradient counts.
     Source: MiniMax-M1, arXiv 2506.13585, Eq. 4-5.
     """
 

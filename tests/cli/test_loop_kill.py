@@ -88,6 +88,7 @@ def test_what_a_kill_cut_off_is_played_again_and_only_counted(root: Path):
     assert lines == _lines(root, "whole-together")
 
 
+@pytest.mark.slow
 def test_trees_grow_the_same_after_a_kill_though_their_credit_is_in_the_history(root: Path):
     options: dict[str, Any] = {
         "update_every": "group",

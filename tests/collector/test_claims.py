@@ -80,6 +80,7 @@ def test_after_a_kill_of_the_parent_the_same_command_waits_for_its_worker_and_go
     assert _report(_start(store, "3,4"))["num_trajectories"] == 0
 
 
+@pytest.mark.slow
 def test_other_tasks_of_an_iteration_are_played_meanwhile_the_same_ones_are_not(tmp_path: Path):
     store = tmp_path / "store"
     first = _start(store, "3,4", patience=5)

@@ -1,7 +1,8 @@
 # `make demo`, `make test` and `make test-slow` work in a fresh clone: all make .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+# Setuptools warns of every strict editable install.
+PIP := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # The editable install links files one by one, so a new file needs a new install: watch the folders.
 FOLDERS := $(shell find store collector credit trainer viewer loop cli -type d -not -name __pycache__)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile -q

@@ -4,7 +4,7 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from graphcredit.collector.task_locks import claimed
 from graphcredit.store import Store, create_store
 from graphcredit.store.errors import OptionError
 from graphcredit.store.parquet.er_graph import merge_er_graph
+from graphcredit.store.progress import OnProgress, silent
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,7 +80,7 @@ def collect(
     options: CollectOptions,
     *,
     environments: Environments | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress = silent,
 ) -> CollectReport:
     """Play what is not complete in the store yet, and record it.
 
@@ -226,7 +227,7 @@ def _play(
     num_workers: int,
     casualties: list[str],
     environments: Environments | None,
-    on_progress: Callable[[int, int], None] | None,
+    on_progress: OnProgress,
 ) -> list[Outcome]:
     """Play what is missing; a tree counts as all the trajectories it may have."""
     outcomes: list[Outcome] = []
@@ -237,8 +238,7 @@ def _play(
     with closing(_played(job, schedule, num_workers, casualties, environments)) as played:
         for count, ended in enumerate(played, start=1):
             outcomes += ended
-            if on_progress is not None:
-                on_progress(missing.num_complete + worth * count, total)
+            on_progress("collect", missing.num_complete + worth * count, total)
     return outcomes
 
 

@@ -32,6 +32,7 @@ from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.er_graph import ErGraph
 from graphcredit.store.parquet.shards import open_parquet, refuse_newer
 from graphcredit.store.plural import counted
+from graphcredit.store.progress import OnProgress, silent
 
 
 def assign_credit(
@@ -42,7 +43,7 @@ def assign_credit(
     iteration: int | None = None,
     only_new: bool = False,
     engine: BatchEngine = LOCAL,
-    on_progress: Callable[[float, int], None] = lambda done, total: None,
+    on_progress: OnProgress = silent,
 ) -> dict[tuple[str, int], CreditReport]:
     """Assign credit to every complete trajectory of a store, or of one run or iteration.
 
@@ -94,7 +95,7 @@ def assign_credit(
                 reports[place] = stage.credit(
                     shards,
                     written,
-                    lambda share, done=done: on_progress(done + share, len(iterations)),
+                    lambda share, done=done: on_progress("credit", done + share, len(iterations)),
                 )
                 if not any(report.num_trajectories for report in reports.values()):
                     waiting.push(written.pop_all())

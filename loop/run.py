@@ -22,6 +22,7 @@ from graphcredit.loop.open import open_loop
 from graphcredit.loop.summary import Summary, summarise
 from graphcredit.store.errors import InputError, NothingToTrainError, RecorderError
 from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path, remove_directory
+from graphcredit.store.progress import OnProgress, silent
 
 if TYPE_CHECKING:
     from graphcredit.collector.environments.base import Task
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 Line = dict[str, Any]
 """The results of one iteration. Keys that end in `_seconds` are wall-clock times of its stages;
 only `cpu_seconds` is the CPU time of this process, all threads, without the evaluation."""
-
-OnProgress = Callable[[str, float, int], None]
-"""Called with the name of the stage, the units done, and their total; 0 where it is unknown."""
 
 OnNotice = Callable[[str], None]
 """Called with oddities that do not stop the loop; the message names iteration and stage."""
@@ -57,7 +55,7 @@ def run_loop(
     config: LoopConfig,
     *,
     environments: "Environments | None" = None,
-    on_progress: OnProgress = lambda what, done, total: None,
+    on_progress: OnProgress = silent,
     on_notice: OnNotice = lambda notice: None,
 ) -> Generator[Line]:
     """Run a loop, or resume one that was interrupted; yield the line of each iteration.
@@ -213,7 +211,7 @@ class _Stages:
     def _play(self, what: str, iteration: int, tasks: "Sequence[Task]", **changes: Any) -> None:
         from graphcredit.collector.collection import collect
 
-        self.on_progress(what, 0, 0)
+        self.on_progress(what)
         options = self.loop.config.collect.options(
             policy=self.loop.policy(iteration), iteration=iteration, **changes
         )
@@ -222,7 +220,7 @@ class _Stages:
             tasks,
             options,
             environments=None if options.workers else self.environments,
-            on_progress=lambda done, total: self.on_progress(what, done, total),
+            on_progress=lambda _, *progress: self.on_progress(what, *progress),
         )
         self._tell(what, iteration, report.notes)
         if report.casualties:
@@ -236,13 +234,13 @@ class _Stages:
         from graphcredit.credit.iteration.report import merge_reports
         from graphcredit.credit.stage import assign_credit
 
-        self.on_progress("credit", 0, 0)
+        self.on_progress("credit")
         reports = assign_credit(
             self.loop.store,
             self.loop.credit_settings(),
             run_id=self.loop.config.run,
             iteration=iteration,
-            on_progress=lambda done, total: self.on_progress("credit", done, total),
+            on_progress=self.on_progress,
         )
         for report in reports.values():
             self._tell("credit", iteration, report.notices)
@@ -255,7 +253,7 @@ class _Stages:
         try:
             result = train(
                 self.loop.train_config(iteration),
-                on_progress=lambda what, done, total, _: self.on_progress(what, done, total),
+                on_progress=self.on_progress,
                 on_notice=lambda notice: self._tell("train", iteration, [notice]),
             )
         except NothingToTrainError as error:

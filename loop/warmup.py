@@ -27,12 +27,10 @@ from graphcredit.store.errors import EngineError, OptionError
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.options import AtLeastOne, Count, PathOption
+from graphcredit.store.progress import OnProgress
 
 if TYPE_CHECKING:
     from graphcredit.collector.environments.base import Task
-
-OnProgress = Callable[[str, int, int, str], None]
-"""Called with the stage, the units done, their total (0 where it is unknown), and a note."""
 
 _TEXT_EPISODES = 10
 """Most episodes of each task from which the vocabulary is learnt: they show most of the words."""
@@ -129,7 +127,7 @@ def run_warmup(plan: WarmupOptions, *, on_progress: OnProgress) -> dict[str, dic
         for name, stage in _STAGES.items():
             if name not in done:
                 started = time.perf_counter()
-                on_progress(name, 0, 0, "")
+                on_progress(name)
                 figures = stage(plan, on_progress)
                 done[name] = {**figures, "seconds": time.perf_counter() - started}
                 _write(path, options, done)
@@ -174,10 +172,7 @@ def _model(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
         steps=plan.steps,
         seed=plan.seed,
     )
-    return clone(
-        config,
-        on_progress=lambda done, total, loss: on_progress("learn", done, total, f"loss {loss:.3f}"),
-    )
+    return clone(config, on_progress=on_progress)
 
 
 def _warm(plan: WarmupOptions, on_progress: OnProgress) -> dict[str, Any]:
@@ -240,7 +235,7 @@ def _play(
         _store(plan),
         plan.list_tasks(),
         options,
-        on_progress=lambda done, total: on_progress(f"play: {run_id}", done, total, ""),
+        on_progress=lambda what, *progress: on_progress(f"play: {run_id}", *progress),
     )
     if report.casualties:
         raise EngineError(

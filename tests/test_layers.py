@@ -48,7 +48,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 
 ROOMS: dict[str, tuple[str, ...]] = {
     "store": (
-        *("schema", "errors", "plural", "options", "files", "layout"),
+        *("schema", "errors", "plural", "progress", "options", "files", "layout"),
         *("parquet", "credit_marks", "sql", "checks", "quarantine"),
     ),
     "collector": (

@@ -9,6 +9,7 @@ from typing import Any
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.options import options_as_json
+from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
@@ -37,14 +38,6 @@ from graphcredit.trainer.output.directory import Output, effective_config, open_
 from graphcredit.trainer.output.learning_signal import why_nothing_was_learnt
 from graphcredit.trainer.output.metrics_log import TrainingLog, training_path
 
-OnProgress = Callable[[str, float, int, Mapping[str, Any]], None]
-"""Called with the name of the pass, the amount done, the total (0 if unknown) and the newest
-metrics."""
-
-
-def _silent(what: str, done: float, total: int, metrics: Mapping[str, Any]) -> None:
-    """Ignore progress."""
-
 
 def _unheard(notice: str) -> None:
     """Ignore a notice; it is in the result too."""
@@ -57,7 +50,7 @@ def train(
     config: TrainConfig,
     *,
     restart: bool = False,
-    on_progress: OnProgress = _silent,
+    on_progress: OnProgress = silent,
     on_notice: Callable[[str], None] = _unheard,
 ) -> dict[str, Any] | None:
     """Train a policy, or resume a training that was killed.
@@ -83,8 +76,8 @@ def train(
     run_id, iteration = which_iteration(store, config)
     config = config.changed(run=run_id, iteration=iteration)
     is_first = is_first_rank()
-    on_progress = on_progress if is_first else _silent
-    on_progress("read the steps", 0, 0, {})
+    on_progress = on_progress if is_first else silent
+    on_progress("read the steps")
     index, report = read_index(
         store, run_id, iteration, column=config.column, filters=_filters(config)
     )
@@ -103,7 +96,7 @@ def train(
         if result is not None:
             identity.refuse_other(result["identity"], output.result_path)
         else:
-            on_progress("load the model", 0, 0, {})
+            on_progress("load the model")
             training = _Training(
                 config=config,
                 store=store,
@@ -200,7 +193,7 @@ class _Training:
             self._learn(updater, num_done, log, on_progress)
         nothing = why_nothing_was_learnt(log.rows)
         self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])
-        on_progress("save the policy", 0, 0, {})
+        on_progress("save the policy")
         engine.save_pretrained(self.output.model_dir, dtype=config.save_dtype)
         result = self._result(log.rows, nothing)
         if engine.rank == 0:
@@ -235,7 +228,7 @@ class _Training:
         newest: Mapping[str, Any] = {}
 
         def tell(done: float) -> None:
-            on_progress("train", done, total, newest)
+            on_progress("train", done, total, _note(newest))
 
         for number, newest in updater.run(num_done, tell):
             num_done = number + 1
@@ -284,7 +277,7 @@ class _Training:
             scorer,
             self.plan,
             reader,
-            lambda share: on_progress(f"log-probabilities: {what}", share, 1, {}),
+            lambda share: on_progress(f"log-probabilities: {what}", share, 1),
         )
         self._notice(notices)
         return logprobs
@@ -366,3 +359,18 @@ def _filters(config: TrainConfig) -> Filters:
         whiten_advantages=config.whiten_advantages,
         advantage_clip=config.advantage_clip,
     )
+
+
+def _note(metrics: Mapping[str, Any]) -> str:
+    """Return the newest metrics, in short."""
+    shown = [
+        f"{label} {metrics[name]:.3g}"
+        for name, label in (
+            ("loss", "loss"),
+            ("grad_norm", "norm"),
+            ("approx_kl", "kl"),
+            ("tokens_per_second", "tokens/s"),
+        )
+        if metrics.get(name) is not None
+    ]
+    return " ".join(shown)

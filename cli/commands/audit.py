@@ -42,7 +42,7 @@ def audit(
             run_id=run,
             iteration=iteration,
             thresholds=AuditThresholds(**given(flags)),
-            on_progress=lambda done, total: show("audit", done, total),
+            on_progress=show,
         )
     if as_json:
         content = json.dumps(report.as_json(), indent=2, ensure_ascii=False)

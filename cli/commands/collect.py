@@ -60,7 +60,7 @@ def collect(
             store,
             tasks,
             options,
-            on_progress=lambda done, total: show("collect", done, total),
+            on_progress=show,
         )
     if as_json:
         sys.stdout.write(json.dumps(report.as_json(), indent=2) + "\n")

@@ -89,7 +89,7 @@ def credit(
             iteration=iteration,
             only_new=new,
             engine=opened_engine,
-            on_progress=lambda done, total: show("credit", done, total),
+            on_progress=show,
         )
     _finish(opened)
     if as_json:
@@ -171,7 +171,7 @@ def _show_audit(store: "Store", run: str | None, iteration: int | None) -> None:
             run_id=run,
             iteration=iteration,
             least=AuditSeverity.WARNING,
-            on_progress=lambda done, total: show("audit", done, total),
+            on_progress=show,
         )
     if report.findings:
         out.print(f"`graphcredit audit {store.root}` says more of these:", **PLAIN)

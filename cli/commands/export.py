@@ -38,7 +38,7 @@ def export(
             run_id=run,
             iteration=iteration,
             estimator=estimator,
-            on_progress=lambda done, total: show("export", done, total),
+            on_progress=show,
         )
     for path in report.removed:
         talk.print(f"removed {path}, which a killed export left behind", **PLAIN)

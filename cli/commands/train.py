@@ -57,7 +57,7 @@ def train(
         result = run_training(
             effective,
             restart=restart,
-            on_progress=lambda what, done, total, metrics: show(what, done, total, _note(metrics)),
+            on_progress=show,
             on_notice=_tell,
         )
     if result is None:
@@ -73,20 +73,6 @@ def _pair(text: str) -> tuple[str, str]:
     if not separator:
         raise OptionError(f"--set takes NAME=VALUE: got {text!r}")
     return name, value
-
-
-def _note(metrics: Mapping[str, Any]) -> str:
-    shown = [
-        f"{label} {metrics[name]:.3g}"
-        for name, label in (
-            ("loss", "loss"),
-            ("grad_norm", "norm"),
-            ("approx_kl", "kl"),
-            ("tokens_per_second", "tokens/s"),
-        )
-        if metrics.get(name) is not None
-    ]
-    return " ".join(shown)
 
 
 def _tell(notice: str) -> None:

@@ -45,9 +45,7 @@ def demo(
     _title("2. Assign credit", ", ".join(ESTIMATORS))
     settings = CreditSettings(estimators=configure(ESTIMATORS))
     with interruptible("the demo goes on when it is run again"), progress("credit") as show:
-        reports = assign_credit(
-            opened, settings, on_progress=lambda done, total: show("credit", done, total)
-        )
+        reports = assign_credit(opened, settings, on_progress=show)
     showcase.show_credit(reports)
     rebuild(opened)
 
@@ -91,7 +89,7 @@ def _play(path: Path, games: int, workers: int) -> "Store":
                 run="demo",
                 oracle=True,
             ),
-            on_progress=lambda done, total: show("play", done, total),
+            on_progress=show,
         )
     show_report(report)
     if report.casualties:

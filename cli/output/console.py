@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -18,6 +18,7 @@ from rich.progress import (
 )
 
 from graphcredit.store.errors import interrupts
+from graphcredit.store.progress import OnProgress
 
 out = Console()
 """For results."""
@@ -47,23 +48,8 @@ def interruptible(remedy: str) -> Generator[None]:
         raise typer.Exit(1) from None
 
 
-class Show(Protocol):
-    """Shows the progress of a command."""
-
-    def __call__(self, what: str, done: float = 0, total: int = 0, note: str = "") -> None:
-        """Show progress.
-
-        Args:
-            what: The stage; its clock starts with the first call that names it.
-            done: Units of the stage that are done.
-            total: Units of the stage; 0 if unknown, 1 if `done` is a share.
-            note: Text beside the stage, for example the latest loss.
-        """
-        ...
-
-
 @contextmanager
-def progress(what: str) -> Generator[Show]:
+def progress(what: str) -> Generator[OnProgress]:
     """Show progress on stderr: a bar on a terminal, elsewhere a line every `SILENCE` seconds.
 
     Args:
@@ -75,7 +61,7 @@ def progress(what: str) -> Generator[Show]:
 
 
 @contextmanager
-def _bar() -> Generator[Show]:
+def _bar() -> Generator[OnProgress]:
     """Draw a bar, whose spinner and clock move even without news."""
     bar = Progress(
         SpinnerColumn(),
@@ -102,7 +88,7 @@ def _bar() -> Generator[Show]:
 
 
 @contextmanager
-def _lines() -> Generator[Show]:
+def _lines() -> Generator[OnProgress]:
     """Print a line after every `SILENCE` seconds, with or without news."""
     heartbeat = Heartbeat(lambda line: talk.print(line, **PLAIN))
     ended = Event()
@@ -133,7 +119,7 @@ class Heartbeat:
         self._began = self._said = clock()
 
     def show(self, what: str, done: float = 0, total: int = 0, note: str = "") -> None:
-        """Show progress; see `Show`."""
+        """Show progress; see `OnProgress`."""
         del note
         with self._lock:
             if what != self._what:
@@ -153,7 +139,7 @@ class Heartbeat:
 
 
 def at(done: float, total: int) -> str:
-    """Return the progress as text, such as `3 of 4 (75%)`; see `Show`."""
+    """Return the progress as text, such as `3 of 4 (75%)`; see `OnProgress`."""
     if not total:
         return ""
     share = f"{done / total:.0%}"

@@ -3,7 +3,6 @@
 Adding a check is adding a row to the table of one file in `checks/`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -27,6 +26,7 @@ from graphcredit.credit.audit.thresholds import AuditThresholds
 from graphcredit.store.errors import InputError, interrupts
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.progress import OnProgress, silent
 from graphcredit.store.sql.catalog import connect, readable_files
 
 CHECKS: tuple[Check, ...] = (
@@ -79,7 +79,7 @@ def audit(
     iteration: int | None = None,
     thresholds: AuditThresholds | None = None,
     least: AuditSeverity = AuditSeverity.INFO,
-    on_progress: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: OnProgress = silent,
 ) -> AuditReport:
     """Check the grouping, the trajectories and the credit of a store.
 
@@ -120,7 +120,7 @@ def _audit(
     iteration: int | None,
     limits: AuditThresholds,
     least: AuditSeverity,
-    on_progress: Callable[[int, int], None],
+    on_progress: OnProgress,
 ) -> AuditReport:
     views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
     with views as connection:
@@ -136,13 +136,13 @@ def _report(
     scope: Scope,
     thresholds: AuditThresholds,
     least: AuditSeverity,
-    on_progress: Callable[[int, int], None],
+    on_progress: OnProgress,
 ) -> AuditReport:
     worth = _SEVERITIES[: _SEVERITIES.index(least) + 1]
     asked = [check for check in CHECKS if check.severity in worth]
     findings: list[Finding] = []
     for done, check in enumerate(asked):
-        on_progress(done, len(asked))
+        on_progress("audit", done, len(asked))
         finding = _find(scope, check, thresholds) if scope.has(check.needs) else None
         if finding and finding.severity in worth:
             findings.append(finding)

@@ -16,6 +16,7 @@ from experiments.textworld.settings import SETTINGS, warm_start
 from graphcredit.loop.warmup import WarmupOptions, run_warmup
 from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.files.lock import alone_in
+from graphcredit.store.progress import silent
 from graphcredit.trainer.model.export import save_model
 from graphcredit.trainer.model.loading import load_weights
 
@@ -76,7 +77,7 @@ def imitate(out: Path, name: str, number: int) -> None:
         seed=number,
         workers=0,
     )
-    run_warmup(plan, on_progress=lambda what, done, total, note: None)
+    run_warmup(plan, on_progress=silent)
 
 
 def keep(out: Path, name: str, number: int, kept: Path) -> None:

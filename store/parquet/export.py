@@ -4,7 +4,7 @@
 # (pyarrow.compute defines its functions at import time)
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -16,6 +16,7 @@ from graphcredit.store.errors import InputError, SchemaError
 from graphcredit.store.files.atomic import atomic_directory, parquet_writer, remove_left_overs
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.shards import conform, open_parquet
+from graphcredit.store.progress import OnProgress, silent
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
     CREDIT_KEY_COLUMNS,
@@ -47,7 +48,7 @@ def export_store(
     run_id: str | None = None,
     iteration: int | None = None,
     estimator: str | None = None,
-    on_progress: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: OnProgress = silent,
 ) -> ExportReport:
     """Write each step shard and its credit shard as one file, with run and iteration as columns.
 
@@ -83,7 +84,7 @@ def export_store(
             for table in _write(shard, columns, temporary / name):
                 num_steps += table.num_rows
                 num_without += table[counted].null_count
-            on_progress(number, len(shards))
+            on_progress("export", number, len(shards))
     return ExportReport(
         num_files=len(shards),
         num_steps=num_steps,

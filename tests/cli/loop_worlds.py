@@ -107,7 +107,7 @@ def run_and_kill(config: LoopConfig, what: str, count: int) -> None:
     """Run a loop and kill this process where a stage tells of its progress the count-th time."""
     told = 0
 
-    def on_progress(found: str, done: float, total: int) -> None:
+    def on_progress(found: str, done: float = 0, total: int = 0, note: str = "") -> None:
         nonlocal told
         told += found.startswith(what)
         if told == count:

@@ -256,11 +256,15 @@ def test_what_to_do_depends_on_what_was_played(
 
 def test_every_stage_is_named_when_it_begins(root: Path):
     register_corridors()
-    told: list[tuple[str, float, int]] = []
+    told: list[tuple[str, int]] = []
     config = corridor_loop(root, "named", iterations=1)
-    list(run_loop(config, on_progress=lambda *values: told.append(values)))
+    list(
+        run_loop(
+            config, on_progress=lambda what, done=0, total=0, note="": told.append((what, total))
+        )
+    )
     played = ["evaluate, greedy", "evaluate, sampled"]
-    started = [what for what, _, total in told if total == 0]
+    started = [what for what, total in told if total == 0]
     learnt = ["read the steps", "load the model", "save the policy"]
     assert started == [*played, "collect", "credit", *learnt, *played]
 

@@ -340,7 +340,7 @@ def test_a_directory_is_no_configuration(tmp_path: Path):
 def test_the_seconds_at_work_are_those_of_learning(root: Path, monkeypatch: pytest.MonkeyPatch):
     now = 0.0
 
-    def on_progress(what: str, done: float, total: int) -> None:
+    def on_progress(what: str, done: float = 0, total: int = 0, note: str = "") -> None:
         nonlocal now
         now += 1000.0 if what.startswith("evaluate") else 1.0
 

@@ -29,7 +29,7 @@ def test_beginning_anew_is_asked_for_by_its_flag_and_kept_out_of_the_configurati
     def train(config: Any, *, restart: bool, on_progress: Any, **_: Any) -> dict[str, Any]:
         asked.append((restart, config.max_step_tokens))
         assert "restart" not in config.as_toml()
-        on_progress("train", 0.5, 1, {"loss": 0.25})
+        on_progress("train", 0.5, 1, "loss 0.25")
         return _RESULT
 
     monkeypatch.setattr("graphcredit.trainer.training.train", train)

@@ -165,7 +165,7 @@ def _run_and_kill(out: Path, what: str, count: int) -> None:
     torch.set_num_threads(1)
     told: Counter[bool] = Counter()
 
-    def on_progress(said: str, done: int, total: int, note: str) -> None:
+    def on_progress(said: str, done: float = 0, total: int = 0, note: str = "") -> None:
         told[said.startswith(what)] += 1
         if told[True] == count:
             os.kill(os.getpid(), signal.SIGKILL)

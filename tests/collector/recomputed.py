@@ -1,6 +1,5 @@
 """A collection by a language model, and what the trainer makes of its log-probabilities."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import open_store
 from graphcredit.store.checks.run import check_store
+from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
@@ -29,7 +29,7 @@ def play(
     store: Path,
     policy: str,
     environments: Environments | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress = silent,
     **options: Any,
 ) -> CollectReport:
     """Play three trajectories of four steps of each task, in float32 as the trainer computes."""

@@ -3,7 +3,7 @@
 import json
 import multiprocessing
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import OptionError
+from graphcredit.store.progress import OnProgress, silent
 
 TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=4, seed=0)
 
@@ -26,7 +27,7 @@ TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=4, seed=0)
 def _collect(
     store: Path,
     tasks: Sequence[Task] = TASKS,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress = silent,
     **options: Any,
 ) -> CollectReport:
     options = {
@@ -94,7 +95,7 @@ def test_trees_of_a_worker_that_died_are_played_again(store: Path, tmp_path: Pat
     other = shutil.copytree(store, tmp_path / "other")
     _collect(other)
 
-    def kill(done: int, total: int) -> None:
+    def kill(what: str, done: float = 0, total: int = 0, note: str = "") -> None:
         for child in multiprocessing.active_children():
             child.kill()
 

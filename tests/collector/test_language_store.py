@@ -101,7 +101,7 @@ def test_the_number_of_trajectories_at_a_time_does_not_change_what_is_played(
 
 
 def _collect_until_killed(store: Path, model: str) -> None:
-    def kill(done: int, total: int) -> None:
+    def kill(what: str, done: float = 0, total: int = 0, note: str = "") -> None:
         if done == 2:
             os.kill(os.getpid(), signal.SIGKILL)
 

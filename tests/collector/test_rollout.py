@@ -2,7 +2,7 @@
 
 import multiprocessing
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from graphcredit.collector.environments.registry import ENVIRONMENTS
 from graphcredit.collector.options import CollectOptions
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import MissingDependencyError, OptionError, StoreFormatError
+from graphcredit.store.progress import OnProgress, silent
 
 GAMES = "coin-l105-s1,custom-r5o5q4-s2"
 TASKS = ENVIRONMENTS["textworld"].list_tasks(GAMES, num_tasks=2, seed=0)
@@ -23,7 +24,7 @@ TASKS = ENVIRONMENTS["textworld"].list_tasks(GAMES, num_tasks=2, seed=0)
 def _collect(
     store: Path,
     games_dir: Path,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress = silent,
     **options: Any,
 ) -> CollectReport:
     options = {"policy": "oracle:0.7", "group_size": 4, "max_steps": 8} | options
@@ -56,9 +57,9 @@ def _ids(tasks: Sequence[Task], group_size: int) -> set[str]:
 
 @pytest.mark.play
 def test_every_trajectory_is_played_once_and_counted(tmp_path: Path, games_dir: Path):
-    told: list[tuple[int, int]] = []
+    told: list[tuple[float, int]] = []
     report = _collect(
-        tmp_path / "store", games_dir, on_progress=lambda *progress: told.append(progress)
+        tmp_path / "store", games_dir, on_progress=lambda what, *progress: told.append(progress)
     )
     assert _ends(tmp_path / "store") == dict.fromkeys(_ids(TASKS, 4), 1)
     assert report.num_trajectories == 8
@@ -101,7 +102,7 @@ def test_a_worker_that_dies_is_reported_and_the_next_collection_plays_what_it_le
 ):
     store = tmp_path / "store"
 
-    def kill_one(done: int, total: int) -> None:
+    def kill_one(what: str, done: float = 0, total: int = 0, note: str = "") -> None:
         if done == 1:
             multiprocessing.active_children()[0].kill()
 
@@ -124,7 +125,7 @@ def test_a_worker_that_dies_is_reported_and_the_next_collection_plays_what_it_le
 def test_an_interrupt_lets_every_worker_finish_its_trajectory(tmp_path: Path, games_dir: Path):
     store = tmp_path / "store"
 
-    def interrupt(done: int, total: int) -> None:
+    def interrupt(what: str, done: float = 0, total: int = 0, note: str = "") -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

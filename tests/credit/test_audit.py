@@ -684,16 +684,16 @@ def test_text_that_is_not_utf8_is_refused_by_file(tmp_path: Path):
 
 
 def test_progress_is_told_check_by_check(tmp_path: Path):
-    told: list[tuple[int, int]] = []
+    told: list[tuple[float, int]] = []
     store = write_store(tmp_path / "s", sound_group())
-    audit(store, on_progress=lambda done, total: told.append((done, total)))
+    audit(store, on_progress=lambda what, *progress: told.append(progress))
     assert told == [(done, len(CHECKS)) for done in range(len(CHECKS))]
 
 
 def test_an_interrupted_query_is_an_interruption(tmp_path: Path):
     """DuckDB turns Ctrl-C into a RuntimeError, which would have been a traceback."""
 
-    def interrupt(done: int, total: int) -> None:
+    def interrupt(what: str, done: float = 0, total: int = 0, note: str = "") -> None:
         raise RuntimeError("Query interrupted")
 
     with pytest.raises(KeyboardInterrupt):

@@ -415,7 +415,7 @@ def test_an_iteration_is_credited_by_one_process_at_a_time(tmp_path: Path):
     wanted = CreditSettings(estimators=configure(["grpo"]))
     refusals: list[str] = []
 
-    def meanwhile(done: float, total: int) -> None:
+    def meanwhile(what: str, done: float = 0, total: int = 0, note: str = "") -> None:
         with pytest.raises(InputError) as caught:
             run(store, "rloo")
         refusals.append(str(caught.value))

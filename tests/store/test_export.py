@@ -108,7 +108,7 @@ def test_a_killed_export_is_not_there_and_the_next_one_removes_its_traces(tmp_pa
         "from graphcredit.store import open_store\n"
         "from graphcredit.store.parquet.export import export_store\n"
         f"export_store(open_store({str(store.root)!r}), Path({str(out)!r}),"
-        " on_progress=lambda done, total: done == 2 and os._exit(9))\n"
+        " on_progress=lambda what, done, total: done == 2 and os._exit(9))\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     assert not out.exists()

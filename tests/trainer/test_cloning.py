@@ -54,11 +54,12 @@ def test_the_loss_is_the_mean_over_the_response_tokens_of_all_steps(tmp_path: Pa
 
 
 def test_a_model_learns_what_the_log_does_and_what_it_has_in_common(tmp_path: Path):
-    seen: list[tuple[int, int, float]] = []
+    seen: list[tuple[str, float, int, str]] = []
     figures = clone(_config(tmp_path), on_progress=lambda *args: seen.append(args))
     assert (figures["num_steps"], figures["num_pairs"], figures["longest_response"]) == (40, 20, 2)
-    assert seen[0][2] == pytest.approx(math.log(97), abs=0.1)
-    assert [done for done, total, _ in seen if total == 60] == [*range(1, 61)]
+    _, _, _, note = seen[0]
+    assert float(note.removeprefix("loss ")) == pytest.approx(math.log(97), abs=0.1)
+    assert [done for _, done, total, _ in seen if total == 60] == [*range(1, 61)]
     assert figures["loss"] < 0.1
     # The held-out prompt has a twin, [3, n] or [4, n], with the same answer.
     assert figures["held_out_loss"] < 0.5

@@ -418,8 +418,10 @@ def test_steps_that_the_model_has_no_positions_for_are_refused_or_left_out_and_c
 def test_progress_is_told_of_every_stage_and_within_an_update(tmp_path: Path):
     store = token_store(tmp_path / "s", random_episodes(0, 8))
     config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"), max_tokens=24)
-    told: list[tuple[str, float, int]] = []
-    result = train(config, on_progress=lambda *values: told.append(values[:3]))
+    told: list[tuple[str, float, str]] = []
+    result = train(
+        config, on_progress=lambda what, done=0, total=0, note="": told.append((what, done, note))
+    )
     stages = list(dict.fromkeys(what for what, _, _ in told))
     passes = ["log-probabilities: start", "train"]
     assert stages == ["read the steps", "load the model", *passes, "save the policy"]
@@ -427,6 +429,8 @@ def test_progress_is_told_of_every_stage_and_within_an_update(tmp_path: Path):
     assert done == sorted(done)
     assert done[-1] == result["num_updates"]
     assert any(0 < each < 1 for each in done)
+    newest = [note for what, _, note in told if what == "train"][-1]
+    assert re.fullmatch(r"loss \S+ norm \S+ kl \S+ tokens/s \S+", newest)
 
 
 def test_a_training_that_taught_nothing_says_so(tmp_path: Path):

@@ -1,7 +1,6 @@
 """Behaviour cloning: a model learns to answer a prompt as the log does."""
 
 import time
-from collections.abc import Callable
 from itertools import islice
 from typing import Annotated, Any, ClassVar
 
@@ -10,6 +9,7 @@ from pydantic import Field
 
 from graphcredit.store.layout import open_store
 from graphcredit.store.options import AtLeastOne, Count, Options, PathOption, Positive
+from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.batching.bin_packing import pack
 from graphcredit.trainer.cloning.examples import Pairs, held_out, read_pairs, shuffled
 from graphcredit.trainer.config import TrainConfig
@@ -18,7 +18,6 @@ from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from graphcredit.trainer.engine.optimizer_step import learning_rate
 
-OnProgress = Callable[[int, int, float], None]
 """Called with the number of updates done, their total, and the last loss."""
 
 _MICRO_TOKENS = 2048
@@ -52,7 +51,7 @@ class CloneConfig(Options):
     """Determines the order of the steps, and which prompts are held out."""
 
 
-def clone(config: CloneConfig, *, on_progress: OnProgress | None = None) -> dict[str, Any]:
+def clone(config: CloneConfig, *, on_progress: OnProgress = silent) -> dict[str, Any]:
     """Train a model to act as in a log. Only response tokens count, all with the same weight.
 
     The model is written whole or not at all; a killed cloning starts over.
@@ -82,8 +81,7 @@ def clone(config: CloneConfig, *, on_progress: OnProgress | None = None) -> dict
         rate = learning_rate(training, number, config.steps)
         losses.append(_update(engine, learnt, numbers, counts, rate))
         num_tokens += int(learnt.length[numbers].sum())
-        if on_progress is not None:
-            on_progress(number + 1, config.steps, losses[-1])
+        on_progress("learn", number + 1, config.steps, f"loss {losses[-1]:.3f}")
     tokens_per_second = num_tokens / (time.perf_counter() - started)
     figures = {
         "num_steps": int(pairs.count.sum()),

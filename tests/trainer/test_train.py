@@ -1,6 +1,7 @@
 """A whole training: what it learns, what it writes, how it goes on, what it refuses."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any, get_args

@@ -13,6 +13,7 @@ from graphcredit.cli.commands.check import check
 from graphcredit.cli.commands.collect import collect
 from graphcredit.cli.commands.credit import credit
 from graphcredit.cli.commands.export import export
+from graphcredit.cli.commands.import_ import import_
 from graphcredit.cli.commands.loop import loop
 from graphcredit.cli.commands.sql import sql
 from graphcredit.cli.commands.train import train
@@ -55,13 +56,14 @@ for command in (
     credit,
     demo,
     export,
+    import_,
     loop,
     sql,
     train,
     view,
     warmup,
 ):
-    app.command(command.__name__, cls=PlainCommand)(command)
+    app.command(command.__name__.rstrip("_"), cls=PlainCommand)(command)
 
 
 def main() -> None:

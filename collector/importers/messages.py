@@ -1,5 +1,7 @@
 """A rollout of a foreign log: its messages, its rewards, and how it ended."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -145,3 +147,12 @@ def text_of(messages: tuple[Message, ...], *, system: bool = False) -> str:
     """
     kept = [m for m in messages if system or m.role != SYSTEM] or list(messages)
     return "\n\n".join(message.text for message in kept if message.text)
+
+
+def prompt_name(messages: tuple[Message, ...]) -> str:
+    """Return a name of the messages before the first action: its first words and a digest."""
+    turns = turns_of(messages)
+    prompt = turns.turns[0].seen if turns.turns else turns.after
+    content = json.dumps([(message.role, message.text) for message in prompt])
+    words = " ".join(text_of(prompt).split())[:48].rstrip()
+    return f"{words} #{hashlib.sha256(content.encode()).hexdigest()[:12]}"

@@ -1,17 +1,15 @@
 """The rules of `--success`, `--group` and `--reward`."""
 
-import hashlib
 import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from graphcredit.collector.importers.messages import Rollout, Turns, text_of
+from graphcredit.collector.importers.messages import Rollout, Turns, prompt_name
 from graphcredit.collector.importers.values import (
     RecordError,
     as_number,
     as_text,
-    canonical,
     field_at,
     short,
 )
@@ -122,11 +120,11 @@ def group_rule(text: str) -> GroupRule:
     """Return the rule that `--group` names: auto, task, prompt, or a field."""
     match text:
         case "auto":
-            return lambda r: r.group or r.task or prompt_name(r)
+            return lambda r: r.group or r.task or prompt_name(r.messages)
         case "task":
             return lambda r: _named(r.task, "task", "the task")
         case "prompt":
-            return prompt_name
+            return lambda r: prompt_name(r.messages)
         case _:
             return lambda r: _named(as_text(field_at(r.record, text)), text, text)
 
@@ -138,19 +136,6 @@ def _named(value: str | None, option: str, what: str) -> str:
             "--group prompt groups by the messages before the first action"
         )
     return value
-
-
-def prompt_name(rollout: Rollout) -> str:
-    """Return a name of the messages before the first action: its first words and a digest."""
-    prompt: list[str] = []
-    for message in rollout.messages:
-        if message.role == "assistant" and not message.is_context:
-            break
-        prompt.append(f"{message.role}: {message.text}")
-    digest = hashlib.sha256(canonical(prompt).encode("utf-8", "replace")).hexdigest()[:12]
-    before = rollout.messages[: len(prompt)]
-    words = " ".join(text_of(before).split())[:48].rstrip()
-    return f"{words} #{digest}"
 
 
 def reward_rule(text: str) -> RewardRule:

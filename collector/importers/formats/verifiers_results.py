@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.chat_rows import info_of, messages_of_row
-from graphcredit.collector.importers.messages import LeftOut, Rollout, Sampling
+from graphcredit.collector.importers.messages import LeftOut, Rollout, Sampling, prompt_name
 from graphcredit.collector.importers.records import Record
 from graphcredit.collector.importers.values import (
     as_mapping,
@@ -41,15 +41,18 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
     if row.get("error"):
         yield LeftOut(reason="rollout with an error of its environment")
         return
+    messages = messages_of_row(row, _sampling(metadata))
     yield Rollout(
-        messages=messages_of_row(row, _sampling(metadata)),
+        messages=messages,
         record=row,
         label=task,
+        group=prompt_name(messages),
         task=task or None,
         reward=as_number(row.get("reward"), "reward"),
         rewards={k: v for k, v in numbers_of(row).items() if k not in _NO_REWARDS},
         truncated=row.get("is_truncated") is True,
         info=info_of(row),
+        notes=("a group has one prompt: the ids of older verifiers may stand for several",),
     )
 
 

@@ -1,6 +1,7 @@
 """From a rollout to the steps of a trajectory: the one road that every format takes."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -93,7 +94,7 @@ def trajectory_of(rollout: Rollout, rules: Rules) -> ImportedTrajectory | None:
     if is_reward_of_success:
         rewards[-1] = 1.0
     return ImportedTrajectory(
-        run_id=rules.run or rollout.run or DEFAULT_RUN,
+        run_id=rules.run or _run_name(rollout.run) or DEFAULT_RUN,
         iteration=rules.iteration if rules.iteration is not None else rollout.iteration or 0,
         task_id=_clean(rules.group(rollout)),
         trajectory_id=_clean(rollout.trajectory_id or _id_by_content(rollout)),
@@ -103,6 +104,11 @@ def trajectory_of(rollout: Rollout, rules: Rules) -> ImportedTrajectory | None:
         num_missed_states=states.num_missed,
         num_turn_rewards=sum(turn.message.reward is not None for turn in turns.turns),
     )
+
+
+def _run_name(run: str | None) -> str:
+    """Return the log's name of the run, as it may stand in a path."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", run or "").lstrip(".-_")[:128]
 
 
 def _id_by_content(rollout: Rollout) -> str:

@@ -10,6 +10,7 @@ from graphcredit.collector.importers.formats import (
     inspect_logs,
     nemo_gym,
     swe_agent,
+    training_logs,
     verifiers_results,
     verifiers_traces,
 )
@@ -67,6 +68,24 @@ FORMATS: tuple[LogFormat, ...] = (
         title="SWE-agent: `.traj`",
         is_row=swe_agent.is_row,
         read=swe_agent.read,
+    ),
+    LogFormat(
+        name="rllm",
+        title="rLLM: `episode_*.json` of `trainer.log_episodes`",
+        is_row=training_logs.is_rllm,
+        read=training_logs.read_rllm,
+    ),
+    LogFormat(
+        name="art",
+        title="OpenPipe ART: `trajectories/{split}/{step}.parquet`",
+        is_row=training_logs.is_art,
+        read=training_logs.read_art,
+    ),
+    LogFormat(
+        name="titan-rl",
+        title="TitanRL: `rollout_samples.jsonl`",
+        is_row=training_logs.is_titan,
+        read=training_logs.read_titan,
     ),
     LogFormat(
         name="trl",

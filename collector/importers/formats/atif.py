@@ -123,13 +123,16 @@ def _messages(steps: Sequence[Mapping[str, Any]], root: Mapping[str, Any]) -> It
         if pending and not _is_same_answer(pending[-1], step):
             yield from _of_agent(pending, root)
             pending = []
-        if _role(step) == ASSISTANT:
+        if _role(step) == ASSISTANT and step.get("llm_call_count") != 0:
             pending.append(step)
-        else:
-            yield Message(
-                role=_role(step), text=text_of_content(step.get("message")), source=dict(step)
-            )
-            yield from _results(step)
+            continue
+        yield Message(
+            role=_role(step),
+            text=text_of_content(step.get("message")),
+            is_context=True,  # of the agent's steps, those that no model was called for
+            source=dict(step),
+        )
+        yield from _results(step)
     if pending:
         yield from _of_agent(pending, root)
 
@@ -144,14 +147,9 @@ def _role(step: Mapping[str, Any]) -> str:
 
 
 def _is_same_answer(before: Mapping[str, Any], step: Mapping[str, Any]) -> bool:
-    """Return whether two agent steps are parts of one answer: they repeat the same usage.
-
-    `llm_call_count` 0 says so too, from version 1.7 on.
-    """
+    """Return whether two agent steps are parts of one answer: they repeat the same usage."""
     if _role(step) != ASSISTANT:
         return False
-    if step.get("llm_call_count") == 0:
-        return True
     usage = _mapping(step.get("metrics"))
     counted = first_of(usage, ("prompt_tokens",)), first_of(usage, ("completion_tokens",))
     return None not in counted and usage == before.get("metrics")

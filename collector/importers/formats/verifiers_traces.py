@@ -56,7 +56,7 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
 def _rollout(episode: Mapping[str, Any], trace: Mapping[str, Any], *, has_roles: bool) -> Rollout:
     nodes = [as_mapping(node, "a node") for node in as_list(trace.get("nodes"), "nodes")]
     path = _path_to_last(nodes)
-    task = as_text(first_of(as_mapping(episode["task"], "task"), ("key", "hash")))
+    task = as_text(first_of(as_mapping(episode.get("task") or {}, "task"), ("key", "hash")))
     group = as_text(field_at(episode, "group.id"))
     role = f"/{field_at(trace, 'agent.name')}" if has_roles else ""
     rewards, total = _rewards(trace)

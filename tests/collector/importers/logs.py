@@ -81,13 +81,20 @@ NODES = [
 
 def episode(trace_id: str = "trace-1", **trace: Any) -> dict[str, Any]:
     """Return an episode of verifiers v1; the branch is before the last answer of the main one."""
-    nodes = [*NODES[:1], NODES[4], *({**n, "parent": p} for n, p in zip(NODES[1:4], (0, 2, 3)))]
+    nodes = [
+        *NODES[:1],
+        NODES[4],
+        *({**n, "parent": p} for n, p in zip(NODES[1:4], (0, 2, 3), strict=True)),
+    ]
     return {
         "id": "e1",
         "env": {"id": "rooms", "name": "rooms"},
         "task": {"key": "rooms-7"},
         "group": {"id": "g1"},
-        "run": {"id": "run-a", "work": {"type": "train", "step": 5, "policy": {"start": 4, "end": 5}}},
+        "run": {
+            "id": "run-a",
+            "work": {"type": "train", "step": 5, "policy": {"start": 4, "end": 5}},
+        },
         "ok": True,
         "traces": [
             {

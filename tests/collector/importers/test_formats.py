@@ -205,6 +205,23 @@ def test_atif_joins_the_parts_of_one_answer(tmp_path: Path):
     assert brief(tmp_path / "store", "action", "thought") == [("glob({})", "I look.")]
 
 
+def test_atif_steps_without_a_model_are_seen_and_not_taken(tmp_path: Path):
+    steps = [
+        {"step_id": 1, "source": "user", "message": "go"},
+        {
+            "step_id": 2,
+            "source": "agent",
+            "message": "set up",
+            "llm_call_count": 0,
+            "observation": {"results": [{"content": "ready"}]},
+        },
+        {"step_id": 3, "source": "agent", "message": "done"},
+    ]
+    log = {**atif(), "schema_version": "ATIF-v1.8", "steps": steps}
+    imported(write_json(tmp_path / "t.json", log), tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "action") == [("go\n\nset up\n\nready", "done")]
+
+
 def test_nemo_gym_items(tmp_path: Path):
     report = imported(write_lines(tmp_path / "r.jsonl", gym_row()), tmp_path / "store")
     assert report.num_files == {"nemo-gym": 1}

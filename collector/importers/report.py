@@ -106,6 +106,7 @@ class Tally:
         self.counts[outcome] += 1
         self.counts["steps"] += len(made.steps)
         self.counts["tokens"] += sum(step["response_ids"] is not None for step in made.steps)
+        self.counts["partial_tokens"] += made.num_partial_tokens
         self.counts["missed"] += made.num_missed_states
         self.counts["turn_rewards"] += bool(made.num_turn_rewards)
         self.counts["reward_of_success"] += made.is_reward_of_success
@@ -159,6 +160,11 @@ class Tally:
             notes.append(
                 f"{counted(counts['unjudged'], 'trajectory')} without reward and success: "
                 "incomplete in the store, without credit. --success names a field that tells"
+            )
+        if counts["partial_tokens"]:
+            notes.append(
+                f"{counted(counts['partial_tokens'], 'step')} with token ids but without prompt or "
+                "log-probabilities: imported without tokens, since no trainer can use them"
             )
         if counts["reward_of_success"]:
             notes.append("the log has no reward: it is 1 for success and 0 otherwise")

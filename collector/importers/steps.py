@@ -29,6 +29,8 @@ from graphcredit.collector.importers.values import RecordError, canonical
 
 DEFAULT_RUN = "imported"
 
+_TOKENS = ("prompt_ids", "response_ids", "response_logprobs")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rules:
@@ -76,6 +78,8 @@ class ImportedTrajectory:
     """States that the rule did not find."""
     num_turn_rewards: int
     """Turns with a reward of their own in the log."""
+    num_partial_tokens: int
+    """Steps whose token ids were left out, because prompt or log-probabilities are missing."""
 
 
 def trajectory_of(rollout: Rollout, rules: Rules) -> ImportedTrajectory | None:
@@ -103,6 +107,7 @@ def trajectory_of(rollout: Rollout, rules: Rules) -> ImportedTrajectory | None:
         is_reward_of_success=is_reward_of_success,
         num_missed_states=states.num_missed,
         num_turn_rewards=sum(turn.message.reward is not None for turn in turns.turns),
+        num_partial_tokens=sum(_is_partial(turn.message.sampling) for turn in turns.turns),
     )
 
 
@@ -185,8 +190,17 @@ def _is_refused(results: tuple[Message, ...]) -> bool:
     return bool(results) and all(message.is_refused for message in results)
 
 
+def _is_partial(sampling: Sampling) -> bool:
+    has = [getattr(sampling, name) is not None for name in _TOKENS]
+    return any(has) and not all(has)
+
+
 def _sampling_columns(sampling: Sampling) -> dict[str, Any]:
-    return {f.name: getattr(sampling, f.name) for f in fields(Sampling)}
+    """Return the columns; a step has all columns of tokens or none, as training asks for."""
+    columns: dict[str, Any] = {f.name: getattr(sampling, f.name) for f in fields(Sampling)}
+    if any(columns[name] is None for name in _TOKENS):
+        columns.update(dict.fromkeys(_TOKENS))
+    return columns
 
 
 def _json_text(value: Mapping[str, Any]) -> str:

@@ -1,6 +1,5 @@
 """Write imported trajectories: each whole or not at all, one recorder at a time."""
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,13 @@ from graphcredit.store.layout import Store
 
 WORKER = "import"
 """The worker that imported steps are recorded by; so a store has one import at a time."""
+
+_COMPARED = (
+    *("state", "action", "next_state", "reward", "success", "observation", "thought"),
+    *("is_action_valid", "response_ids", "policy_version", "extra"),
+)
+"""Columns by which a trajectory of the store is the same. Those left out follow from them, or are
+floats that the store rounds."""
 
 
 class Writer:
@@ -34,24 +40,13 @@ class Writer:
             RecorderError: Writing failed.
         """
         recorder = self._recorder_of(made.run_id, made.iteration)
-        if made.verdict.success is None and self._is_there(made):
+        if self._is_there(made):
             return False
-        before = recorder.num_already_there
-        try:
-            with recorder.together() as group:
-                trajectory = group.trajectory(
-                    task_id=made.task_id, trajectory_id=made.trajectory_id
-                )
-                for step in made.steps:
-                    trajectory.log(**step)
-        except StepRefusedError as error:
-            if "may be logged again only with the same steps" not in str(error):
-                raise
-            raise StepRefusedError(
-                f"{error}. If the log was imported before with other options, import it into "
-                "another --run or store"
-            ) from None
-        return recorder.num_already_there == before
+        with recorder.together() as group:
+            trajectory = group.trajectory(task_id=made.task_id, trajectory_id=made.trajectory_id)
+            for step in made.steps:
+                trajectory.log(**step)
+        return True
 
     def _recorder_of(self, run_id: str, iteration: int) -> StepRecorder:
         if self._recorder is None or self._key != (run_id, iteration):
@@ -66,31 +61,33 @@ class Writer:
         return self._recorder
 
     def _is_there(self, made: ImportedTrajectory) -> bool:
-        """Return whether the store has a trajectory without an end, which cannot be logged again.
+        """Return whether the store has a trajectory.
+
+        The recorder knows that too, but it compares step by step, and refuses a trajectory without
+        an end.
 
         Raises:
-            StepRefusedError: It has other steps under this id.
+            StepRefusedError: The store has other steps under its id.
         """
         assert self._known is not None
         known = self._known.find(made.trajectory_id)
         if known is None:
             return False
-        if list(map(_brief, known.rows)) != list(map(_brief, made.steps)):
+        there = [_compared(row) for row in known.rows]
+        if there != [_compared(step) for step in made.steps]:
             raise StepRefusedError(
-                f"trajectory {made.trajectory_id!r} is in {known.where} with other steps. If the "
-                "log was imported before with other options, import it into another --run or store"
+                f"the store may have a trajectory only with the same steps: {made.trajectory_id!r} "
+                f"is in {known.where} with others. If the log was imported before with other "
+                "options, import it into another --run or store"
             )
         return True
 
     def close(self) -> None:
         """Write every step to a shard."""
         if self._recorder is not None:
-            with warnings.catch_warnings():
-                # The report has the number of trajectories that were there.
-                warnings.simplefilter("ignore")
-                self._recorder.close()
+            self._recorder.close()
             self._recorder = None
 
 
-def _brief(step: Mapping[str, Any]) -> tuple[Any, ...]:
-    return step["state"], step["action"], step["next_state"], step["reward"], step.get("success")
+def _compared(step: Mapping[str, Any]) -> list[Any]:
+    return [step.get(name) for name in _COMPARED]

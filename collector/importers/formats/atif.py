@@ -59,7 +59,7 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
     trial = as_text(first_of(result, ("trial_name",)))
     own_id = as_text(first_of(root, ("trajectory_id", "session_id")))
     yield Rollout(
-        messages=tuple(_messages(own, root)),
+        messages=tuple(_messages(own)),
         record={**root, "result": result},
         trajectory_id=_joined(trial, as_text(result.get("id"))) if trial else own_id,
         label=trial or "",
@@ -116,12 +116,12 @@ def _left_out(root: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> It
         yield LeftOut(reason="trajectory of a sub-agent", count=len(subagents))
 
 
-def _messages(steps: Sequence[Mapping[str, Any]], root: Mapping[str, Any]) -> Iterator[Message]:
+def _messages(steps: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
     """Yield the messages; steps that log one answer of the model in parts become one message."""
     pending: list[Mapping[str, Any]] = []
     for step in steps:
         if pending and not _is_same_answer(pending[-1], step):
-            yield from _of_agent(pending, root)
+            yield from _of_agent(pending)
             pending = []
         if _role(step) == ASSISTANT and step.get("llm_call_count") != 0:
             pending.append(step)
@@ -134,7 +134,7 @@ def _messages(steps: Sequence[Mapping[str, Any]], root: Mapping[str, Any]) -> It
         )
         yield from _results(step)
     if pending:
-        yield from _of_agent(pending, root)
+        yield from _of_agent(pending)
 
 
 def _role(step: Mapping[str, Any]) -> str:
@@ -155,7 +155,7 @@ def _is_same_answer(before: Mapping[str, Any], step: Mapping[str, Any]) -> bool:
     return None not in counted and usage == before.get("metrics")
 
 
-def _of_agent(parts: Sequence[Mapping[str, Any]], root: Mapping[str, Any]) -> Iterator[Message]:
+def _of_agent(parts: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
     calls = [
         tool_call(call, "tool_calls") for part in parts for call in part.get("tool_calls") or ()
     ]
@@ -166,7 +166,7 @@ def _of_agent(parts: Sequence[Mapping[str, Any]], root: Mapping[str, Any]) -> It
         text="\n\n".join(text for text in texts if text),
         thought="\n\n".join(text for text in thoughts if text),
         tool_calls=tuple(calls),
-        sampling=_sampling(parts, root),
+        sampling=_sampling(parts),
         source=dict(parts[0]) if len(parts) == 1 else {"parts": [dict(part) for part in parts]},
     )
     for part in parts:
@@ -180,15 +180,13 @@ def _results(step: Mapping[str, Any]) -> Iterator[Message]:
         yield Message(role=TOOL, text=text_of_content(source.get("content")), source=source)
 
 
-def _sampling(parts: Sequence[Mapping[str, Any]], root: Mapping[str, Any]) -> Sampling:
+def _sampling(parts: Sequence[Mapping[str, Any]]) -> Sampling:
     metrics = _mapping(parts[0].get("metrics"))
     ids = metrics.get("completion_token_ids")
-    model = first_of(parts[0], ("model_name",)) or field_at(root, "agent.model_name")
     return Sampling(
         prompt_ids=metrics.get("prompt_token_ids") if ids else None,
         response_ids=ids,
         response_logprobs=metrics.get("logprobs") if ids else None,
-        policy_version=as_text(model),
     )
 
 
@@ -197,10 +195,4 @@ def _info(root: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
     of_trial = {name: result[name] for name in names if result.get(name) is not None}
     own = ("schema_version", "agent", "notes", "final_metrics")
     of_root = {name: root[name] for name in own if root.get(name) is not None}
-    of_root.pop("agent", None)
-    agent = _mapping(root.get("agent"))
-    return {
-        **of_trial,
-        **of_root,
-        "agent": _joined(as_text(agent.get("name")), as_text(agent.get("version"))),
-    }
+    return {**of_trial, **of_root}

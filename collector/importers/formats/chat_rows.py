@@ -26,7 +26,6 @@ GROUPS = ("group_id", "task_id", "instance_id", "example_id", "prompt_id", "prob
 
 REWARDS = ("reward", "score", "total_reward", "final_reward")
 SUCCESSES = ("success", "is_success", "resolved", "is_correct")
-MODELS = ("policy_version", "model", "model_name")
 _TRUNCATIONS = ("length", "max_steps", "max_turns", "timeout", "context_window", "limit")
 
 
@@ -55,7 +54,7 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
         row: Mapping[str, Any] = {"messages": record.value}
     else:
         row = as_mapping(record.value, "a row")
-    policy = as_text(first_of(row, MODELS))
+    policy = as_text(row.get("policy_version"))
     trial = first_of(row, ("trial", "rollout_id", "rollout_index", "sample_idx"))
     task = as_text(first_of(row, GROUPS))
     yield Rollout(

@@ -89,7 +89,6 @@ def _sampling(evaluation: Mapping[str, Any]) -> Sampling:
     return Sampling(
         temperature=as_number(settings.get("temperature"), "temperature"),
         top_p=as_number(settings.get("top_p"), "top_p"),
-        policy_version=as_text(evaluation.get("model")),
     )
 
 

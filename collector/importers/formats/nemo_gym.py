@@ -59,6 +59,9 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
         success=success if isinstance(success, bool) else None,
         truncated=row.get("truncated") is True,
         info={
+            "model": first_of(response, ("model",)) or params.get("model"),
+        }
+        | {
             name: value
             for name, value in row.items()
             if name not in ("responses_create_params", "response") and value is not None
@@ -108,7 +111,6 @@ def _settings(params: Mapping[str, Any], response: Mapping[str, Any]) -> Samplin
     return Sampling(
         temperature=setting("temperature"),
         top_p=setting("top_p"),
-        policy_version=as_text(first_of(response, ("model",)) or params.get("model")),
     )
 
 
@@ -174,7 +176,6 @@ def _with_tokens(item: Mapping[str, Any], settings: Sampling) -> Sampling:
         response_logprobs=item.get("generation_log_probs"),
         temperature=settings.temperature,
         top_p=settings.top_p,
-        policy_version=settings.policy_version,
     )
 
 

@@ -51,7 +51,6 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
     settings = Sampling(
         temperature=as_number(field_at(_config(log), "agent.model.temperature"), "temperature"),
         top_p=as_number(field_at(_config(log), "agent.model.top_p"), "top_p"),
-        policy_version=as_text(field_at(_config(log), "agent.model.name")),
     )
     exit_status = as_text(field_at(log, "info.exit_status"))
     yield Rollout(
@@ -60,7 +59,10 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
         label=instance,
         task=instance,
         truncated=any(word in (exit_status or "") for word in _LIMITS),
-        info={k: v for k, v in log.items() if k in ("info", "environment") and v is not None},
+        info={
+            **{k: v for k, v in log.items() if k in ("info", "environment") and v is not None},
+            "model": field_at(_config(log), "agent.model.name"),
+        },
     )
 
 

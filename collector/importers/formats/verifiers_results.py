@@ -51,7 +51,7 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
         reward=as_number(row.get("reward"), "reward"),
         rewards={k: v for k, v in numbers_of(row).items() if k not in _NO_REWARDS},
         truncated=row.get("is_truncated") is True,
-        info=info_of(row),
+        info={**info_of(row), "metadata": dict(metadata)} if metadata else info_of(row),
         notes=("a group has one prompt: the ids of older verifiers may stand for several",),
     )
 
@@ -62,7 +62,6 @@ def _sampling(metadata: Mapping[str, Any]) -> Sampling:
     return Sampling(
         temperature=as_number(args.get("temperature"), "temperature"),
         top_p=as_number(args.get("top_p"), "top_p"),
-        policy_version=as_text(metadata.get("model")),
     )
 
 

@@ -172,7 +172,7 @@ def _sampling(
         temperature=as_number(settings.get("temperature"), "temperature"),
         top_p=as_number(settings.get("top_p"), "top_p"),
         top_k=top_k if isinstance(top_k, int) and top_k > 0 else None,
-        policy_version=_version(episode, call),
+        policy_version=_version(episode),
     )
 
 
@@ -202,12 +202,12 @@ def _tokens(
     return [*before, *ids[:first]], response, list(logprobs) if logprobs else None
 
 
-def _version(episode: Mapping[str, Any], call: Mapping[str, Any] | None) -> str | None:
+def _version(episode: Mapping[str, Any]) -> str | None:
     """Return the weights: `3`, or `3-4` where they were replaced while it was played."""
     start = as_text(field_at(episode, "run.work.policy.start"))
     end = as_text(field_at(episode, "run.work.policy.end"))
     if start is None:
-        return as_text(call.get("model")) if call is not None else None
+        return None
     return start if end in (None, start) else f"{start}-{end}"
 
 

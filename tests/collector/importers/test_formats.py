@@ -102,14 +102,14 @@ def test_older_verifiers_groups_by_prompt_and_reads_calls_in_text(tmp_path: Path
         named = {"id": number, "answer": "1", "reward": 1.0, "correct": 1.0, "total_ms": 3.0}
         return {"prompt": prompt, "completion": completion, **named}
 
-    write_json(tmp_path / "metadata.json", {"env": "math", "model": "m", "sampling_args": {}})
+    write_json(tmp_path / "metadata.json", {"env": "math", "model": "m-2", "sampling_args": {}})
     log = write_lines(tmp_path / "results.jsonl", row(0, "a?"), row(0, "b?"), row(1, "a?"))
     report = imported(log, tmp_path / "store")
     assert report.num_files == {"verifiers-results": 1}
     assert (report.num_groups, report.num_trajectories) == (2, 3)
-    assert brief(tmp_path / "store", *STEP, "policy_version")[:2] == [
-        (steps_of(tmp_path / "store")[0]["state"], 'python({"code": "1"})', "1", 0.0, "m"),
-        ("1", "one", "[end: success]", 1.0, "m"),
+    assert brief(tmp_path / "store", *STEP)[:2] == [
+        (steps_of(tmp_path / "store")[0]["state"], 'python({"code": "1"})', "1", 0.0),
+        ("1", "one", "[end: success]", 1.0),
     ]
 
 

@@ -16,6 +16,7 @@ from graphcredit.cli.commands.collect import collect
 from graphcredit.cli.commands.credit import credit
 from graphcredit.cli.commands.estimators import estimators
 from graphcredit.cli.commands.export import export
+from graphcredit.cli.commands.import_ import import_
 from graphcredit.cli.commands.loop import loop
 from graphcredit.cli.commands.sql import sql
 from graphcredit.cli.commands.train import train
@@ -75,13 +76,15 @@ for command in (
     demo,
     estimators,
     export,
+    import_,
     loop,
     sql,
     train,
     view,
     warmup,
 ):
-    app.command(command.__name__, cls=PlainCommand, context_settings=_HELP)(command)
+    name = command.__name__.rstrip("_")
+    app.command(name, cls=PlainCommand, context_settings=_HELP)(command)
 
 
 def main() -> None:

@@ -57,6 +57,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "task_locks",
             "environments",
             "recording",
+            "importers",
             "policies",
             "playing",
             "collection",

@@ -1,0 +1,157 @@
+"""`graphcredit import`: turn the log of another program into a store."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphcredit.cli.options import given, takes
+from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
+from graphcredit.cli.output.escape import plain_text
+from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.store.plural import counted
+
+if TYPE_CHECKING:
+    from graphcredit.collector.importers.preview import Preview
+    from graphcredit.collector.importers.report import ImportReport
+
+_SHOWN = 10
+"""Bad rows and other files that are named."""
+
+_SHOWN_CHARACTERS = 300
+"""Characters of a sample's column."""
+
+
+@takes({"What to make of it": ImportOptions}, names={"try_": ("--try",)})
+def import_(
+    source: Annotated[Path, typer.Argument(help="A log, or a folder of logs.")],
+    store: Annotated[
+        Path | None, typer.Argument(help="The store; made where there is none. Not with --try.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    **flags: Any,
+) -> None:
+    """Make a store of the log of another program.
+
+    The format is recognised. The same command again adds only what is new, so it may be
+    interrupted. The exit code is 1 if a row could not be read. Example:
+
+        graphcredit import outputs/traces.jsonl STORE --state window:2
+    """
+    options = ImportOptions(**given(flags))
+    if options.try_ is not None:
+        report = _preview(source, options, options.try_, as_json=as_json)
+    else:
+        report = _import(source, store, options)
+        if as_json:
+            _print_json(report.as_json())
+        else:
+            show_report(report)
+    if report.num_bad_rows:
+        raise typer.Exit(1)
+
+
+def _import(source: Path, store: Path | None, options: ImportOptions) -> "ImportReport":
+    from graphcredit.collector.importers.run import import_log
+
+    if store is None:
+        raise typer.BadParameter("STORE must be named, except with --try N")
+    with interruptible("the same command again goes on"), progress("import") as show:
+        return import_log(source, store, options, on_progress=show)
+
+
+def _preview(source: Path, options: ImportOptions, number: int, *, as_json: bool) -> "ImportReport":
+    from graphcredit.collector.importers.preview import preview_log
+
+    preview = preview_log(source, options, number)
+    if as_json:
+        sample = {"task_id": preview.task_id, "trajectory_id": preview.trajectory_id}
+        _print_json(
+            {
+                **preview.report.as_json(),
+                "num_states": preview.num_states,
+                "num_shared_states": preview.num_shared_states,
+                "num_lonely_steps": preview.num_lonely_steps,
+                "sample": {**sample, **preview.step},
+            }
+        )
+    else:
+        show_preview(preview)
+    return preview.report
+
+
+def _print_json(value: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def show_report(report: "ImportReport") -> None:
+    """Print what was made, then everything that was left out or refused."""
+    _say(
+        f"{counted(report.num_trajectories, 'trajectory')} imported, "
+        f"{report.num_already_there:,} were there already"
+    )
+    _show_counts(report)
+
+
+def show_preview(preview: "Preview") -> None:
+    """Print what the first trajectories would become."""
+    report = preview.report
+    _say(f"{counted(report.num_trajectories, 'trajectory')} would be imported; nothing was written")
+    _show_counts(report)
+    if not preview.step:
+        return
+    share = preview.num_lonely_steps / max(report.num_steps, 1)
+    _say(
+        f"{counted(preview.num_states, 'state')}, {preview.num_shared_states:,} of them shared by "
+        f"trajectories of a group; {share:.0%} of the steps are alone in their state"
+    )
+    largest = ", ".join(f"{task} ({size:,})" for task, size in preview.largest_groups)
+    _say(f"largest groups: {largest}")
+    _say(f"a step of {preview.trajectory_id}:")
+    for name, value in preview.step.items():
+        if value is not None:
+            _say(f"    {name}: {_short(value)}")
+
+
+def _short(value: object) -> str:
+    if isinstance(value, list):
+        return f"{len(value):,} values"
+    text = value if isinstance(value, str) else json.dumps(value)
+    more = f"… ({len(text):,} characters)" if len(text) > _SHOWN_CHARACTERS else ""
+    return text[:_SHOWN_CHARACTERS] + more
+
+
+def _show_counts(report: "ImportReport") -> None:
+    files = ", ".join(f"{counted(n, 'file')} of {name}" for name, n in report.num_files.items())
+    _say(f"{counted(report.num_records, 'record')} read from {files or 'no file'}")
+    _say(
+        f"{counted(report.num_groups, 'group')}, {report.num_single_groups:,} with one trajectory; "
+        f"{counted(report.num_steps, 'step')}, {report.num_with_tokens:,} with tokens"
+    )
+    unjudged = f", {report.num_unjudged:,} without a verdict" * bool(report.num_unjudged)
+    _say(
+        f"{report.num_success:,} succeeded, {report.num_failed:,} failed, "
+        f"{report.num_truncated:,} truncated{unjudged}"
+    )
+    for note in report.notes:
+        _say(f"note: {note}")
+    for reason, number in report.left_out.items():
+        _say(f"left out: {number:,} × {reason}")
+    if report.other_files:
+        _say(f"not logs: {_named(report.other_files, len(report.other_files))}")
+    for bad in report.bad_rows[:_SHOWN]:
+        talk.print(plain_text(f"bad: {bad.where}: {bad.reason}"), **PLAIN)
+    if report.num_bad_rows:
+        _say(f"{counted(report.num_bad_rows, 'bad row')}, not imported")
+
+
+def _named(names: tuple[str, ...], number: int) -> str:
+    more = f" and {number - _SHOWN:,} more" if number > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _say(line: str) -> None:
+    out.print(plain_text(line), **PLAIN)

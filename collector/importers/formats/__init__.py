@@ -1,0 +1,1 @@
+"""Readers of foreign logs: each file turns the records of one format into rollouts."""

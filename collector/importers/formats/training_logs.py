@@ -1,0 +1,182 @@
+"""Logs of trainers: rLLM's episodes, ART's Parquet, TitanRL's samples."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from graphcredit.collector.importers.chat import chat_message, chat_messages
+from graphcredit.collector.importers.messages import (
+    ASSISTANT,
+    USER,
+    LeftOut,
+    Message,
+    Rollout,
+    Sampling,
+)
+from graphcredit.collector.importers.records import Record
+from graphcredit.collector.importers.values import (
+    as_list,
+    as_mapping,
+    as_number,
+    as_text,
+    first_of,
+    numbers_of,
+    parse_json,
+    text_of_content,
+)
+
+_TRUNCATIONS = ("max", "timeout", "length", "truncat", "limit")
+
+FILTERED = (
+    "TitanRL keeps the best and the worst rollout of a group by default: then rates of success "
+    "and advantages of groups are wrong. Turn its filter off before you trust them"
+)
+
+
+def _has(value: object, *names: str) -> bool:
+    return isinstance(value, Mapping) and set(names) <= cast("Mapping[str, Any]", value).keys()
+
+
+def is_rllm(value: object, path: Path) -> bool:
+    """Return whether a record is an episode of rLLM."""
+    return _has(value, "episode_id", "trajectories", "task")
+
+
+def read_rllm(record: Record) -> Iterator[Rollout | LeftOut]:
+    """Yield the rollouts of an episode: one for each of its trajectories."""
+    episode = as_mapping(record.value, "an episode")
+    trajectories = as_list(episode["trajectories"], "trajectories")
+    step = episode.get("training_step")
+    reason = as_text(episode.get("termination_reason")) or ""
+    correct = episode.get("is_correct")
+    task = as_text(first_of(episode, ("task_hash",)))
+    for number, item in enumerate(trajectories):
+        trajectory = as_mapping(item, f"trajectories[{number}]")
+        name = as_text(trajectory.get("name")) or str(number)
+        role = f"/{name}" if len(trajectories) > 1 else ""
+        yield Rollout(
+            messages=tuple(_rllm_messages(as_list(trajectory.get("steps"), "steps"))),
+            record={**episode, "trajectories": [trajectory]},
+            label=f"{as_text(episode['episode_id'])}{role}",
+            task=None if task is None else f"{task}{role}",
+            iteration=step if isinstance(step, int) else None,
+            reward=as_number(trajectory.get("reward"), "reward"),
+            rewards=numbers_of(_mapping(episode.get("metrics"))),
+            success=correct if isinstance(correct, bool) else None,
+            truncated=any(word in reason.lower() for word in _TRUNCATIONS),
+            info={k: v for k, v in episode.items() if k != "trajectories" and v is not None},
+        )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _rllm_messages(steps: Sequence[Any]) -> Iterator[Message]:
+    for item in steps:
+        step = as_mapping(item, "a step")
+        seen = text_of_content(step.get("observation"))
+        yield Message(role=USER, text=seen, source={"observation": step.get("observation")})
+        action = step.get("action")
+        answer = text_of_content(step.get("model_response"))
+        yield Message(
+            role=ASSISTANT,
+            text=answer or text_of_content(action),
+            thought=text_of_content(step.get("thought")),
+            action=text_of_content(action) or None,
+            reward=as_number(step.get("reward"), "a step's reward"),
+            source={k: v for k, v in step.items() if k != "chat_completions" and v is not None},
+        )
+
+
+def is_art(value: object, path: Path) -> bool:
+    """Return whether a record is a row of ART's Parquet."""
+    return _has(value, "group_index", "trajectory_index", "messages", "reward")
+
+
+def read_art(record: Record) -> Iterator[Rollout | LeftOut]:
+    """Yield the rollout of a row; its file is called after the training step."""
+    row = as_mapping(record.value, "a row")
+    step = record.path.name.partition(".")[0]
+    split = record.path.parent.name
+    messages = [_art_message(raw, n) for n, raw in enumerate(as_list(row["messages"], "messages"))]
+    metrics = parse_json(row.get("metrics") or "")
+    yield Rollout(
+        messages=tuple(messages),
+        record={k: v for k, v in row.items() if v is not None},
+        label=f"{split}:{step}:{row['group_index']}:{row['trajectory_index']}",
+        group=f"{split}:{step}:{row['group_index']}",
+        iteration=int(step) if step.isdecimal() else None,
+        reward=as_number(row["reward"], "reward"),
+        rewards=numbers_of(_mapping(metrics)),
+        info={
+            name: row[name] for name in ("metrics", "metadata") if row.get(name) not in (None, "{}")
+        },
+    )
+
+
+def _art_message(value: object, number: int) -> Message:
+    """Return a message; of the assistant's, those that are not trainable are context."""
+    raw = dict(as_mapping(value, f"messages[{number}]"))
+    calls = raw.get("tool_calls")
+    if isinstance(calls, str):
+        raw["tool_calls"] = parse_json(calls)
+    is_context = raw.get("trainable") is False
+    return chat_message(raw, f"messages[{number}]", is_context=is_context)
+
+
+def is_titan(value: object, path: Path) -> bool:
+    """Return whether a record is a sample of TitanRL."""
+    return _has(value, "group_id", "rollout_id", "turns")
+
+
+def read_titan(record: Record) -> Iterator[Rollout | LeftOut]:
+    """Yield the rollout of a sample: the prompt of its first turn, then answers and results."""
+    row = as_mapping(record.value, "a sample")
+    if row.get("is_validation") is True:
+        yield LeftOut(reason="sample of validation")
+        return
+    turns = [as_mapping(turn, "a turn") for turn in as_list(row["turns"], "turns")]
+    messages: list[Message] = []
+    for number, turn in enumerate(turns):
+        if not number:
+            messages += chat_messages(
+                turn.get("prompt_messages") or [], "prompt_messages", is_context=True
+            )
+        messages.append(_titan_answer(turn))
+        messages += chat_messages(turn.get("env_messages") or [], "env_messages")
+    status = (as_text(row.get("status")) or "").lower()
+    yield Rollout(
+        messages=tuple(messages),
+        record=row,
+        label=as_text(row["rollout_id"]) or "",
+        group=as_text(row["group_id"]),
+        reward=as_number(row.get("reward"), "reward"),
+        rewards=numbers_of(_mapping(row.get("reward_breakdown"))),
+        truncated=any(word in status for word in _TRUNCATIONS),
+        info={k: v for k, v in row.items() if k != "turns" and v is not None},
+        notes=(FILTERED,),
+    )
+
+
+def _titan_answer(turn: Mapping[str, Any]) -> Message:
+    message = chat_message(turn.get("completion_message"), "completion_message")
+    rewards = turn.get("env_rewards")
+    if isinstance(rewards, list | Mapping):
+        parts = cast("Any", rewards)
+        values = list(parts.values()) if isinstance(rewards, Mapping) else list(parts)
+        reward = sum(as_number(value, "env_rewards") or 0.0 for value in values)
+    else:
+        reward = as_number(rewards, "env_rewards")
+    first, last = (as_text(turn.get(f"{end}_policy_version")) for end in ("min", "max"))
+    return replace(
+        message,
+        reward=reward,
+        sampling=Sampling(
+            prompt_ids=turn.get("prompt_token_ids"),
+            response_ids=turn.get("completion_token_ids"),
+            response_logprobs=turn.get("completion_logprobs"),
+            policy_version=first if first == last or last is None else f"{first}-{last}",
+        ),
+    )

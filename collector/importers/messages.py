@@ -1,0 +1,158 @@
+"""A rollout of a foreign log: its messages, its rewards, and how it ended."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+ASSISTANT, SYSTEM, USER, TOOL = "assistant", "system", "user", "tool"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolCall:
+    """A call of a tool by the policy."""
+
+    name: str
+    arguments: str
+    """JSON with sorted keys, so that equal calls have equal texts; the log's text if not JSON."""
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.arguments})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sampling:
+    """How a message was sampled; None where the log does not say."""
+
+    prompt_ids: list[int] | None = None
+    """Token ids that the policy was given."""
+    response_ids: list[int] | None = None
+    """Token ids that the policy sampled."""
+    response_logprobs: list[float] | None = None
+    """Log-probability of each sampled token."""
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    policy_version: str | None = None
+    """Which weights sampled it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Message:
+    """A message of a rollout."""
+
+    role: str
+    """assistant, system, user or tool."""
+    text: str
+    thought: str = ""
+    """Reasoning that the log keeps apart from the text."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    action: str | None = None
+    """The action that was run, where the log names it; by default it is made from the message."""
+    is_context: bool = False
+    """An assistant message that was part of the prompt: no step of this rollout."""
+    is_refused: bool = False
+    """A result which says that the call could not be parsed or was refused."""
+    reward: float | None = None
+    """The reward of this turn; of an assistant message only."""
+    sampling: Sampling = field(default_factory=Sampling)
+    source: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The message as the log has it, for `extra` and for `--state column:NAME`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rollout:
+    """One trajectory of a foreign log."""
+
+    messages: tuple[Message, ...]
+    record: Mapping[str, Any]
+    """The record that it was read from, for fields that options name."""
+    trajectory_id: str | None = None
+    """An id of the log that no other rollout has anywhere. None makes one of `label` and the
+    content."""
+    label: str = ""
+    """A readable beginning of the id, such as `task:trial`."""
+    group: str | None = None
+    """What the log names as the group: rollouts of the same task from the same start."""
+    task: str | None = None
+    """What the log names as the task."""
+    run: str | None = None
+    iteration: int | None = None
+    """The training step that the policy was sampled at."""
+    reward: float | None = None
+    """The log's total reward."""
+    rewards: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Rewards by name, unweighted."""
+    success: bool | None = None
+    """Whether the task was accomplished, where the log itself says so."""
+    truncated: bool = False
+    """Whether a limit ended it."""
+    info: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What else the log says of it, for `extra` of the first step."""
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What the reader left out of this rollout: reason to number."""
+    notes: tuple[str, ...] = ()
+    """What the reader decided, for the report; each note is shown once."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeftOut:
+    """Something of a log that becomes no step."""
+
+    reason: str
+    """A noun in the singular with its reason, for `counted`: `episode with an error`."""
+    count: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """A message of the policy, and what it had seen since its message before."""
+
+    seen: tuple[Message, ...]
+    message: Message
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turns:
+    """The turns of a rollout, in order, and what followed the last one."""
+
+    turns: tuple[Turn, ...]
+    after: tuple[Message, ...]
+    """Messages after the last one of the policy, for example the final result."""
+
+
+def turns_of(messages: tuple[Message, ...]) -> Turns:
+    """Cut a list of messages at the messages that the policy sampled.
+
+    Every message is in exactly one turn, or in `after`.
+    """
+    turns: list[Turn] = []
+    seen: list[Message] = []
+    for message in messages:
+        if message.role == ASSISTANT and not message.is_context:
+            turns.append(Turn(seen=tuple(seen), message=message))
+            seen = []
+        else:
+            seen.append(message)
+    return Turns(turns=tuple(turns), after=tuple(seen))
+
+
+def text_of(messages: tuple[Message, ...], *, system: bool = False) -> str:
+    """Return the texts of messages, joined by empty lines.
+
+    Args:
+        messages: Any messages.
+        system: Whether system messages count even where there are others.
+    """
+    kept = [m for m in messages if system or m.role != SYSTEM] or list(messages)
+    return "\n\n".join(message.text for message in kept if message.text)
+
+
+def prompt_name(messages: tuple[Message, ...]) -> str:
+    """Return a name of the messages before the first action: its first words and a digest."""
+    turns = turns_of(messages)
+    prompt = turns.turns[0].seen if turns.turns else turns.after
+    content = json.dumps([(message.role, message.text) for message in prompt])
+    words = " ".join(text_of(prompt).split())[:48].rstrip()
+    return f"{words} #{hashlib.sha256(content.encode()).hexdigest()[:12]}"

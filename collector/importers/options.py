@@ -1,0 +1,33 @@
+"""The options of an import."""
+
+from typing import ClassVar
+
+from graphcredit.store.options import AtLeastOne, Count, Options
+
+
+class ImportOptions(Options):
+    """What must be decided to make steps of a foreign log."""
+
+    owner: ClassVar[str] = "import"
+
+    format: str | None = None
+    """Name of the format; by default it is recognised for each file. docs/import.md lists them."""
+    state: str = "last"
+    """What identifies a state. last: what the agent last saw. results: the set of results that it
+    has seen. window:K: what it saw in the last K turns, and its actions between. regex:PATTERN or
+    json:PATH: a part of what it last saw. column:NAME: a field of a message."""
+    success: str = "auto"
+    """What counts as success: a threshold such as 'reward>=1', or a field such as info.success.
+    auto: what the log itself says, else reward>=1."""
+    group: str = "auto"
+    """Which rollouts form a group: task, prompt, or a field. auto: the group or task that the log
+    names, else the prompt."""
+    reward: str = "end"
+    """end: the log's reward at the last step. turns: the reward of each turn. Otherwise a sum of
+    named rewards at the last step, such as 'correct+0.5*format'."""
+    run: str | None = None
+    """The run to record; by default the run that the log names, else 'imported'."""
+    iteration: Count | None = None
+    """The iteration to record; by default the training step that the log names, else 0."""
+    try_: AtLeastOne | None = None
+    """Show what the first N trajectories would become, and write nothing."""

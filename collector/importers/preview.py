@@ -1,0 +1,68 @@
+"""What an import would make of the first trajectories of a log; nothing is written."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.report import ImportReport, Tally
+from graphcredit.collector.importers.run import Imported, trajectories
+from graphcredit.store.errors import system_errors
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Preview:
+    """What the first trajectories of a log would become."""
+
+    report: ImportReport
+    """The counts so far; nothing is in a store."""
+    num_states: int
+    """Different states, each counted in its group."""
+    num_shared_states: int
+    """States that several trajectories of their group were in."""
+    num_lonely_steps: int
+    """Steps from a state that no other trajectory of their group was in."""
+    largest_groups: tuple[tuple[str, int], ...]
+    """Tasks with the most trajectories, and how many."""
+    task_id: str | None
+    """The task of the sample step; None if there is no trajectory."""
+    trajectory_id: str | None
+    step: dict[str, Any]
+    """Columns of the sample step, from the middle of the first trajectory."""
+
+
+@system_errors()
+def preview_log(source: Path | str, options: ImportOptions, number: int) -> Preview:
+    """Return what the first `number` trajectories of a log would become.
+
+    Raises:
+        OptionError: An option is not right.
+        InputError: The source is no log of a known format.
+    """
+    tally = Tally(options=options)
+    visitors: dict[tuple[str, str], set[str]] = defaultdict(set)
+    num_steps: dict[tuple[str, str], int] = defaultdict(int)
+    sample: Imported | None = None
+    for imported in islice(trajectories(Path(source), options, tally), number):
+        made = imported.trajectory
+        sample = sample or imported
+        tally.add(imported.rollout, made, is_new=True)
+        group = f"{made.run_id}/{made.iteration}/{made.task_id}"
+        for step in made.steps:
+            visitors[group, step["state"]].add(made.trajectory_id)
+            num_steps[group, step["state"]] += 1
+    alone = [key for key, ids in visitors.items() if len(ids) == 1]
+    sizes = [(task, size) for (_, _, task), size in tally.groups.most_common(3)]
+    made = sample.trajectory if sample is not None else None
+    return Preview(
+        report=tally.report(),
+        num_states=len(visitors),
+        num_shared_states=len(visitors) - len(alone),
+        num_lonely_steps=sum(num_steps[key] for key in alone),
+        largest_groups=tuple(sizes),
+        task_id=made.task_id if made is not None else None,
+        trajectory_id=made.trajectory_id if made is not None else None,
+        step=made.steps[len(made.steps) // 2] if made is not None else {},
+    )

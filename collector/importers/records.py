@@ -1,0 +1,172 @@
+"""Read records from files: JSONL, JSON and Parquet, plain or compressed, one record at a time."""
+
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from graphcredit.store.errors import InputError
+
+COMPRESSIONS = (".gz", ".zst")
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".traj", ".parquet", ".eval")
+"""Files that a folder is searched for, with or without a suffix of `COMPRESSIONS`."""
+
+_ROWS_AT_A_TIME = 64
+"""Rows of a Parquet file in memory as Python objects."""
+
+
+class RowError(InputError):
+    """A row of a file cannot be read; the message has the reason alone."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    """One record of a file."""
+
+    path: Path
+    place: str
+    """Where in the file: `line 3`, `row 3`, `item 3`, a member of an archive, or empty."""
+    value: Any
+    """What JSON has there, or a RowError."""
+    share: float
+    """How much of the file has been read, 0 to 1."""
+
+    @property
+    def where(self) -> str:
+        """File and place, for messages."""
+        return f"{self.path}, {self.place}" if self.place else str(self.path)
+
+
+def kind_of(path: Path) -> str:
+    """Return the suffix of a file without that of its compression."""
+    name = path.name.lower()
+    for compression in COMPRESSIONS:
+        name = name.removesuffix(compression)
+    return Path(name).suffix
+
+
+def log_files(source: Path) -> list[Path]:
+    """Return a file, or the files of a folder that may be logs, in the order of their names."""
+    if not source.is_dir():
+        return [source]
+    return sorted(
+        path
+        for path in source.rglob("*")
+        if kind_of(path) in SUFFIXES and path.is_file() and not path.name.startswith(".")
+    )
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """Yield the records of a file. One that cannot be read has a RowError as its value."""
+    kind = kind_of(path)
+    if kind == ".parquet":
+        yield from _parquet(path)
+    elif kind == ".eval":
+        yield from _archive(path)
+    elif kind in (".jsonl", ".ndjson"):
+        yield from _lines(path)
+    else:
+        yield from _document(path)
+
+
+def _lines(path: Path) -> Iterator[Record]:
+    size = max(path.stat().st_size, 1)
+    number = 0
+    with path.open("rb") as raw:
+        try:
+            for number, line in enumerate(_decompressed(raw, path), start=1):
+                if line.strip():
+                    share = min(raw.tell() / size, 1.0)
+                    yield Record(
+                        path=path, place=f"line {number}", value=_parsed(line), share=share
+                    )
+        except (EOFError, gzip.BadGzipFile, pa.ArrowInvalid, OSError) as error:
+            yield _broken(path, f"line {number + 1}", error)
+
+
+def _decompressed(raw: IO[bytes], path: Path) -> IO[bytes]:
+    match path.suffix.lower():
+        case ".gz":
+            return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+        case ".zst":
+            stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+            return io.BufferedReader(stream, 1 << 16)
+        case _:
+            return raw
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return RowError(f"it must be JSON: {error}")
+
+
+def _broken(path: Path, place: str, error: Exception) -> Record:
+    reason = " ".join(str(error).split())[:200]
+    return Record(
+        path=path, place=place, value=RowError(f"the file is damaged here: {reason}"), share=1.0
+    )
+
+
+def _document(path: Path) -> Iterator[Record]:
+    """Yield the items of a JSON list, unless it is one list of messages; else the whole."""
+    with path.open("rb") as raw:
+        try:
+            text = _decompressed(raw, path).read()
+        except (EOFError, gzip.BadGzipFile, pa.ArrowInvalid, OSError) as error:
+            yield _broken(path, "", error)
+            return
+    value = _parsed(text)
+    if not isinstance(value, list) or _is_message_list(cast("list[Any]", value)):
+        yield Record(path=path, place="", value=value, share=1.0)
+        return
+    items = cast("list[Any]", value)
+    for number, item in enumerate(items, start=1):
+        yield Record(path=path, place=f"item {number}", value=item, share=number / len(items))
+
+
+def _is_message_list(items: list[Any]) -> bool:
+    return bool(items) and isinstance(items[0], dict) and {"role", "content"} <= items[0].keys()
+
+
+def _parquet(path: Path) -> Iterator[Record]:
+    try:
+        with pq.ParquetFile(path) as file:
+            total, number = max(file.metadata.num_rows, 1), 0
+            for batch in file.iter_batches(batch_size=_ROWS_AT_A_TIME):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield Record(path=path, place=f"row {number}", value=row, share=number / total)
+    except (pa.ArrowInvalid, OSError) as error:
+        yield _broken(path, "", error)
+
+
+def _archive(path: Path) -> Iterator[Record]:
+    """Yield the samples of an Inspect archive, each with the header of its evaluation."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            header = "header.json" if "header.json" in names else "_journal/start.json"
+            evaluation = _parsed(archive.read(header)) if header in names else {}
+            samples = sorted(n for n in names if n.startswith("samples/") and n.endswith(".json"))
+            for number, name in enumerate(samples, start=1):
+                value = {"header": evaluation, "sample": _member(archive, name)}
+                share = number / len(samples)
+                yield Record(path=path, place=name, value=value, share=share)
+    except zipfile.BadZipFile as error:
+        yield _broken(path, "", error)
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> Any:
+    try:
+        return _parsed(archive.read(name))
+    except (NotImplementedError, zipfile.BadZipFile, OSError) as error:
+        return RowError(f"the member cannot be unpacked: {error}")

@@ -1,0 +1,181 @@
+"""What an import did: everything that was read, made, left out or refused."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from graphcredit.collector.importers.messages import LeftOut, Rollout
+from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.records import Record
+from graphcredit.collector.importers.steps import ImportedTrajectory
+from graphcredit.store.plural import counted
+
+_KEPT_BAD_ROWS = 100
+"""Bad rows that a report names; the others are counted."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BadRow:
+    """A record that could not be imported."""
+
+    where: str
+    """File and line."""
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportReport:
+    """What an import read and made."""
+
+    num_files: Mapping[str, int]
+    """Files read, by format."""
+    num_records: int
+    """Rows, items and samples read from them."""
+    num_trajectories: int
+    """Trajectories written now."""
+    num_already_there: int
+    """Trajectories that the store had, with the same steps."""
+    num_steps: int
+    """Steps of both."""
+    num_groups: int
+    """Groups of both."""
+    num_single_groups: int
+    """Groups with one trajectory."""
+    num_success: int
+    num_failed: int
+    """Trajectories that ended without success, truncated ones not counted."""
+    num_truncated: int
+    """Unsuccessful trajectories that a limit ended."""
+    num_unjudged: int
+    """Trajectories without reward and success; they are incomplete in the store."""
+    num_with_tokens: int
+    """Steps with token ids."""
+    left_out: Mapping[str, int]
+    """What became no step, by reason."""
+    other_files: tuple[str, ...]
+    """Files of the folder that are no logs of a known format."""
+    bad_rows: tuple[BadRow, ...]
+    """The first bad rows."""
+    num_bad_rows: int
+    notes: tuple[str, ...]
+    """What was decided, and what to know about it."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything above by name."""
+        return asdict(self)
+
+
+@dataclass(kw_only=True, slots=True)
+class Tally:
+    """Counts what an import does, while it does it."""
+
+    options: ImportOptions
+    num_files: Counter[str] = field(default_factory=Counter[str])
+    num_records: int = 0
+    num_already_there: int = 0
+    counts: Counter[str] = field(default_factory=Counter[str])
+    groups: Counter[tuple[str, int, str]] = field(default_factory=Counter[tuple[str, int, str]])
+    left_out: Counter[str] = field(default_factory=Counter[str])
+    success_by: Counter[str] = field(default_factory=Counter[str])
+    other_files: list[str] = field(default_factory=list[str])
+    bad_rows: list[BadRow] = field(default_factory=list[BadRow])
+    num_bad_rows: int = 0
+    notes: dict[str, None] = field(default_factory=dict[str, None])
+
+    def leave_out(self, left: LeftOut) -> None:
+        """Count something that becomes no step."""
+        self.left_out[left.reason] += left.count
+
+    def refuse(self, record: Record, reason: str) -> None:
+        """Count a bad row, and name it."""
+        self.num_bad_rows += 1
+        if len(self.bad_rows) < _KEPT_BAD_ROWS:
+            self.bad_rows.append(BadRow(where=record.where, reason=reason))
+
+    def add(self, rollout: Rollout, made: ImportedTrajectory, *, is_new: bool) -> None:
+        """Count a trajectory."""
+        self.num_already_there += not is_new
+        self.left_out.update(rollout.left_out)
+        self.notes.update(dict.fromkeys(rollout.notes))
+        self.groups[made.run_id, made.iteration, made.task_id] += 1
+        self.success_by[made.verdict.by] += 1
+        outcome = {True: "success", None: "unjudged"}.get(
+            made.verdict.success, "truncated" if rollout.truncated else "failed"
+        )
+        self.counts[outcome] += 1
+        self.counts["steps"] += len(made.steps)
+        self.counts["tokens"] += sum(step["response_ids"] is not None for step in made.steps)
+        self.counts["partial_tokens"] += made.num_partial_tokens
+        self.counts["missed"] += made.num_missed_states
+        self.counts["turn_rewards"] += bool(made.num_turn_rewards)
+        self.counts["reward_of_success"] += made.is_reward_of_success
+
+    @property
+    def num_trajectories(self) -> int:
+        """Trajectories that were made, new or not."""
+        return self.success_by.total()
+
+    def report(self) -> ImportReport:
+        """Return the counts so far."""
+        counts = self.counts
+        return ImportReport(
+            num_files=dict(self.num_files),
+            num_records=self.num_records,
+            num_trajectories=self.num_trajectories - self.num_already_there,
+            num_already_there=self.num_already_there,
+            num_steps=counts["steps"],
+            num_groups=len(self.groups),
+            num_single_groups=sum(size == 1 for size in self.groups.values()),
+            num_success=counts["success"],
+            num_failed=counts["failed"],
+            num_truncated=counts["truncated"],
+            num_unjudged=counts["unjudged"],
+            num_with_tokens=counts["tokens"],
+            left_out=dict(self.left_out),
+            other_files=tuple(self.other_files),
+            bad_rows=tuple(self.bad_rows),
+            num_bad_rows=self.num_bad_rows,
+            notes=(*self._decided(), *self._warnings(), *self.notes),
+        )
+
+    def _decided(self) -> list[str]:
+        if not self.num_trajectories:
+            return []
+        judged = [f"{by} ({count:,})" for by, count in self.success_by.items() if by != "nothing"]
+        return [
+            f"state: {self.options.state}; group: {self.options.group}; "
+            f"reward: {self.options.reward}; success by {', '.join(judged) or 'nothing'}"
+        ]
+
+    def _warnings(self) -> list[str]:
+        counts = self.counts
+        notes: list[str] = []
+        if counts["missed"]:
+            notes.append(
+                f"{self.options.state} found nothing in {counted(counts['missed'], 'state')} of "
+                f"{counts['steps']:,}: there the state is what the agent last saw"
+            )
+        if counts["unjudged"]:
+            notes.append(
+                f"{counted(counts['unjudged'], 'trajectory')} without reward and success: "
+                "incomplete in the store, without credit. --success names a field that tells"
+            )
+        if counts["partial_tokens"]:
+            notes.append(
+                f"{counted(counts['partial_tokens'], 'step')} with token ids but without prompt or "
+                "log-probabilities: imported without tokens, since no trainer can use them"
+            )
+        if counts["reward_of_success"]:
+            notes.append("the log has no reward: it is 1 for success and 0 otherwise")
+        if counts["turn_rewards"] and self.options.reward == "end":
+            notes.append(
+                f"{counted(counts['turn_rewards'], 'trajectory')} with rewards of single turns, "
+                "which were not used: --reward turns uses them"
+            )
+        if self.groups and max(self.groups.values()) == 1:
+            notes.append(
+                "every group has one trajectory, so no estimator can compare: --group names a "
+                "field that rollouts of one task share"
+            )
+        return notes

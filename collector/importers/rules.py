@@ -1,0 +1,187 @@
+"""The rules of `--success`, `--group` and `--reward`."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from graphcredit.collector.importers.messages import Rollout, Turns, prompt_name
+from graphcredit.collector.importers.values import (
+    RecordError,
+    as_number,
+    as_text,
+    field_at,
+    short,
+)
+from graphcredit.store.errors import OptionError
+
+_COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+_THRESHOLD = re.compile(r"\s*([^<>=]+?)\s*(>=|<=|==|>|<)\s*(-?[\d.eE+-]+)\s*")
+_TERM = re.compile(r"\s*(?:(-?[\d.]+(?:[eE][+-]?\d+)?)\s*\*)?\s*(\S.*?)\s*")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """Whether a rollout succeeded, and how that is known."""
+
+    success: bool | None
+    """None if neither the log nor the rule says so."""
+    by: str
+    """What decided, for the report."""
+
+
+SuccessRule = Callable[[Rollout], Verdict]
+GroupRule = Callable[[Rollout], str]
+RewardRule = Callable[[Rollout, Turns], list[float]]
+"""Returns the reward of each turn."""
+
+
+def success_rule(text: str) -> SuccessRule:
+    """Return the rule that `--success` names: auto, a threshold, or a field.
+
+    Raises:
+        OptionError: It is a threshold without a number.
+    """
+    if text == "auto":
+        return _auto_success
+    match = _THRESHOLD.fullmatch(text)
+    if match is None and re.search("[<>=]", text):
+        raise OptionError(
+            "import.success must be a field, or a field with a threshold such as 'reward>=1': "
+            f"got {text!r}"
+        )
+    if match is None:
+        return lambda rollout: _by_field(rollout, text)
+    name, sign, number = match.groups()
+    threshold = _number(number, "success", text)
+    return lambda rollout: _by_threshold(rollout, name, sign, threshold, text)
+
+
+def _number(text: str, option: str, whole: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise OptionError(f"import.{option} must have a number: got {whole!r}") from None
+
+
+def _auto_success(rollout: Rollout) -> Verdict:
+    if rollout.success is not None:
+        return Verdict(success=rollout.success, by="the log")
+    return _by_threshold(rollout, "reward", ">=", 1.0, "reward>=1")
+
+
+def _by_threshold(rollout: Rollout, name: str, sign: str, threshold: float, by: str) -> Verdict:
+    value = number_at(rollout, name)
+    if value is None:
+        return Verdict(success=None, by="nothing")
+    return Verdict(success=_COMPARISONS[sign](value, threshold), by=by)
+
+
+def _by_field(rollout: Rollout, name: str) -> Verdict:
+    value = field_at(rollout.record, name)
+    if value is None:
+        value = rollout.rewards.get(name)
+    match value:
+        case None:
+            return Verdict(success=None, by="nothing")
+        case bool() | int() | float():
+            return Verdict(success=bool(value), by=name)
+        case str() if value.lower() in _WORDS:
+            return Verdict(success=_WORDS[value.lower()], by=name)
+        case _:
+            raise RecordError(
+                f"{name} must be true, false or a number to be the success: got {short(value)}"
+            )
+
+
+_WORDS = {
+    **dict.fromkeys(("true", "yes", "pass", "passed", "success", "resolved", "c"), True),
+    **dict.fromkeys(("false", "no", "fail", "failed", "failure", "unresolved", "i"), False),
+}
+
+
+def number_at(rollout: Rollout, name: str) -> float | None:
+    """Return a number of a rollout: its reward, a named reward, or a field of its record."""
+    if name == "reward":
+        return rollout.reward
+    if name in rollout.rewards:
+        return rollout.rewards[name]
+    return as_number(field_at(rollout.record, name), name)
+
+
+def group_rule(text: str) -> GroupRule:
+    """Return the rule that `--group` names: auto, task, prompt, or a field."""
+    match text:
+        case "auto":
+            return lambda r: r.group or r.task or prompt_name(r.messages)
+        case "task":
+            return lambda r: _named(r.task, "task", "the task")
+        case "prompt":
+            return lambda r: prompt_name(r.messages)
+        case _:
+            return lambda r: _named(as_text(field_at(r.record, text)), text, text)
+
+
+def _named(value: str | None, option: str, what: str) -> str:
+    if not value:
+        raise RecordError(
+            f"the record must name {what}, by which --group {option} groups: it does not. "
+            "--group prompt groups by the messages before the first action"
+        )
+    return value
+
+
+def reward_rule(text: str) -> RewardRule:
+    """Return the rule that `--reward` names: end, turns, or a sum of named rewards.
+
+    Raises:
+        OptionError: A weight is not a number.
+    """
+    if text == "end":
+        return lambda rollout, turns: _at_end(rollout.reward, turns)
+    if text == "turns":
+        return _of_turns
+    terms = [_term(part, text) for part in text.split("+")]
+    return lambda rollout, turns: _at_end(_total(rollout, terms), turns)
+
+
+def _term(part: str, whole: str) -> tuple[float, str]:
+    match = _TERM.fullmatch(part)
+    if match is None:
+        raise OptionError(
+            "import.reward must be end, turns, or a sum of named rewards such as "
+            f"'correct+0.5*format': got {whole!r}"
+        )
+    return _number(match[1] or "1", "reward", whole), match[2]
+
+
+def _total(rollout: Rollout, terms: list[tuple[float, str]]) -> float:
+    total = 0.0
+    for weight, name in terms:
+        value = number_at(rollout, name)
+        if value is None:
+            known = ", ".join(rollout.rewards) or "none"
+            raise RecordError(f"the record must have a reward {name!r}; its rewards: {known}")
+        total += weight * value
+    return total
+
+
+def _at_end(total: float | None, turns: Turns) -> list[float]:
+    return [0.0] * (len(turns.turns) - 1) + [total or 0.0]
+
+
+def _of_turns(rollout: Rollout, turns: Turns) -> list[float]:
+    rewards = [turn.message.reward for turn in turns.turns]
+    if all(reward is None for reward in rewards):
+        raise RecordError(
+            "the record must have a reward for each turn, for --reward turns: it has none. "
+            "--reward end takes the reward of the whole"
+        )
+    return [reward or 0.0 for reward in rewards]

@@ -1,0 +1,160 @@
+"""The rules of `--state`: what of a rollout identifies the state of each step."""
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from graphcredit.collector.importers.messages import SYSTEM, Message, Turn, text_of
+from graphcredit.collector.importers.values import (
+    as_text,
+    canonical,
+    field_at,
+    parse_json,
+)
+from graphcredit.store.errors import OptionError
+
+NOTHING_SEEN = "(nothing)"
+"""The state of a policy that has seen no text at all."""
+
+_SHOWN_CHARACTERS = 200
+"""Characters of a result that `results` shows; a digest stands for the rest."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class States:
+    """The states of a rollout."""
+
+    texts: tuple[str, ...]
+    """One for each turn."""
+    num_missed: int = 0
+    """How many of them the rule did not find; they are what the agent last saw."""
+
+
+StateRule = Callable[[Sequence[Turn]], States]
+"""Returns the states of the turns of a rollout."""
+
+_RULES = (
+    "last, results, window:K, regex:PATTERN, json:PATH or column:NAME "
+    "(docs/import.md says which to choose)"
+)
+
+
+def state_rule(text: str) -> StateRule:
+    """Return the rule that `--state` names.
+
+    Raises:
+        OptionError: There is none of that name, or its argument is not right.
+    """
+    kind, _, argument = text.partition(":")
+    if text == "last":
+        return lambda turns: States(texts=tuple(last_seen(turns)))
+    if text == "results":
+        return _results
+    if kind == "window" and argument.isdecimal() and int(argument):
+        return lambda turns: _window(turns, int(argument))
+    if kind == "regex" and argument:
+        pattern = _compiled(argument)
+        return lambda turns: _found(turns, lambda turn: _match(pattern, turn))
+    if kind == "json" and argument:
+        return lambda turns: _found(turns, lambda turn: _json_part(argument, turn))
+    if kind == "column" and argument:
+        return lambda turns: _found(turns, lambda turn: _column(argument, turn))
+    raise OptionError(f"import.state must be {_RULES}: got {text!r}")
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern, re.DOTALL | re.MULTILINE)
+    except re.error as error:
+        raise OptionError(
+            f"import.state must have a regular expression after 'regex:': {pattern!r}: {error}"
+        ) from None
+
+
+def last_seen(turns: Sequence[Turn]) -> list[str]:
+    """Return what the agent last saw before each turn.
+
+    An agent that acts twice in a row has seen nothing new: the second time it is where it was.
+    """
+    texts: list[str] = []
+    for turn in turns:
+        text = text_of(turn.seen)
+        texts.append(text or (texts[-1] if texts else NOTHING_SEEN))
+    return texts
+
+
+def _results(turns: Sequence[Turn]) -> States:
+    """Return the set of results so far, in alphabetical order; before the first, the prompt."""
+    results: set[str] = set()
+    texts: list[str] = []
+    for index, (turn, last) in enumerate(zip(turns, last_seen(turns), strict=True)):
+        if index:
+            results |= {_shortened(m.text) for m in turn.seen if m.role != SYSTEM and m.text}
+        texts.append("\n".join(sorted(results)) or last)
+    return States(texts=tuple(texts))
+
+
+def _shortened(text: str) -> str:
+    """Return a text that identifies a result, and does not grow with it."""
+    if len(text) <= _SHOWN_CHARACTERS:
+        return text
+    return f"{text[:_SHOWN_CHARACTERS]}… #{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _window(turns: Sequence[Turn], length: int) -> States:
+    """Return what the agent saw in its last `length` turns, with its actions between."""
+    seen = last_seen(turns)
+    texts: list[str] = []
+    for index in range(len(turns)):
+        first = max(0, index + 1 - length)
+        parts = [
+            f"{seen[earlier]}\n> {action_of(turns[earlier].message)}"
+            for earlier in range(first, index)
+        ]
+        texts.append("\n".join([*parts, seen[index]]))
+    return States(texts=tuple(texts))
+
+
+def action_of(message: Message) -> str:
+    """Return the action of a message: its tool calls, one a line, else its text."""
+    if message.action is not None:
+        return message.action
+    return "\n".join(map(str, message.tool_calls)) or message.text
+
+
+def _found(turns: Sequence[Turn], find: Callable[[Turn], str | None]) -> States:
+    """Return what a rule finds in each turn, or what the agent last saw where it finds nothing."""
+    found = [find(turn) for turn in turns]
+    texts = [
+        last if text is None else text for text, last in zip(found, last_seen(turns), strict=True)
+    ]
+    return States(texts=tuple(texts), num_missed=found.count(None))
+
+
+def _match(pattern: re.Pattern[str], turn: Turn) -> str | None:
+    """Return the groups of the last match, or all of it where the pattern has no groups."""
+    match = None
+    for match in pattern.finditer(text_of(turn.seen)):  # noqa: B007
+        pass
+    if match is None:
+        return None
+    return " | ".join(g or "" for g in match.groups()) if pattern.groups else match[0]
+
+
+def _json_part(path: str, turn: Turn) -> str | None:
+    """Return a part of the last message that is JSON and has it."""
+    for message in reversed(turn.seen):
+        part = field_at(parse_json(message.text), path)
+        if part is not None:
+            return part if isinstance(part, str) else canonical(part)
+    return None
+
+
+def _column(name: str, turn: Turn) -> str | None:
+    """Return a field of the policy's message, or of the last message it saw that has it."""
+    for message in (turn.message, *reversed(turn.seen)):
+        value = field_at(message.source, name)
+        if value is not None:
+            return as_text(value)
+    return None

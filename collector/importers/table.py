@@ -1,0 +1,122 @@
+"""The literal table of the formats. A new one is a file in `formats/` and a row here."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphcredit.collector.importers.formats import (
+    atif,
+    chat_rows,
+    inspect_logs,
+    nemo_gym,
+    swe_agent,
+    training_logs,
+    verifiers_results,
+    verifiers_traces,
+)
+from graphcredit.collector.importers.messages import LeftOut, Rollout
+from graphcredit.collector.importers.records import Record
+from graphcredit.store.errors import OptionError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogFormat:
+    """One row of the table."""
+
+    name: str
+    title: str
+    """What writes it, for the documents."""
+    is_row: Callable[[object, Path], bool]
+    """Whether a record of the file at a path looks like this format."""
+    read: Callable[[Record], Iterator[Rollout | LeftOut]]
+    """Returns the rollouts of a record; raises RecordError where it breaks the format."""
+
+
+FORMATS: tuple[LogFormat, ...] = (
+    LogFormat(
+        name="verifiers",
+        title="verifiers v1 and prime-rl: `traces.jsonl`",
+        is_row=verifiers_traces.is_row,
+        read=verifiers_traces.read,
+    ),
+    LogFormat(
+        name="verifiers-results",
+        title="older verifiers: `results.jsonl`, with `metadata.json` beside it",
+        is_row=verifiers_results.is_row,
+        read=verifiers_results.read,
+    ),
+    LogFormat(
+        name="atif",
+        title="ATIF 1.0 to 1.8: `trajectory.json`, also in a Harbor job",
+        is_row=atif.is_row,
+        read=atif.read,
+    ),
+    LogFormat(
+        name="nemo-gym",
+        title="NeMo Gym: rollouts of `ng_collect_rollouts`",
+        is_row=nemo_gym.is_row,
+        read=nemo_gym.read,
+    ),
+    LogFormat(
+        name="inspect",
+        title="Inspect: `.eval` archives and `.json` logs",
+        is_row=inspect_logs.is_row,
+        read=inspect_logs.read,
+    ),
+    LogFormat(
+        name="swe-agent",
+        title="SWE-agent: `.traj`",
+        is_row=swe_agent.is_row,
+        read=swe_agent.read,
+    ),
+    LogFormat(
+        name="rllm",
+        title="rLLM: `episode_*.json` of `trainer.log_episodes`",
+        is_row=training_logs.is_rllm,
+        read=training_logs.read_rllm,
+    ),
+    LogFormat(
+        name="art",
+        title="OpenPipe ART: `trajectories/{split}/{step}.parquet`",
+        is_row=training_logs.is_art,
+        read=training_logs.read_art,
+    ),
+    LogFormat(
+        name="titan-rl",
+        title="TitanRL: `rollout_samples.jsonl`",
+        is_row=training_logs.is_titan,
+        read=training_logs.read_titan,
+    ),
+    LogFormat(
+        name="trl",
+        title="TRL: `completions_*.parquet`",
+        is_row=chat_rows.is_trl,
+        read=chat_rows.read_trl,
+    ),
+    LogFormat(
+        name="messages",
+        title="any rows with messages, or prompt and completion: OpenAI-style, tau-bench, "
+        "SWE-smith, mini-swe-agent, verl",
+        is_row=chat_rows.is_row,
+        read=chat_rows.read,
+    ),
+)
+"""Recognised in this order: the most particular first."""
+
+
+def format_named(name: str) -> LogFormat:
+    """Return a row of the table.
+
+    Raises:
+        OptionError: There is none of this name.
+    """
+    found = next((row for row in FORMATS if row.name == name), None)
+    if found is None:
+        names = ", ".join(row.name for row in FORMATS)
+        raise OptionError(f"import.format must be one of {names}: got {name!r}")
+    return found
+
+
+def recognise(value: object, path: Path) -> LogFormat | None:
+    """Return the format of a record; None if no reader knows it."""
+    return next((row for row in FORMATS if row.is_row(value, path)), None)

@@ -1,0 +1,137 @@
+"""Read values of foreign JSON: texts of content parts, numbers, fields by path."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from graphcredit.store.errors import InputError
+
+
+class RecordError(InputError):
+    """A record is not what its format says; the message says what must hold and what was found."""
+
+
+def as_mapping(value: object, what: str) -> Mapping[str, Any]:
+    """Return a JSON object.
+
+    Raises:
+        RecordError: It is none.
+    """
+    if not isinstance(value, Mapping):
+        raise RecordError(f"{what} must be a JSON object: got {short(value)}")
+    return cast("Mapping[str, Any]", value)
+
+
+def as_list(value: object, what: str) -> list[Any]:
+    """Return a JSON list.
+
+    Raises:
+        RecordError: It is none.
+    """
+    if not isinstance(value, list):
+        raise RecordError(f"{what} must be a list: got {short(value)}")
+    return cast("list[Any]", value)
+
+
+def text_of_content(content: object) -> str:
+    """Return the text of a message's content: text, or a list of parts; images become a mark."""
+    match content:
+        case None:
+            return ""
+        case str():
+            return content
+        case list():
+            parts = cast("list[object]", content)
+            return "\n".join(text for part in parts if (text := _text_of_part(part)))
+        case _:
+            return canonical(content)
+
+
+def _text_of_part(part: object) -> str:
+    if not isinstance(part, Mapping):
+        return text_of_content(part)
+    mapping = cast("Mapping[str, Any]", part)
+    for name in ("text", "refusal", "content"):
+        if isinstance(mapping.get(name), str):
+            return mapping[name]
+    kind = str(mapping.get("type", "part"))
+    return "" if kind in ("thinking", "reasoning") else f"[{kind}]"
+
+
+def canonical(value: object) -> str:
+    """Return JSON text that is equal for equal values."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def canonical_text(value: object) -> str:
+    """Return arguments of a call as canonical JSON, also where the log has them as JSON text."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        parsed = parse_json(value)
+        return value if parsed is None else canonical(parsed)
+    return canonical(value)
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON object or list in a text; None if it is something else."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def as_number(value: object, what: str) -> float | None:
+    """Return a number; None for null.
+
+    Raises:
+        RecordError: It is something else, NaN or infinite.
+    """
+    if value is None:
+        return None
+    if isinstance(value, int | float) and math.isfinite(value):
+        return float(value)
+    raise RecordError(f"{what} must be a finite number: got {short(value)}")
+
+
+def numbers_of(mapping: Mapping[str, Any]) -> dict[str, float]:
+    """Return the finite numbers of a JSON object by name."""
+    return {
+        name: float(value)
+        for name, value in mapping.items()
+        if isinstance(value, int | float) and math.isfinite(value)
+    }
+
+
+def as_text(value: object) -> str | None:
+    """Return a name as text, whether the log has it as text or as a number; None for null."""
+    return None if value is None else value if isinstance(value, str) else canonical(value)
+
+
+def first_of(mapping: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return the value of the first name that is there and not null; None if there is none."""
+    return next((mapping[name] for name in names if mapping.get(name) is not None), None)
+
+
+def field_at(value: object, path: str) -> Any:
+    """Return a part of a JSON value by a path such as `info.task.0.name`; None if not there."""
+    whole = cast("Any", value)
+    if isinstance(whole, Mapping) and path in whole:
+        return cast("Mapping[str, Any]", whole)[path]
+    for name in path.split("."):
+        if isinstance(whole, Mapping):
+            whole = cast("Mapping[str, Any]", whole).get(name)
+        elif isinstance(whole, list) and name.isdecimal() and int(name) < len(whole):
+            whole = cast("list[Any]", whole)[int(name)]
+        else:
+            return None
+    return whole
+
+
+def short(value: object) -> str:
+    """Return a value for a message."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"

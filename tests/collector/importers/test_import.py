@@ -1,0 +1,225 @@
+"""Importing: again, after an interruption, with bad rows, compressed, in folders."""
+
+import gzip
+import json
+from pathlib import Path
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+
+from graphcredit.collector.importers.writer import Writer
+from graphcredit.store.errors import InputError, OptionError, PathError
+from tests.cli.in_process import run
+from tests.collector.importers.logs import (
+    WALKS,
+    atif,
+    episode,
+    gym_row,
+    inspect_log,
+    inspect_sample,
+    walk,
+    write_json,
+    write_lines,
+)
+from tests.collector.importers.read_back import brief, imported, steps_of
+
+
+def test_the_same_log_again_adds_nothing_and_a_longer_one_what_is_new(tmp_path: Path):
+    log, store = write_lines(tmp_path / "w.jsonl", *WALKS[:2]), tmp_path / "store"
+    assert imported(log, store).num_trajectories == 2
+    again = imported(log, store)
+    assert (again.num_trajectories, again.num_already_there) == (0, 2)
+    write_lines(log, *WALKS)
+    grown = imported(log, store)
+    assert (grown.num_trajectories, grown.num_already_there) == (1, 2)
+    moved = imported(log.rename(tmp_path / "moved.jsonl"), store)
+    assert (moved.num_trajectories, moved.num_already_there) == (0, 3)
+    assert len(steps_of(store)) == 2 * 3
+
+
+def test_equal_rows_of_one_file_are_rollouts_and_those_of_two_files_copies(tmp_path: Path):
+    for name in ("all", "effective"):
+        write_lines(tmp_path / "log" / name / "w.jsonl", WALKS[0], WALKS[0])
+    report = imported(tmp_path / "log", tmp_path / "store")
+    assert report.num_trajectories == 2
+    assert report.left_out == {"copy of a trajectory that was read before": 2}
+    assert imported(tmp_path / "log", tmp_path / "store").num_already_there == 2
+
+
+def test_trajectories_without_a_verdict_are_not_written_twice(tmp_path: Path):
+    rows = [{**row, "reward": None} for row in WALKS]
+    log, store = write_lines(tmp_path / "w.jsonl", *rows), tmp_path / "store"
+    assert imported(log, store).num_unjudged == 3
+    again = imported(log, store)
+    assert (again.num_trajectories, again.num_already_there) == (0, 3)
+    assert len(steps_of(store)) == 6
+    assert imported(log, store, state="window:2").num_bad_rows == 3
+
+
+@pytest.mark.parametrize("options", [{"state": "window:2"}, {"group": "prompt"}])
+def test_other_options_are_refused_with_what_to_do(tmp_path: Path, options: dict[str, str]):
+    log, store = write_lines(tmp_path / "w.jsonl", WALKS[0]), tmp_path / "store"
+    imported(log, store)
+    report = imported(log, store, **options)
+    assert (report.num_bad_rows, report.num_already_there) == (1, 0)
+    assert "import it into another --run or store" in report.bad_rows[0].reason
+    assert imported(log, store, run="other", **options).num_trajectories == 1
+
+
+class _KilledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_an_interrupted_import_goes_on(tmp_path: Path, number: int):
+    log, store = write_lines(tmp_path / "w.jsonl", *WALKS), tmp_path / "store"
+    write = Writer.write
+    written: list[object] = []
+
+    def dying(self: Writer, made: object) -> bool:
+        if len(written) == number:
+            raise _KilledError
+        written.append(made)
+        return write(self, made)  # pyright: ignore[reportArgumentType]
+
+    with patch.object(Writer, "write", dying), pytest.raises(_KilledError):
+        imported(log, store)
+    report = imported(log, store)
+    assert (report.num_trajectories, report.num_already_there) == (3 - number, number)
+    whole = tmp_path / "whole"
+    imported(log, whole)
+    columns = ("trajectory_id", "step_index", "state", "action", "next_state", "extra")
+    assert brief(store, *columns) == brief(whole, *columns)
+
+
+def test_bad_rows_are_named_and_the_others_imported(tmp_path: Path):
+    rows = [
+        "{ not json",
+        WALKS[0],
+        {"task_id": "t", "messages": [{"role": "wizard", "content": "?"}], "reward": 1},
+        {**WALKS[1], "reward": "high"},
+        "",
+        json.dumps({**WALKS[2], "reward": float("nan")}),
+        WALKS[2],
+        {**WALKS[2], "messages": [*WALKS[2]["messages"], {"role": "assistant", "tool_calls": [7]}]},
+    ]
+    log, store = write_lines(tmp_path / "w.jsonl", *rows), tmp_path / "store"
+    report = imported(log, store)
+    assert report.num_trajectories == 2
+    places = [bad.where.rpartition(", ")[2] for bad in report.bad_rows]
+    assert places == ["line 1", "line 3", "line 4", "line 6", "line 8"]
+    assert "must be JSON" in report.bad_rows[0].reason
+    assert "messages" in report.bad_rows[1].reason
+    assert "the reward must be a finite number: got 'high'" in report.bad_rows[2].reason
+    ended = run("import", log, store)
+    assert ended.exit_code == 1
+    assert f"bad: {log}, line 4: the reward must be a finite number" in ended.err
+    assert "5 bad rows, not imported" in ended.out
+
+
+def test_ids_of_the_log_must_be_unique(tmp_path: Path):
+    other = episode()
+    other["traces"][0]["rewards"] = {}
+    log = write_lines(tmp_path / "traces.jsonl", episode(), episode(), other)
+    report = imported(log, tmp_path / "store")
+    assert report.num_trajectories == 1
+    assert report.left_out["copy of a trajectory that was read before"] == 1
+    assert "'trace-1' is that of an earlier one with other steps" in report.bad_rows[0].reason
+
+
+def test_compressed_logs(tmp_path: Path):
+    plain = write_lines(tmp_path / "w.jsonl", *WALKS).read_bytes()
+    packed = tmp_path / "packed"
+    packed.mkdir()
+    (packed / "a.jsonl.gz").write_bytes(gzip.compress(plain))
+    (packed / "b.jsonl.zst").write_bytes(pa.compress(plain, "zstd", asbytes=True))
+    (packed / "c.json.gz").write_bytes(gzip.compress(json.dumps(WALKS).encode()))
+    report = imported(packed, tmp_path / "store")
+    assert (report.num_records, report.num_trajectories) == (9, 3)
+    assert report.left_out == {"copy of a trajectory that was read before": 6}
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_a_file_that_is_cut_off_is_a_bad_row(tmp_path: Path, suffix: str):
+    rows = [walk("kitchen", str(number), trial=number) for number in range(2000)]
+    plain = write_lines(tmp_path / "w.jsonl", *rows).read_bytes()
+    packed = gzip.compress(plain) if suffix == "gz" else pa.compress(plain, "zstd", asbytes=True)
+    path = tmp_path / f"cut.jsonl.{suffix}"
+    path.write_bytes(packed[: len(packed) * 2 // 3])
+    report = imported(path, tmp_path / "store")
+    if suffix == "gz":
+        assert report.num_trajectories > 0
+    assert "damaged" in report.bad_rows[-1].reason
+
+
+def test_what_is_no_log(tmp_path: Path):
+    with pytest.raises(PathError, match="there is no log at"):
+        imported(tmp_path / "nothing.jsonl", tmp_path / "store")
+    other = write_json(tmp_path / "config.json", {"learning_rate": 1})
+    with pytest.raises(InputError, match="must be a log of a known format"):
+        imported(other, tmp_path / "store")
+    with pytest.raises(OptionError, match=r"import\.format must be one of verifiers, "):
+        imported(other, tmp_path / "store", format="nothing")
+    report = imported(other, tmp_path / "store", format="messages")
+    assert "its fields: learning_rate" in report.bad_rows[0].reason
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("w.json", WALKS),
+        ("traces.json", [episode(), episode("trace-2", rewards={})]),
+        ("trajectory.json", atif()),
+        ("rollouts.json", [gym_row(), gym_row(-1.0, info={"success": False})]),
+        ("log.json", inspect_log(inspect_sample(), inspect_sample(2, "I"))),
+    ],
+)
+def test_check_and_credit_take_what_was_imported(tmp_path: Path, name: str, value: object):
+    log, store = write_json(tmp_path / name, value), tmp_path / "store"
+    ended = run("import", log, store, "--success", "reward>=1" if name != "log.json" else "auto")
+    assert (ended.exit_code, ended.err) == (0, "")
+    checked = run("check", store)
+    assert checked.exit_code == 0
+    assert "0 errors" in checked.out
+    if name != "trajectory.json":  # it has no reward, so no trajectory is complete
+        assert run("credit", store, "-e", "grpo", "-e", "graphgpo").exit_code == 0
+
+
+def test_credit_finds_the_shared_room(tmp_path: Path):
+    log, store = write_lines(tmp_path / "w.jsonl", *WALKS), tmp_path / "store"
+    imported(log, store)
+    assert run("credit", store, "-e", "grpo", "-e", "graphgpo").exit_code == 0
+    query = (
+        "SELECT action, graphgpo_advantage > 0 AS good FROM enriched "
+        "WHERE state = 'kitchen' ORDER BY action"
+    )
+    rows = json.loads(run("sql", store, query, "--format", "json").out)
+    assert rows == [
+        {"action": "I am in the cellar.", "good": False},
+        {"action": "I am in the garden.", "good": True},
+    ]
+
+
+def test_try_shows_and_writes_nothing(tmp_path: Path):
+    log, store = write_lines(tmp_path / "w.jsonl", *WALKS), tmp_path / "store"
+    ended = run("import", log, "--try", 2)
+    assert ended.exit_code == 0
+    assert "2 trajectories would be imported; nothing was written" in ended.out
+    assert "3 states, 1 of them shared" in ended.out
+    assert "50% of the steps are alone" in ended.out
+    ended = run("import", log, store, "--try", 3, "--json")
+    report = json.loads(ended.out)
+    assert (report["num_states"], report["num_shared_states"]) == (3, 2)
+    assert report["sample"]["state"] == "kitchen"
+    assert not store.exists()
+
+
+def test_wrong_use(tmp_path: Path):
+    log = write_lines(tmp_path / "w.jsonl", *WALKS)
+    ended = run("import", log)
+    assert ended.exit_code == 2
+    assert "STORE must be named" in ended.err
+    assert run("import", log, tmp_path / "s", "--state", "first").exit_code == 2
+    assert run("import", log, tmp_path / "s", "--run", "a/b").exit_code == 2

@@ -1,0 +1,97 @@
+"""Rollouts that trainers log: rLLM, ART, TitanRL."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.collector.importers.logs import called, said, write_json, write_lines
+from tests.collector.importers.read_back import brief, imported, steps_of
+
+STEP = ("task_id", "state", "action", "next_state", "reward")
+
+
+def test_rllm_episodes_have_observations_and_actions(tmp_path: Path):
+    steps = [
+        {"observation": "hall", "thought": "east?", "action": "go east", "reward": 0.0},
+        {"observation": "kitchen", "action": "take", "model_response": "I take.", "reward": 0.5},
+    ]
+    episode = {
+        "training_step": 3,
+        "episode_id": "h1:0",
+        "task": {"q": "?"},
+        "task_hash": "h1",
+        "is_correct": False,
+        "termination_reason": "MAX_TURNS_EXCEEDED",
+        "trajectories": [{"name": "solver", "reward": 0.5, "steps": steps}],
+    }
+    log = write_json(tmp_path / "train_step_3" / "episode_hashh1_id0.json", episode)
+    report = imported(log.parent, tmp_path / "store", reward="turns")
+    assert (report.num_files, report.num_truncated) == ({"rllm": 1}, 1)
+    assert brief(tmp_path / "store", *STEP, "thought") == [
+        ("h1", "hall", "go east", "kitchen", 0.0, "east?"),
+        ("h1", "kitchen", "take", "[end: truncated]", 0.5, "I take."),
+    ]
+    assert steps_of(tmp_path / "store")[0]["iteration"] == 3
+
+
+def test_art_groups_by_index_and_keeps_context(tmp_path: Path):
+    def row(index: int, reward: float) -> dict[str, Any]:
+        call = json.dumps(called("look")["tool_calls"])
+        messages = [
+            {**said("user", "hi"), "tool_calls": None, "trainable": False},
+            {**said("assistant", "an example"), "tool_calls": None, "trainable": False},
+            {**said("user", "go"), "tool_calls": None, "trainable": False},
+            {"role": "assistant", "content": "", "tool_calls": call, "trainable": True},
+        ]
+        indices = {"format_version": 2, "group_index": 0, "trajectory_index": index}
+        return {**indices, "reward": reward, "metrics": '{"short": 1}', "messages": messages}
+
+    path = tmp_path / "trajectories" / "train" / "0007.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist([row(0, 1.0), row(1, 0.0)]), path)
+    report = imported(tmp_path / "trajectories", tmp_path / "store")
+    assert (report.num_files, report.num_groups, report.num_steps) == ({"art": 1}, 1, 2)
+    assert brief(tmp_path / "store", "iteration", *STEP) == [
+        (7, "train:0007:0", "hi\n\nan example\n\ngo", "look({})", "[end: success]", 1.0),
+        (7, "train:0007:0", "hi\n\nan example\n\ngo", "look({})", "[end: failure]", 0.0),
+    ]
+
+
+def test_titan_rl_has_tokens_and_a_warning(tmp_path: Path):
+    def turn(number: int, answer: str, seen: str) -> dict[str, Any]:
+        return {
+            "turn_id": number,
+            "min_policy_version": 1,
+            "max_policy_version": number + 1,
+            "prompt_messages": [said("user", "hall")],
+            "completion_message": said("assistant", answer),
+            "env_messages": [said("user", seen)],
+            "env_rewards": {"env": 0.5},
+            "prompt_token_ids": [1],
+            "completion_token_ids": [2, 3],
+            "completion_logprobs": [-0.1, -0.2],
+        }
+
+    row = {
+        "is_validation": False,
+        "group_id": "g",
+        "rollout_id": "g-0",
+        "status": "completed",
+        "reward": 1.0,
+        "turns": [turn(0, "east", "kitchen"), turn(1, "out", "outside")],
+    }
+    log = write_lines(tmp_path / "rollout_samples.jsonl", row, {**row, "is_validation": True})
+    report = imported(log, tmp_path / "store", reward="turns")
+    assert report.left_out == {"sample of validation": 1}
+    assert any("TitanRL keeps the best and the worst" in note for note in report.notes)
+    assert report.num_with_tokens == 2
+    assert brief(tmp_path / "store", *STEP, "response_ids", "policy_version") == [
+        ("g", "hall", "east", "kitchen", 0.5, [2, 3], "1"),
+        ("g", "kitchen", "out", "[end: success]", 0.5, [2, 3], "1-2"),
+    ]
+    logprobs = steps_of(tmp_path / "store")[0]["response_logprobs"]
+    assert logprobs == pytest.approx([-0.1, -0.2])

@@ -22,7 +22,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sampling:
+class LoggedSampling:
     """How a message was sampled; None where the log does not say."""
 
     prompt_ids: list[int] | None = None
@@ -56,13 +56,13 @@ class Message:
     """A result which says that the call could not be parsed or was refused."""
     reward: float | None = None
     """The reward of this turn; of an assistant message only."""
-    sampling: Sampling = field(default_factory=Sampling)
+    sampling: LoggedSampling = field(default_factory=LoggedSampling)
     source: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The message as the log has it, for `extra` and for `--state column:NAME`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rollout:
+class LoggedRollout:
     """One trajectory of a foreign log."""
 
     messages: tuple[Message, ...]
@@ -97,7 +97,7 @@ class Rollout:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LeftOut:
+class Omission:
     """Something of a log that becomes no step."""
 
     reason: str

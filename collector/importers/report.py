@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from graphcredit.collector.importers.messages import LeftOut, Rollout
+from graphcredit.collector.importers.messages import LoggedRollout, Omission
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.records import Record
 from graphcredit.collector.importers.steps import ImportedTrajectory
@@ -83,7 +83,7 @@ class Tally:
     num_bad_rows: int = 0
     notes: dict[str, None] = field(default_factory=dict[str, None])
 
-    def leave_out(self, left: LeftOut) -> None:
+    def leave_out(self, left: Omission) -> None:
         """Count something that becomes no step."""
         self.left_out[left.reason] += left.count
 
@@ -93,7 +93,7 @@ class Tally:
         if len(self.bad_rows) < _KEPT_BAD_ROWS:
             self.bad_rows.append(BadRow(where=record.where, reason=reason))
 
-    def add(self, rollout: Rollout, made: ImportedTrajectory, *, is_new: bool) -> None:
+    def add(self, rollout: LoggedRollout, made: ImportedTrajectory, *, is_new: bool) -> None:
         """Count a trajectory."""
         self.num_already_there += not is_new
         self.left_out.update(rollout.left_out)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from graphcredit.collector.importers.messages import Rollout, Turns, prompt_name
+from graphcredit.collector.importers.messages import LoggedRollout, Turns, prompt_name
 from graphcredit.collector.importers.values import (
     RecordError,
     as_number,
@@ -37,9 +37,9 @@ class Verdict:
     """What decided, for the report."""
 
 
-SuccessRule = Callable[[Rollout], Verdict]
-GroupRule = Callable[[Rollout], str]
-RewardRule = Callable[[Rollout, Turns], list[float]]
+SuccessRule = Callable[[LoggedRollout], Verdict]
+GroupRule = Callable[[LoggedRollout], str]
+RewardRule = Callable[[LoggedRollout, Turns], list[float]]
 """Returns the reward of each turn."""
 
 
@@ -71,20 +71,22 @@ def _number(text: str, option: str, whole: str) -> float:
         raise OptionError(f"import.{option} must have a number: got {whole!r}") from None
 
 
-def _auto_success(rollout: Rollout) -> Verdict:
+def _auto_success(rollout: LoggedRollout) -> Verdict:
     if rollout.success is not None:
         return Verdict(success=rollout.success, by="the log")
     return _by_threshold(rollout, "reward", ">=", 1.0, "reward>=1")
 
 
-def _by_threshold(rollout: Rollout, name: str, sign: str, threshold: float, by: str) -> Verdict:
+def _by_threshold(
+    rollout: LoggedRollout, name: str, sign: str, threshold: float, by: str
+) -> Verdict:
     value = number_at(rollout, name)
     if value is None:
         return Verdict(success=None, by="nothing")
     return Verdict(success=_COMPARISONS[sign](value, threshold), by=by)
 
 
-def _by_field(rollout: Rollout, name: str) -> Verdict:
+def _by_field(rollout: LoggedRollout, name: str) -> Verdict:
     value = field_at(rollout.record, name)
     if value is None:
         value = rollout.rewards.get(name)
@@ -107,7 +109,7 @@ _WORDS = {
 }
 
 
-def number_at(rollout: Rollout, name: str) -> float | None:
+def number_at(rollout: LoggedRollout, name: str) -> float | None:
     """Return a number of a rollout: its reward, a named reward, or a field of its record."""
     if name == "reward":
         return rollout.reward
@@ -162,7 +164,7 @@ def _term(part: str, whole: str) -> tuple[float, str]:
     return _number(match[1] or "1", "reward", whole), match[2]
 
 
-def _total(rollout: Rollout, terms: list[tuple[float, str]]) -> float:
+def _total(rollout: LoggedRollout, terms: list[tuple[float, str]]) -> float:
     total = 0.0
     for weight, name in terms:
         value = number_at(rollout, name)
@@ -177,7 +179,7 @@ def _at_end(total: float | None, turns: Turns) -> list[float]:
     return [0.0] * (len(turns.turns) - 1) + [total or 0.0]
 
 
-def _of_turns(rollout: Rollout, turns: Turns) -> list[float]:
+def _of_turns(rollout: LoggedRollout, turns: Turns) -> list[float]:
     rewards = [turn.message.reward for turn in turns.turns]
     if all(reward is None for reward in rewards):
         raise RecordError(

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from graphcredit.collector.importers.messages import LeftOut, Rollout
+from graphcredit.collector.importers.messages import LoggedRollout, Omission
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.records import Record, RowError, log_files, read_records
 from graphcredit.collector.importers.report import ImportReport, Tally
@@ -33,7 +33,7 @@ class Imported:
     """A trajectory, with the record and the rollout that it was made of."""
 
     record: Record
-    rollout: Rollout
+    rollout: LoggedRollout
     trajectory: ImportedTrajectory
 
 
@@ -156,16 +156,16 @@ def _of_record(
         if isinstance(record.value, RowError):
             raise record.value
         for item in row.read(record):
-            if isinstance(item, LeftOut):
+            if isinstance(item, Omission):
                 tally.leave_out(item)
                 continue
             made = trajectory_of(item, rules)
             if made is None:
-                tally.leave_out(LeftOut(reason="record without a message of the policy"))
+                tally.leave_out(Omission(reason="record without a message of the policy"))
                 continue
             made = copies.named(made, has_own_id=item.trajectory_id is not None)
             if made is None:
-                tally.leave_out(LeftOut(reason="copy of a trajectory that was read before"))
+                tally.leave_out(Omission(reason="copy of a trajectory that was read before"))
             else:
                 yield Imported(record=record, rollout=item, trajectory=made)
     except (RecordError, RowError) as error:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from graphcredit.collector.importers.messages import (
+    LoggedRollout,
+    LoggedSampling,
     Message,
-    Rollout,
-    Sampling,
     Turns,
     text_of,
     turns_of,
@@ -82,7 +82,7 @@ class ImportedTrajectory:
     """Steps whose token ids were left out, because prompt or log-probabilities are missing."""
 
 
-def trajectory_of(rollout: Rollout, rules: Rules) -> ImportedTrajectory | None:
+def trajectory_of(rollout: LoggedRollout, rules: Rules) -> ImportedTrajectory | None:
     """Return the trajectory that a rollout becomes; None if the policy has no message in it.
 
     Raises:
@@ -116,7 +116,7 @@ def _run_name(run: str | None) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", run or "").lstrip(".-_")[:128]
 
 
-def _id_by_content(rollout: Rollout) -> str:
+def _id_by_content(rollout: LoggedRollout) -> str:
     """Return an id that is the same whenever, and from wherever, the record is read."""
     content = canonical(rollout.record).encode("utf-8", "replace")
     digest = hashlib.sha256(content).hexdigest()[:16]
@@ -124,7 +124,7 @@ def _id_by_content(rollout: Rollout) -> str:
 
 
 def _steps(
-    rollout: Rollout, turns: Turns, states: States, rewards: list[float], verdict: Verdict
+    rollout: LoggedRollout, turns: Turns, states: States, rewards: list[float], verdict: Verdict
 ) -> list[dict[str, Any]]:
     texts = [_clean(text) for text in states.texts]
     nexts = [*texts[1:], end_state(verdict.success, truncated=rollout.truncated)]
@@ -156,7 +156,7 @@ def _steps(
     return steps
 
 
-def _end(step: dict[str, Any], rollout: Rollout, turns: Turns, verdict: Verdict) -> None:
+def _end(step: dict[str, Any], rollout: LoggedRollout, turns: Turns, verdict: Verdict) -> None:
     """Mark a last step; without a verdict the trajectory stays incomplete."""
     if turns.after:
         step["extra"]["after"] = [message.source for message in turns.after]
@@ -190,14 +190,14 @@ def _is_refused(results: tuple[Message, ...]) -> bool:
     return bool(results) and all(message.is_refused for message in results)
 
 
-def _is_partial(sampling: Sampling) -> bool:
+def _is_partial(sampling: LoggedSampling) -> bool:
     has = [getattr(sampling, name) is not None for name in _TOKENS]
     return any(has) and not all(has)
 
 
-def _sampling_columns(sampling: Sampling) -> dict[str, Any]:
+def _sampling_columns(sampling: LoggedSampling) -> dict[str, Any]:
     """Return the columns; a step has all columns of tokens or none, as training asks for."""
-    columns: dict[str, Any] = {f.name: getattr(sampling, f.name) for f in fields(Sampling)}
+    columns: dict[str, Any] = {f.name: getattr(sampling, f.name) for f in fields(LoggedSampling)}
     if any(columns[name] is None for name in _TOKENS):
         columns.update(dict.fromkeys(_TOKENS))
     return columns

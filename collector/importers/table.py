@@ -14,7 +14,7 @@ from graphcredit.collector.importers.formats import (
     verifiers_results,
     verifiers_traces,
 )
-from graphcredit.collector.importers.messages import LeftOut, Rollout
+from graphcredit.collector.importers.messages import LoggedRollout, Omission
 from graphcredit.collector.importers.records import Record
 from graphcredit.store.errors import OptionError
 
@@ -28,7 +28,7 @@ class LogFormat:
     """What writes it, for the documents."""
     is_row: Callable[[object, Path], bool]
     """Whether a record of the file at a path looks like this format."""
-    read: Callable[[Record], Iterator[Rollout | LeftOut]]
+    read: Callable[[Record], Iterator[LoggedRollout | Omission]]
     """Returns the rollouts of a record; raises RecordError where it breaks the format."""
 
 

@@ -131,6 +131,14 @@ def field_at(value: object, path: str) -> Any:
     return whole
 
 
+_LIMITS = ("max", "timeout", "length", "truncat", "limit", "context")
+
+
+def is_limit(reason: object) -> bool:
+    """Return whether the reason of an end names a limit, such as `max_turns` or `timeout`."""
+    return isinstance(reason, str) and any(word in reason.lower() for word in _LIMITS)
+
+
 def short(value: object) -> str:
     """Return a value for a message."""
     text = repr(value)

@@ -13,10 +13,10 @@ from graphcredit.collector.importers.messages import (
     SYSTEM,
     TOOL,
     USER,
-    LeftOut,
+    LoggedRollout,
+    LoggedSampling,
     Message,
-    Rollout,
-    Sampling,
+    Omission,
 )
 from graphcredit.collector.importers.records import Record
 from graphcredit.collector.importers.values import (
@@ -43,7 +43,7 @@ def is_row(value: object, path: Path) -> bool:
     return isinstance(version, str) and version.startswith("ATIF-v1.")
 
 
-def read(record: Record) -> Iterator[Rollout | LeftOut]:
+def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollout of a trajectory; sub-agents and copied steps are left out."""
     root = as_mapping(record.value, "a trajectory")
     result = _trial_result(record.path)
@@ -54,11 +54,11 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
     is_timeout = failure is not None and "timeout" in failure.lower()
     rewards = numbers_of(_mapping(field_at(result, "verifier_result.rewards")))
     if failure is not None and not is_timeout and not rewards:
-        yield LeftOut(reason=f"trial that ended in {failure}, without a reward")
+        yield Omission(reason=f"trial that ended in {failure}, without a reward")
         return
     trial = as_text(first_of(result, ("trial_name",)))
     own_id = as_text(first_of(root, ("trajectory_id", "session_id")))
-    yield Rollout(
+    yield LoggedRollout(
         messages=tuple(_messages(own)),
         record={**root, "result": result},
         trajectory_id=_joined(trial, as_text(result.get("id"))) if trial else own_id,
@@ -107,13 +107,13 @@ def _why_left_out(step: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _left_out(root: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> Iterator[LeftOut]:
+def _left_out(root: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> Iterator[Omission]:
     reasons = [reason for step in steps if (reason := _why_left_out(step)) is not None]
     for reason in dict.fromkeys(reasons):
-        yield LeftOut(reason=reason, count=reasons.count(reason))
+        yield Omission(reason=reason, count=reasons.count(reason))
     subagents = root.get("subagent_trajectories") or ()
     if subagents:
-        yield LeftOut(reason="trajectory of a sub-agent", count=len(subagents))
+        yield Omission(reason="trajectory of a sub-agent", count=len(subagents))
 
 
 def _messages(steps: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
@@ -180,10 +180,10 @@ def _results(step: Mapping[str, Any]) -> Iterator[Message]:
         yield Message(role=TOOL, text=text_of_content(source.get("content")), source=source)
 
 
-def _sampling(parts: Sequence[Mapping[str, Any]]) -> Sampling:
+def _sampling(parts: Sequence[Mapping[str, Any]]) -> LoggedSampling:
     metrics = _mapping(parts[0].get("metrics"))
     ids = metrics.get("completion_token_ids")
-    return Sampling(
+    return LoggedSampling(
         prompt_ids=metrics.get("prompt_token_ids") if ids else None,
         response_ids=ids,
         response_logprobs=metrics.get("logprobs") if ids else None,

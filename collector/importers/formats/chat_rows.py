@@ -5,7 +5,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.chat import chat_messages, is_chat
-from graphcredit.collector.importers.messages import LeftOut, Message, Rollout, Sampling
+from graphcredit.collector.importers.messages import (
+    LoggedRollout,
+    LoggedSampling,
+    Message,
+    Omission,
+)
 from graphcredit.collector.importers.records import Record
 from graphcredit.collector.importers.values import (
     RecordError,
@@ -14,6 +19,7 @@ from graphcredit.collector.importers.values import (
     as_text,
     field_at,
     first_of,
+    is_limit,
     numbers_of,
     short,
 )
@@ -26,7 +32,6 @@ GROUPS = ("group_id", "task_id", "instance_id", "example_id", "prompt_id", "prob
 
 REWARDS = ("reward", "score", "total_reward", "final_reward")
 SUCCESSES = ("success", "is_success", "resolved", "is_correct")
-_TRUNCATIONS = ("length", "max_steps", "max_turns", "timeout", "context_window", "limit")
 
 
 def is_row(value: object, path: Path) -> bool:
@@ -48,7 +53,7 @@ def _pair_of(row: Mapping[str, Any]) -> tuple[str, str] | None:
     return None
 
 
-def read(record: Record) -> Iterator[Rollout | LeftOut]:
+def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollout of a row, or of a file that is one list of messages."""
     if is_chat(record.value):
         row: Mapping[str, Any] = {"messages": record.value}
@@ -57,8 +62,8 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
     policy = as_text(row.get("policy_version"))
     trial = first_of(row, ("trial", "rollout_id", "rollout_index", "sample_idx"))
     task = as_text(first_of(row, GROUPS))
-    yield Rollout(
-        messages=messages_of_row(row, Sampling(policy_version=policy)),
+    yield LoggedRollout(
+        messages=messages_of_row(row, LoggedSampling(policy_version=policy)),
         record=row,
         label=":".join(part for part in (task, as_text(trial)) if part is not None),
         task=task,
@@ -70,7 +75,7 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
     )
 
 
-def messages_of_row(row: Mapping[str, Any], sampling: Sampling) -> tuple[Message, ...]:
+def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[Message, ...]:
     """Return the messages of a row; those of a prompt are context.
 
     Raises:
@@ -94,7 +99,7 @@ def messages_of_row(row: Mapping[str, Any], sampling: Sampling) -> tuple[Message
     return tuple(with_sampling(message, sampling) for message in messages)
 
 
-def with_sampling(message: Message, sampling: Sampling) -> Message:
+def with_sampling(message: Message, sampling: LoggedSampling) -> Message:
     """Return a message of the policy as sampled so; others as they are."""
     if message.role != "assistant" or message.is_context:
         return message
@@ -131,7 +136,7 @@ def _is_truncated(row: Mapping[str, Any]) -> bool:
         return row["truncated"]
     reason = first_of(row, ("stop_reason", "finish_reason", "termination_reason"))
     reason = reason or field_at(row, "info.exit_status")
-    return isinstance(reason, str) and any(word in reason.lower() for word in _TRUNCATIONS)
+    return is_limit(reason)
 
 
 def info_of(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,15 +145,15 @@ def info_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in row.items() if k not in left and v is not None}
 
 
-def read_trl(record: Record) -> Iterator[Rollout | LeftOut]:
+def read_trl(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollout of a row of TRL's completions: its rewards are columns, without a total."""
     row = as_mapping(record.value, "a row")
     step = row.get("step")
     if not isinstance(step, int):
         raise RecordError(f"step must be a whole number: got {short(step)}")
     rewards = numbers_of({k: v for k, v in row.items() if k not in ("step", "advantage")})
-    yield Rollout(
-        messages=messages_of_row(row, Sampling(policy_version=f"step-{step}")),
+    yield LoggedRollout(
+        messages=messages_of_row(row, LoggedSampling(policy_version=f"step-{step}")),
         record=row,
         label=f"step-{step}",
         iteration=step,

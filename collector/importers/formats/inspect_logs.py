@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.chat import chat_messages
-from graphcredit.collector.importers.messages import LeftOut, Message, Rollout, Sampling
+from graphcredit.collector.importers.messages import (
+    LoggedRollout,
+    LoggedSampling,
+    Message,
+    Omission,
+)
 from graphcredit.collector.importers.records import Record, RowError
 from graphcredit.collector.importers.values import (
     as_list,
@@ -30,7 +35,7 @@ def is_row(value: object, path: Path) -> bool:
     return set(log) == {"header", "sample"} or {"version", "eval", "plan"} <= log.keys()
 
 
-def read(record: Record) -> Iterator[Rollout | LeftOut]:
+def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollouts of a record."""
     log = as_mapping(record.value, "a log")
     if "sample" in log:
@@ -46,9 +51,11 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def _sample(sample: Mapping[str, Any], header: Mapping[str, Any]) -> Iterator[Rollout | LeftOut]:
+def _sample(
+    sample: Mapping[str, Any], header: Mapping[str, Any]
+) -> Iterator[LoggedRollout | Omission]:
     if sample.get("error"):
-        yield LeftOut(reason="sample with an error")
+        yield Omission(reason="sample with an error")
         return
     evaluation = _mapping(header.get("eval"))
     attachments = _mapping(sample.get("attachments"))
@@ -56,7 +63,7 @@ def _sample(sample: Mapping[str, Any], header: Mapping[str, Any]) -> Iterator[Ro
     rewards = _rewards(_mapping(sample.get("scores")))
     task = f"{evaluation.get('task', 'task')}:{as_text(sample.get('id'))}"
     sampling = _sampling(evaluation)
-    yield Rollout(
+    yield LoggedRollout(
         messages=tuple(_message(m, sampling) for m in chat_messages(raw, "messages")),
         record=sample,
         label=f"{task}:{as_text(sample.get('epoch'))}",
@@ -84,15 +91,15 @@ def _resolved(value: Any, attachments: Mapping[str, Any]) -> Any:
             return value
 
 
-def _sampling(evaluation: Mapping[str, Any]) -> Sampling:
+def _sampling(evaluation: Mapping[str, Any]) -> LoggedSampling:
     settings = _mapping(evaluation.get("model_generate_config"))
-    return Sampling(
+    return LoggedSampling(
         temperature=as_number(settings.get("temperature"), "temperature"),
         top_p=as_number(settings.get("top_p"), "top_p"),
     )
 
 
-def _message(message: Message, sampling: Sampling) -> Message:
+def _message(message: Message, sampling: LoggedSampling) -> Message:
     if message.role == "assistant":
         return replace(message, sampling=sampling)
     return replace(message, is_refused=field_at(message.source, "error.type") in _REFUSALS)

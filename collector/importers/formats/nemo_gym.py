@@ -9,10 +9,10 @@ from graphcredit.collector.importers.chat import chat_messages, tool_call
 from graphcredit.collector.importers.messages import (
     ASSISTANT,
     TOOL,
-    LeftOut,
+    LoggedRollout,
+    LoggedSampling,
     Message,
-    Rollout,
-    Sampling,
+    Omission,
 )
 from graphcredit.collector.importers.records import Record
 from graphcredit.collector.importers.values import (
@@ -40,7 +40,7 @@ def is_row(value: object, path: Path) -> bool:
     return "responses_create_params" in row and isinstance(row.get("response"), Mapping)
 
 
-def read(record: Record) -> Iterator[Rollout | LeftOut]:
+def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollout of a row."""
     row = as_mapping(record.value, "a row")
     params = as_mapping(row["responses_create_params"], "responses_create_params")
@@ -49,7 +49,7 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
     agent = as_text(field_at(row, "agent_ref.name"))
     task = None if index is None else ":".join(p for p in (agent, as_text(index)) if p)
     success = field_at(row, "info.success")
-    yield Rollout(
+    yield LoggedRollout(
         messages=(*_prompt(params), *_answers(_items(response), _settings(params, response))),
         record=row,
         label=":".join(p for p in (task, as_text(row.get("_ng_rollout_index"))) if p),
@@ -103,18 +103,18 @@ def _items(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [as_mapping(item, "an output item") for item in output]
 
 
-def _settings(params: Mapping[str, Any], response: Mapping[str, Any]) -> Sampling:
+def _settings(params: Mapping[str, Any], response: Mapping[str, Any]) -> LoggedSampling:
     def setting(name: str) -> float | None:
         value = params.get(name)
         return as_number(response.get(name) if value is None else value, name)
 
-    return Sampling(
+    return LoggedSampling(
         temperature=setting("temperature"),
         top_p=setting("top_p"),
     )
 
 
-def _answers(items: Sequence[Mapping[str, Any]], settings: Sampling) -> Iterator[Message]:
+def _answers(items: Sequence[Mapping[str, Any]], settings: LoggedSampling) -> Iterator[Message]:
     """Yield the messages of the output; items of one answer of the model become one message."""
     answer: list[Mapping[str, Any]] = []
     for item in items:
@@ -148,7 +148,7 @@ def _begins_answer(answer: Sequence[Mapping[str, Any]], kind: str) -> bool:
     return kind == "message" and last != "reasoning"
 
 
-def _answer(items: Sequence[Mapping[str, Any]], settings: Sampling) -> Message:
+def _answer(items: Sequence[Mapping[str, Any]], settings: LoggedSampling) -> Message:
     calls = [tool_call(item, "output") for item in items if item.get("type") in _CALLS]
     spoken = [
         text_of_content(i.get("content")) for i in items if i.get("type", "message") == "message"
@@ -169,8 +169,8 @@ def _answer(items: Sequence[Mapping[str, Any]], settings: Sampling) -> Message:
     )
 
 
-def _with_tokens(item: Mapping[str, Any], settings: Sampling) -> Sampling:
-    return Sampling(
+def _with_tokens(item: Mapping[str, Any], settings: LoggedSampling) -> LoggedSampling:
+    return LoggedSampling(
         prompt_ids=item.get("prompt_token_ids"),
         response_ids=item["generation_token_ids"],
         response_logprobs=item.get("generation_log_probs"),

@@ -8,10 +8,10 @@ from graphcredit.collector.importers.chat import chat_messages
 from graphcredit.collector.importers.messages import (
     ASSISTANT,
     TOOL,
-    LeftOut,
+    LoggedRollout,
+    LoggedSampling,
     Message,
-    Rollout,
-    Sampling,
+    Omission,
 )
 from graphcredit.collector.importers.records import Record, kind_of
 from graphcredit.collector.importers.values import (
@@ -44,16 +44,16 @@ def is_row(value: object, path: Path) -> bool:
     return isinstance(first, Mapping) and {"action", "observation"} <= first.keys()
 
 
-def read(record: Record) -> Iterator[Rollout | LeftOut]:
+def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollout of a file. It has no reward: that is in a report of its own."""
     log = as_mapping(record.value, "a trajectory")
     instance = as_text(log.get("instance_id")) or _stem(record.path)
-    settings = Sampling(
+    settings = LoggedSampling(
         temperature=as_number(field_at(_config(log), "agent.model.temperature"), "temperature"),
         top_p=as_number(field_at(_config(log), "agent.model.top_p"), "top_p"),
     )
     exit_status = as_text(field_at(log, "info.exit_status"))
-    yield Rollout(
+    yield LoggedRollout(
         messages=(*_prompt(log), *_steps(log, settings)),
         record=log,
         label=instance,
@@ -91,7 +91,7 @@ def _prompt(log: Mapping[str, Any]) -> tuple[Message, ...]:
     return chat_messages(prompt, "history", is_context=True)
 
 
-def _steps(log: Mapping[str, Any], settings: Sampling) -> Iterator[Message]:
+def _steps(log: Mapping[str, Any], settings: LoggedSampling) -> Iterator[Message]:
     for item in as_list(log["trajectory"], "trajectory"):
         step = as_mapping(item, "a step")
         own = {k: v for k, v in step.items() if k not in ("observation", "state", "messages")}

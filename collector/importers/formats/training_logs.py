@@ -9,10 +9,10 @@ from graphcredit.collector.importers.chat import chat_message, chat_messages
 from graphcredit.collector.importers.messages import (
     ASSISTANT,
     USER,
-    LeftOut,
+    LoggedRollout,
+    LoggedSampling,
     Message,
-    Rollout,
-    Sampling,
+    Omission,
 )
 from graphcredit.collector.importers.records import Record
 from graphcredit.collector.importers.values import (
@@ -21,12 +21,11 @@ from graphcredit.collector.importers.values import (
     as_number,
     as_text,
     first_of,
+    is_limit,
     numbers_of,
     parse_json,
     text_of_content,
 )
-
-_TRUNCATIONS = ("max", "timeout", "length", "truncat", "limit")
 
 FILTERED = (
     "TitanRL keeps the best and the worst rollout of a group by default: then rates of success "
@@ -43,7 +42,7 @@ def is_rllm(value: object, path: Path) -> bool:
     return _has(value, "episode_id", "trajectories", "task")
 
 
-def read_rllm(record: Record) -> Iterator[Rollout | LeftOut]:
+def read_rllm(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollouts of an episode: one for each of its trajectories."""
     episode = as_mapping(record.value, "an episode")
     trajectories = as_list(episode["trajectories"], "trajectories")
@@ -55,7 +54,7 @@ def read_rllm(record: Record) -> Iterator[Rollout | LeftOut]:
         trajectory = as_mapping(item, f"trajectories[{number}]")
         name = as_text(trajectory.get("name")) or str(number)
         role = f"/{name}" if len(trajectories) > 1 else ""
-        yield Rollout(
+        yield LoggedRollout(
             messages=tuple(_rllm_messages(as_list(trajectory.get("steps"), "steps"))),
             record={**episode, "trajectories": [trajectory]},
             label=f"{as_text(episode['episode_id'])}{role}",
@@ -64,7 +63,7 @@ def read_rllm(record: Record) -> Iterator[Rollout | LeftOut]:
             reward=as_number(trajectory.get("reward"), "reward"),
             rewards=numbers_of(_mapping(episode.get("metrics"))),
             success=correct if isinstance(correct, bool) else None,
-            truncated=any(word in reason.lower() for word in _TRUNCATIONS),
+            truncated=is_limit(reason),
             info={k: v for k, v in episode.items() if k != "trajectories" and v is not None},
         )
 
@@ -95,14 +94,14 @@ def is_art(value: object, path: Path) -> bool:
     return _has(value, "group_index", "trajectory_index", "messages", "reward")
 
 
-def read_art(record: Record) -> Iterator[Rollout | LeftOut]:
+def read_art(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollout of a row; its file is called after the training step."""
     row = as_mapping(record.value, "a row")
     step = record.path.name.partition(".")[0]
     split = record.path.parent.name
     messages = [_art_message(raw, n) for n, raw in enumerate(as_list(row["messages"], "messages"))]
     metrics = parse_json(row.get("metrics") or "")
-    yield Rollout(
+    yield LoggedRollout(
         messages=tuple(messages),
         record={k: v for k, v in row.items() if v is not None},
         label=f"{split}:{step}:{row['group_index']}:{row['trajectory_index']}",
@@ -131,11 +130,11 @@ def is_titan(value: object, path: Path) -> bool:
     return _has(value, "group_id", "rollout_id", "turns")
 
 
-def read_titan(record: Record) -> Iterator[Rollout | LeftOut]:
+def read_titan(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollout of a sample: the prompt of its first turn, then answers and results."""
     row = as_mapping(record.value, "a sample")
     if row.get("is_validation") is True:
-        yield LeftOut(reason="sample of validation")
+        yield Omission(reason="sample of validation")
         return
     turns = [as_mapping(turn, "a turn") for turn in as_list(row["turns"], "turns")]
     messages: list[Message] = []
@@ -147,14 +146,14 @@ def read_titan(record: Record) -> Iterator[Rollout | LeftOut]:
         messages.append(_titan_answer(turn))
         messages += chat_messages(turn.get("env_messages") or [], "env_messages")
     status = (as_text(row.get("status")) or "").lower()
-    yield Rollout(
+    yield LoggedRollout(
         messages=tuple(messages),
         record=row,
         label=as_text(row["rollout_id"]) or "",
         group=as_text(row["group_id"]),
         reward=as_number(row.get("reward"), "reward"),
         rewards=numbers_of(_mapping(row.get("reward_breakdown"))),
-        truncated=any(word in status for word in _TRUNCATIONS),
+        truncated=is_limit(status),
         info={k: v for k, v in row.items() if k != "turns" and v is not None},
         notes=(FILTERED,),
     )
@@ -173,7 +172,7 @@ def _titan_answer(turn: Mapping[str, Any]) -> Message:
     return replace(
         message,
         reward=reward,
-        sampling=Sampling(
+        sampling=LoggedSampling(
             prompt_ids=turn.get("prompt_token_ids"),
             response_ids=turn.get("completion_token_ids"),
             response_logprobs=turn.get("completion_logprobs"),

@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.chat_rows import info_of, messages_of_row
-from graphcredit.collector.importers.messages import LeftOut, Rollout, Sampling, prompt_name
+from graphcredit.collector.importers.messages import (
+    LoggedRollout,
+    LoggedSampling,
+    Omission,
+    prompt_name,
+)
 from graphcredit.collector.importers.records import Record
 from graphcredit.collector.importers.values import (
     as_mapping,
@@ -31,7 +36,7 @@ def is_row(value: object, path: Path) -> bool:
     return {"prompt", "completion", "reward"} <= names and has_task
 
 
-def read(record: Record) -> Iterator[Rollout | LeftOut]:
+def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollout of a row; model and sampling are in `metadata.json` beside the file."""
     row = as_mapping(record.value, "a row")
     example = as_text(first_of(row, ("example_id", "id")))
@@ -39,10 +44,10 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
     environment = as_text(first_of(metadata, ("env_id", "env")))
     task = ":".join(part for part in (environment, example) if part is not None)
     if row.get("error"):
-        yield LeftOut(reason="rollout with an error of its environment")
+        yield Omission(reason="rollout with an error of its environment")
         return
     messages = messages_of_row(row, _sampling(metadata))
-    yield Rollout(
+    yield LoggedRollout(
         messages=messages,
         record=row,
         label=task,
@@ -56,10 +61,10 @@ def read(record: Record) -> Iterator[Rollout | LeftOut]:
     )
 
 
-def _sampling(metadata: Mapping[str, Any]) -> Sampling:
+def _sampling(metadata: Mapping[str, Any]) -> LoggedSampling:
     arguments = metadata.get("sampling_args")
     args = cast("Mapping[str, Any]", arguments) if isinstance(arguments, Mapping) else {}
-    return Sampling(
+    return LoggedSampling(
         temperature=as_number(args.get("temperature"), "temperature"),
         top_p=as_number(args.get("top_p"), "top_p"),
     )

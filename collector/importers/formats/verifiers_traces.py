@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.chat import chat_message
-from graphcredit.collector.importers.messages import LeftOut, Message, Rollout, Sampling
+from graphcredit.collector.importers.messages import (
+    LoggedRollout,
+    LoggedSampling,
+    Message,
+    Omission,
+)
 from graphcredit.collector.importers.records import Record
 from graphcredit.collector.importers.values import (
     RecordError,
@@ -19,10 +24,9 @@ from graphcredit.collector.importers.values import (
     as_text,
     field_at,
     first_of,
+    is_limit,
     short,
 )
-
-_TRUNCATIONS = ("max_turns", "length", "timeout", "truncat", "max_tokens", "context")
 
 
 def is_row(value: object, path: Path) -> bool:
@@ -33,27 +37,29 @@ def is_row(value: object, path: Path) -> bool:
     return isinstance(traces, list) and "env" in value and "task" in value
 
 
-def read(record: Record) -> Iterator[Rollout | LeftOut]:
+def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield a rollout for each trained agent of an episode."""
     episode = as_mapping(record.value, "an episode")
     traces = [as_mapping(trace, "a trace") for trace in as_list(episode["traces"], "traces")]
     if not traces:
-        yield LeftOut(reason="episode without a trace (it ended in an error)")
+        yield Omission(reason="episode without a trace (it ended in an error)")
     trained = [t for t in traces if field_at(t, "agent.trainable") is not False]
     if len(trained) < len(traces) and trained:
-        yield LeftOut(
+        yield Omission(
             reason="trace of an agent that is not trained", count=len(traces) - len(trained)
         )
     kept = trained or traces
     has_roles = len({as_text(field_at(t, "agent.name")) for t in kept}) > 1
     for trace in kept:
         if trace.get("errors") or trace.get("ok") is False:
-            yield LeftOut(reason="trace with an error")
+            yield Omission(reason="trace with an error")
         else:
             yield _rollout(episode, trace, has_roles=has_roles)
 
 
-def _rollout(episode: Mapping[str, Any], trace: Mapping[str, Any], *, has_roles: bool) -> Rollout:
+def _rollout(
+    episode: Mapping[str, Any], trace: Mapping[str, Any], *, has_roles: bool
+) -> LoggedRollout:
     nodes = [as_mapping(node, "a node") for node in as_list(trace.get("nodes"), "nodes")]
     path = _path_to_last(nodes)
     task = as_text(first_of(as_mapping(episode.get("task") or {}, "task"), ("key", "hash")))
@@ -63,7 +69,7 @@ def _rollout(episode: Mapping[str, Any], trace: Mapping[str, Any], *, has_roles:
     num_sampled = sum(node.get("sampled") is True for node in nodes)
     num_kept = sum(nodes[index].get("sampled") is True for index in path)
     is_branched = num_sampled > num_kept
-    return Rollout(
+    return LoggedRollout(
         messages=_messages(episode, trace, nodes, path),
         record={**episode, "traces": [trace], "trace": trace},
         trajectory_id=as_text(trace.get("id")),
@@ -73,7 +79,7 @@ def _rollout(episode: Mapping[str, Any], trace: Mapping[str, Any], *, has_roles:
         iteration=_step(episode),
         reward=total,
         rewards=rewards,
-        truncated=trace.get("is_timeout") is True or _is_limit(trace.get("stop_condition")),
+        truncated=trace.get("is_timeout") is True or is_limit(trace.get("stop_condition")),
         info=_info(episode, trace),
         left_out={"sampled message of another branch": num_sampled - num_kept}
         if is_branched
@@ -84,10 +90,6 @@ def _rollout(episode: Mapping[str, Any], trace: Mapping[str, Any], *, has_roles:
 def _step(episode: Mapping[str, Any]) -> int | None:
     step = field_at(episode, "run.work.step")
     return step if isinstance(step, int) else None
-
-
-def _is_limit(condition: object) -> bool:
-    return isinstance(condition, str) and any(word in condition for word in _TRUNCATIONS)
 
 
 def _path_to_last(nodes: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -160,12 +162,12 @@ def _sampling(
     node: Mapping[str, Any],
     call: Mapping[str, Any] | None,
     before: Sequence[int],
-) -> Sampling:
+) -> LoggedSampling:
     prompt, response, logprobs = _tokens(node, before)
     settings = call.get("sampling") if call is not None else None
     settings = as_mapping(settings, "sampling") if settings is not None else {}
     top_k = settings.get("top_k")
-    return Sampling(
+    return LoggedSampling(
         prompt_ids=prompt,
         response_ids=response,
         response_logprobs=logprobs,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.collector.importers.chat import chat_messages
-from graphcredit.collector.importers.messages import Rollout, turns_of
+from graphcredit.collector.importers.messages import LoggedRollout, turns_of
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.steps import rules_of, trajectory_of
 from tests.collector.importers.logs import called, said
@@ -28,7 +28,7 @@ def test_every_message_of_the_policy_becomes_one_step(
     raw: list[dict[str, Any]], state: str, reward: float | None
 ):
     messages = chat_messages(raw, "messages")
-    rollout = Rollout(messages=messages, record={"messages": raw}, reward=reward)
+    rollout = LoggedRollout(messages=messages, record={"messages": raw}, reward=reward)
     made = trajectory_of(rollout, rules_of(ImportOptions(state=state)))
     spoken = [message for message in raw if message["role"] == "assistant"]
     if made is None:
@@ -58,7 +58,7 @@ def test_turns_have_each_message_once(raw: list[dict[str, Any]]):
 
 def test_half_a_surrogate_pair_is_replaced():
     messages = chat_messages([said("user", "\ud83d"), said("assistant", "ok \ude00")], "m")
-    rollout = Rollout(messages=messages, record={}, reward=1.0)
+    rollout = LoggedRollout(messages=messages, record={}, reward=1.0)
     made = trajectory_of(rollout, rules_of(ImportOptions()))
     assert made is not None
     assert (made.steps[0]["state"], made.steps[0]["action"]) == ("?", "ok ?")
@@ -69,6 +69,6 @@ def test_success_without_a_reward_becomes_the_reward():
     messages = chat_messages([said("user", "a"), said("assistant", "b")], "m")
     rules = rules_of(ImportOptions())
     for success, reward in ((True, 1.0), (False, 0.0)):
-        made = trajectory_of(Rollout(messages=messages, record={}, success=success), rules)
+        made = trajectory_of(LoggedRollout(messages=messages, record={}, success=success), rules)
         assert made is not None
         assert made.steps[-1]["reward"] == reward

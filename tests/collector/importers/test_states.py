@@ -3,7 +3,7 @@
 import pytest
 
 from graphcredit.collector.importers.chat import chat_messages
-from graphcredit.collector.importers.messages import Rollout, turns_of
+from graphcredit.collector.importers.messages import LoggedRollout, turns_of
 from graphcredit.collector.importers.rules import group_rule, reward_rule, success_rule
 from graphcredit.collector.importers.states import state_rule
 from graphcredit.collector.importers.values import RecordError
@@ -75,10 +75,10 @@ def test_a_state_rule_that_is_none_is_refused(rule: str):
         state_rule(rule)
 
 
-def _rollout(**more: object) -> Rollout:
+def _rollout(**more: object) -> LoggedRollout:
     record = {"info": {"solved": True, "level": 3, "odd": "maybe"}, "user": "u1", "bonus": 2}
     values = {"messages": chat_messages(TALK, "m"), "record": record, "task": "t", **more}
-    return Rollout(**values)  # pyright: ignore[reportArgumentType]
+    return LoggedRollout(**values)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(

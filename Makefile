@@ -1,11 +1,14 @@
 # `make demo`, `make test` and `make test-slow` work in a fresh clone: all make .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
+COMMA := ,
 # Setuptools warns of every strict editable install.
 PIP := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # The editable install links files one by one, so a new file needs a new install: watch the folders.
 FOLDERS := $(shell find api store collector credit trainer viewer loop cli -type d -not -name __pycache__)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile -q
+# ALFWorld's planner is built from source, in a minute, for those who have the games. Its build calls `python`.
+EXTRAS := play,er,ray,train,view,experiments,integrations,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
 EDITABLE := --config-settings editable_mode=strict --editable
 
 .PHONY: demo test test-slow check format clean
@@ -41,7 +44,7 @@ format: .venv/installed
 
 # Everything, torch too: what the tests need and the demo does not.
 .venv/installed: .venv/requirements $(FOLDERS)
-	$(PIP) $(EDITABLE) ".[play,er,ray,train,view,experiments,integrations,dev]"
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) $(EDITABLE) ".[$(EXTRAS)]"
 	touch $@ .venv/playable
 
 clean:

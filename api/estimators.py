@@ -12,6 +12,7 @@ from graphcredit.credit.estimators.graphgpo import GraphGpo
 from graphcredit.credit.estimators.grpo import Grpo
 from graphcredit.credit.estimators.hgpo import Hgpo
 from graphcredit.credit.estimators.milegpo import MileGpo
+from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.sapo import Sapo
@@ -26,6 +27,7 @@ __all__ = [
     "Grpo",
     "Hgpo",
     "MileGpo",
+    "Reach",
     "RewardFlow",
     "Rloo",
     "Sapo",

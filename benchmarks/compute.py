@@ -4,8 +4,7 @@
 
 Columns: the best and the median of the repeated calls; the time of a new process from its start to
 the end of its first call, the imports of numpy and pyarrow included, on the clock and of the
-processor; and the same on the clock without matplotlib, which igraph imports where it is installed.
-Modules are compiled before, as an installation does.
+processor. Modules are compiled before, as an installation does.
 """
 
 import argparse
@@ -26,15 +25,10 @@ from graphcredit.credit import compute
 from graphcredit.store import open_store
 
 SEVEN = ("grpo", "rloo", "gigpo", "hgpo", "rewardflow", "g2po", "graphgpo")
-HEADER = (
-    f"{'estimators':>10} {'best ms':>8} {'median ms':>9} {'process s':>9} {'CPU s':>6} "
-    f"{'without s':>9}"
-)
+HEADER = f"{'estimators':>10} {'best ms':>8} {'median ms':>9} {'process s':>9} {'CPU s':>6}"
 
 _FIRST_CALL = """
 import sys
-if len(sys.argv) > 3:
-    sys.modules[sys.argv[3]] = None
 import pyarrow.ipc
 from graphcredit.credit import compute
 steps = pyarrow.ipc.open_file(sys.argv[1]).read_all()
@@ -60,11 +54,7 @@ def main() -> None:
             calls = [_call(steps, names) for _ in range(arguments.repeat)]
             best, median = (1e3 * value for value in (min(calls), statistics.median(calls)))
             seconds, cpu = _first_call(path, names)
-            without, _ = _first_call(path, names, "matplotlib")
-            print(
-                f"{number:>10} {best:>8.1f} {median:>9.1f} {seconds:>9.2f} {cpu:>6.2f} "
-                f"{without:>9.2f}"
-            )
+            print(f"{number:>10} {best:>8.1f} {median:>9.1f} {seconds:>9.2f} {cpu:>6.2f}")
 
 
 def _steps(folder: Path, num_steps: int) -> pa.Table:
@@ -80,10 +70,10 @@ def _call(steps: pa.Table, names: str) -> float:
     return time.perf_counter() - started
 
 
-def _first_call(path: Path, names: str, *without: str) -> tuple[float, float]:
+def _first_call(path: Path, names: str) -> tuple[float, float]:
     """Return the seconds and the CPU seconds of a process; the fastest of five."""
     compiled = {"PYTHONPYCACHEPREFIX": str(path.parent / "compiled"), "PYTHONDONTWRITEBYTECODE": ""}
-    command = [sys.executable, "-c", _FIRST_CALL, str(path), names, *without]
+    command = [sys.executable, "-c", _FIRST_CALL, str(path), names]
     found: list[tuple[float, float]] = []
     for _ in range(5):
         started = time.perf_counter()

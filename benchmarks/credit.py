@@ -59,7 +59,7 @@ def main() -> None:
                         num_iterations=iterations,
                         is_plain=is_plain,
                         has_entities="sapo" in arguments.estimators,
-                        has_admissible="analogy" in arguments.estimators,
+                        has_admissible=not {"analogy", "reach"}.isdisjoint(arguments.estimators),
                     )
                     row = _measure(store, Path(folder), arguments)
                 print(f"{layout:>7} {steps:>10,} {iterations:>10} {row}", flush=True)

@@ -18,6 +18,7 @@ from graphcredit.cli.commands.estimators import estimators
 from graphcredit.cli.commands.export import export
 from graphcredit.cli.commands.import_ import import_
 from graphcredit.cli.commands.loop import loop
+from graphcredit.cli.commands.replay import replay
 from graphcredit.cli.commands.sql import sql
 from graphcredit.cli.commands.train import train
 from graphcredit.cli.commands.view import view
@@ -78,6 +79,7 @@ for command in (
     export,
     import_,
     loop,
+    replay,
     sql,
     train,
     view,

@@ -57,6 +57,8 @@ class CollectReport:
     """What is to be known about how tasks were made."""
     casualties: tuple[str, ...]
     """A line for each worker that died. What it was playing is left for the next collection."""
+    failures: tuple[str, ...] = ()
+    """A line for each task that could not be played, with the reason."""
 
     @property
     def steps_per_second(self) -> float:
@@ -150,7 +152,8 @@ class _Played:
     recovered: list[Recovered] = field(default_factory=list[Recovered])
 
     def report(self, num_tasks: int, seconds: float) -> CollectReport:
-        outcomes = self.outcomes
+        outcomes = [outcome for outcome in self.outcomes if outcome.failure is None]
+        failures = {o.failure for o in self.outcomes if o.failure is not None}
         notes = {outcome.note for outcome in outcomes if outcome.note is not None}
         return CollectReport(
             num_tasks=num_tasks,
@@ -165,6 +168,7 @@ class _Played:
             seconds=seconds,
             notes=tuple(sorted(notes)),
             casualties=tuple(self.casualties),
+            failures=tuple(sorted(failures)),
         )
 
 

@@ -27,7 +27,7 @@ class CollectTable(LanguageOptions, PlayOptions, GameOptions):
     """`[collect]`: what is played, as the flags of `graphcredit collect` say it."""
 
     env: str = "textworld"
-    """The environment: textworld, search, sokoban."""
+    """The environment: textworld, search, sokoban, alfworld."""
     engine: Literal["hf", "vllm"] = "hf"
     """What samples: transformers or vLLM."""
     temperature: Positive = 1.0

@@ -72,11 +72,15 @@ def _tasks(config: LoopConfig) -> tuple[Sequence["Task"], Sequence["Task"]]:
 
     collect, evaluate = config.collect, config.evaluate
     kind = environment_kind(collect.env)
-    tasks = kind.list_tasks(collect.games, num_tasks=collect.tasks, seed=collect.seed)
+    tasks = kind.list_tasks(
+        collect.games, num_tasks=collect.tasks, seed=collect.seed, games_dir=collect.games_dir
+    )
     if evaluate is None or not evaluate.tasks:
         return tasks, ()
     games = collect.games if evaluate.games is None else evaluate.games
-    held_out = kind.list_tasks(games, num_tasks=evaluate.tasks, seed=evaluate.seed)
+    held_out = kind.list_tasks(
+        games, num_tasks=evaluate.tasks, seed=evaluate.seed, games_dir=collect.games_dir
+    )
     learnt = {kind.world_of(task.spec): task.task_id for task in tasks}
     for task in held_out:
         if same := learnt.get(kind.world_of(task.spec)):

@@ -223,9 +223,9 @@ class _Stages:
             on_progress=lambda _, *progress: self.on_progress(what, *progress),
         )
         self._tell(what, iteration, report.notes)
-        if report.casualties:
+        if missing := (*report.casualties, *report.failures):
             raise RecorderError(
-                f"{'; '.join(report.casualties)}. The trajectories of the other workers are kept: "
+                f"{'; '.join(missing)}. The other trajectories are kept: "
                 "give the same command again to play the missing ones and continue"
             )
 

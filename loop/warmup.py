@@ -63,14 +63,16 @@ class WarmupOptions(GameOptions):
     workers: Count = 2
     """Processes that play; 0 plays in this one. Does not change the result."""
     games_dir: PathOption | None = None
-    """Directory of generated games; the user's cache by default."""
+    """Directory of games; by default the user's cache, for ALFWorld $ALFWORLD_DATA."""
 
     def list_tasks(self) -> "list[Task]":
         """Return the tasks to play."""
         from graphcredit.collector.environments.registry import environment_kind
 
         kind = environment_kind(self.env)
-        return kind.list_tasks(self.games, num_tasks=self.tasks, seed=self.seed)
+        return kind.list_tasks(
+            self.games, num_tasks=self.tasks, seed=self.seed, games_dir=self.games_dir
+        )
 
     def check(self) -> None:
         """Raise OptionError or MissingDependencyError if the warm-up cannot run."""
@@ -237,9 +239,9 @@ def _play(
         options,
         on_progress=lambda what, *progress: on_progress(f"play: {run_id}", *progress),
     )
-    if report.casualties:
+    if missing := (*report.casualties, *report.failures):
         raise EngineError(
-            f"every episode must end, but {'; '.join(report.casualties)}. "
+            f"every episode must end, but {'; '.join(missing)}. "
             "Give the same command again to play the missing ones"
         )
     found = summarise(_store(plan), run_id, iteration=0)

@@ -15,6 +15,7 @@
     ├── NothingToCreditError      no trajectory is complete; existing credit is kept
     ├── NothingToExportError      no trace of a log has credit in the store; nothing was written
     ├── DiskError                 the disk is full, or fails (also an OSError)
+    ├── UnplayableError           a task cannot be opened or played on; others can
     ├── RecorderError             a recorder cannot start or continue; acknowledged steps are kept
     ├── TrainingError             training cannot continue; its last checkpoint is kept
     ├── EngineError               an engine cannot start, or cannot finish its batches
@@ -115,6 +116,10 @@ class NothingToExportError(GraphcreditError):
 
 class DiskError(GraphcreditError, OSError):
     """The disk is full, or fails; repeat the call when the cause is removed."""
+
+
+class UnplayableError(GraphcreditError):
+    """A task's environment cannot be opened, or died; other tasks can be played."""
 
 
 class RecorderError(GraphcreditError):

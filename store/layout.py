@@ -112,6 +112,10 @@ class Store:
         check_name("run_id", run_id)
         return self.root / "history" / f"run_id={run_id}" / "state_scores.parquet"
 
+    def replay_dir(self, run_id: str, iteration: int) -> Path:
+        """Return the folder for new replay shards of an iteration."""
+        return self._partition("replay", run_id, iteration)
+
     def training_path(self, run_id: str, iteration: int, name: str) -> Path:
         """Return the file for the metrics of a training."""
         check_name("the name of a training", name)
@@ -265,7 +269,7 @@ def refuse_foreign_folders(store: Store) -> None:
 
     The views would read its files. Folders of other names are left to the checks.
     """
-    for table in ("steps", "credit", "graph", "training"):
+    for table in ("steps", "credit", "graph", "replay", "training"):
         for _, run_dir in _partitions(store.root / table, "run_id"):
             for _ in _partitions(run_dir, "iteration"):
                 pass

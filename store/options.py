@@ -23,6 +23,7 @@ from graphcredit.store.errors import OptionError, system_errors
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 AtLeastOne: TypeAlias = Annotated[int, Field(ge=1)]
+AtLeastTwo: TypeAlias = Annotated[int, Field(ge=2)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 Discount: TypeAlias = Share
 PositiveDiscount: TypeAlias = Annotated[float, Field(gt=0, le=1)]

@@ -69,6 +69,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "policies",
             "playing",
             "collection",
+            "replaying",
         ),
     ),
     "credit": (

@@ -74,6 +74,11 @@ def _show(report: "AuditReport") -> None:
     for title, numbers in report.numbers.items():
         shown = ", ".join(f"{name}: {_number(value)}" for name, value in numbers.items())
         _print(f"{title:<{width}}  {shown}")
+    for replay in report.replays:
+        _print()
+        _print(f"decisions replayed by {replay.name}:")
+        for line in replay.lines():
+            _print(f"    {line}")
     if report.skipped:
         _print(
             f"not checked, because there is no credit: {', '.join(report.skipped)}. "

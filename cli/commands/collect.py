@@ -53,7 +53,7 @@ def collect(
     games = GameOptions(**{name: values.pop(name) for name in _GAMES & values.keys()})
     options = CollectOptions(**values)
     tasks = environment_kind(games.env).list_tasks(
-        games.games, num_tasks=games.tasks, seed=options.seed
+        games.games, num_tasks=games.tasks, seed=options.seed, games_dir=options.games_dir
     )
     with interruptible("the same command again goes on"), progress("collect") as show:
         report = collection.collect(
@@ -68,12 +68,13 @@ def collect(
         show_report(report)
     if report.casualties:
         talk.print("The same command again plays what is missing.")
+    if report.casualties or report.failures:
         raise typer.Exit(1)
 
 
 def show_report(report: "CollectReport") -> None:
     """Print what was played, then everything that was out of the ordinary."""
-    for line in (*report.notes, *report.casualties):
+    for line in (*report.notes, *report.casualties, *report.failures):
         talk.print(line, markup=False, highlight=False, soft_wrap=True)
     if report.num_recovered_steps:
         recovered = counted(report.num_recovered_steps, "step")
@@ -82,6 +83,8 @@ def show_report(report: "CollectReport") -> None:
         f"{counted(report.num_trajectories, 'trajectory')} of {counted(report.num_tasks, 'task')} "
         f"played, {report.num_already_complete:,} were there already"
     )
+    if report.failures:
+        out.print(f"{counted(len(report.failures), 'task')} could not be played")
     if report.num_resampled:
         added = counted(report.num_resampled, "group")
         out.print(f"{added} added where all returns were equal")

@@ -155,12 +155,12 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
             "states without an observed path to their group's goal "
             f"({total.unreachable_share:.1%})",
         ),
-        (total.num_single_visit_steps, "steps alone in their state group: no step advantage"),
+        (total.num_single_visit_steps, "steps alone in their state group: nothing to compare"),
         (total.num_invalid_steps, "invalid steps"),
-        (total.num_singleton_groups, "groups of one trajectory: every advantage is 0"),
+        (total.num_singleton_groups, "groups of one trajectory: nothing to compare it with"),
         (total.num_degenerate_groups, "groups whose trajectories all have the same return"),
         (total.num_groups_without_success, "groups without a success"),
-        (total.num_groups_without_goal, "groups without a known goal: no graph signal"),
+        (total.num_groups_without_goal, "groups without a known goal: most graphs are silent"),
         (
             total.num_incomplete,
             f"incomplete trajectories ({counted(total.num_incomplete_steps, 'step')}): no credit",

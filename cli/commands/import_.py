@@ -38,7 +38,8 @@ def import_(
     """Make a store of the log of another program.
 
     The format is recognised. The same command again adds only what is new, so it may be
-    interrupted. The exit code is 1 if a row could not be read, or if there is no trajectory.
+    interrupted. The exit code is 1 if a row could not be read, if the store has a trajectory with
+    other values, or if there is no trajectory.
 
     Example:
         graphcredit import outputs/traces.jsonl STORE --state window:2
@@ -52,7 +53,8 @@ def import_(
             _print_json(report.as_json())
         else:
             show_report(report)
-    if report.num_bad_rows or not report.num_trajectories + report.num_already_there:
+    is_whole = not (report.num_bad_rows or report.num_different)
+    if not (is_whole and report.num_trajectories + report.num_already_there):
         raise typer.Exit(1)
 
 
@@ -95,6 +97,13 @@ def show_report(report: "ImportReport") -> None:
         f"{counted(report.num_trajectories, 'trajectory')} imported, "
         f"{report.num_already_there:,} were there already"
     )
+    if report.num_different:
+        _say(
+            f"not imported: {counted(report.num_different, 'trajectory')} that the store has with "
+            f"other values of {', '.join(report.different_columns)}. Nothing was changed: the log "
+            "was imported before with other options, or has changed. Use a new store, or another "
+            f"--run. For example, {report.difference}"
+        )
     _show_counts(report)
 
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
+from graphcredit.collector.environments.alfworld import games as alfworld_games
 from graphcredit.collector.environments.base import Environment, Task
 from graphcredit.collector.environments.search import questions
 from graphcredit.collector.environments.sokoban import names as sokoban_names
@@ -20,8 +21,13 @@ from graphcredit.store.parquet.er_graph import ErGraph
 class ListTasks(Protocol):
     """Lists tasks; it needs no library of the environment."""
 
-    def __call__(self, games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
-        """Return up to `num_tasks` different tasks; the same arguments give the same tasks."""
+    def __call__(
+        self, games: str | None, *, num_tasks: int, seed: int, games_dir: Path | None = None
+    ) -> list[Task]:
+        """Return up to `num_tasks` different tasks; the same arguments give the same tasks.
+
+        `games_dir` is where published games are; games that are generated are not looked for.
+        """
         ...
 
 
@@ -32,7 +38,7 @@ class EnvironmentKind:
     list_tasks: ListTasks
     """Returns the tasks for `--games`, `--tasks` and `--seed`."""
     open: Callable[[str, Path, bool], Environment]
-    """Opens a task, given its spec, the folder of generated files, and whether observations must
+    """Opens a task, given its spec, the folder of games, and whether observations must
     include a winning plan."""
     library: str | None = None
     """The package that must be importable; None if no extra package is needed."""
@@ -63,6 +69,12 @@ def _open_sokoban(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
     return open_sokoban(spec, cache_dir, with_oracle)
 
 
+def _open_alfworld(spec: str, games_dir: Path, with_oracle: bool) -> Environment:
+    from graphcredit.collector.environments.alfworld.environment import open_alfworld
+
+    return open_alfworld(spec, games_dir, with_oracle)
+
+
 def _er_graph_of_search(tasks: Sequence[Task]) -> ErGraph:
     from graphcredit.collector.environments.search.entities import er_graph_of
 
@@ -83,6 +95,12 @@ ENVIRONMENTS: dict[str, EnvironmentKind] = {
         er_graph=_er_graph_of_search,
     ),
     "sokoban": EnvironmentKind(list_tasks=sokoban_names.list_tasks, open=_open_sokoban),
+    "alfworld": EnvironmentKind(
+        list_tasks=alfworld_games.list_tasks,
+        open=_open_alfworld,
+        library="fast_downward",
+        extra="alfworld",
+    ),
 }
 
 

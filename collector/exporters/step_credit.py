@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from graphcredit.store.errors import InputError, SchemaError
+from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
-from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
-from graphcredit.store.schema import CREDIT_KEY_COLUMNS, estimator_column, split_estimator_column
+from graphcredit.store.parquet.enriched import enriched_tables, estimator_columns
+from graphcredit.store.parquet.shards import step_columns
+from graphcredit.store.schema import estimator_column, split_estimator_column
 
 ADVANTAGE = "advantage"
 
@@ -52,21 +53,13 @@ def estimators_with_credit(shards: Sequence[Shard], estimator: str | None) -> li
     Raises:
         InputError: There is no credit, or none by that estimator.
     """
-    found: set[str] = set()
-    for shard in shards:
-        if shard.credit_path.exists():
-            with open_parquet(shard.credit_path) as file:
-                splits = map(split_estimator_column, file.schema_arrow.names)
-                found |= {split[0] for split in splits if split and split[1] == ADVANTAGE}
-    if found and estimator is None:
-        return sorted(found)
-    if estimator is not None and estimator in found:
-        return [estimator]
-    by = f" by {estimator!r}" if estimator is not None else ""
-    there = ", ".join(sorted(found)) or "none"
+    splits = (split_estimator_column(c.name) for c in estimator_columns(shards, estimator))
+    names = sorted({split[0] for split in splits if split and split[1] == ADVANTAGE})
+    if names:
+        return names
     raise InputError(
-        f"no credit{by}: there is credit by {there}. Check the name, or run `graphcredit credit "
-        f"STORE --estimator {estimator or 'NAME'}` first"
+        "no credit: no estimator has advantages of these steps. Run `graphcredit credit STORE "
+        "--estimator NAME` first"
     )
 
 
@@ -83,51 +76,8 @@ def with_advantages(
     Raises:
         SchemaError: A shard cannot be read, or the rows of the credit shard are others.
     """
-    wanted = step_columns(columns)
-    credit = _read_credit(shard, estimators)
-    start = 0
-    with open_parquet(shard.path) as file:
-        present = [c.name for c in wanted if c.name in file.schema_arrow.names]
-        if credit is not None and credit.num_rows != file.metadata.num_rows:
-            raise _other_rows(shard)
-        for index in range(file.num_row_groups):
-            group = file.read_row_group(index, columns=present)
-            steps = conform(group, wanted, where=str(shard.path))
-            yield _joined(shard, steps, credit, start, estimators)
-            start += steps.num_rows
-
-
-def _read_credit(shard: Shard, estimators: Sequence[str]) -> pa.Table | None:
-    if not shard.credit_path.exists():
-        return None
-    wanted = (*CREDIT_KEY_COLUMNS, *(estimator_column(_column(name)) for name in estimators))
-    with open_parquet(shard.credit_path) as file:
-        present = [c.name for c in wanted if c.name in file.schema_arrow.names]
-        return conform(file.read(columns=present), wanted, where=str(shard.credit_path))
-
-
-def _column(estimator: str) -> str:
-    return f"{estimator}_{ADVANTAGE}"
-
-
-def _joined(
-    shard: Shard, steps: pa.Table, credit: pa.Table | None, start: int, estimators: Sequence[str]
-) -> pa.Table:
-    part = None if credit is None else credit.slice(start, steps.num_rows)
-    keys = [column.name for column in CREDIT_KEY_COLUMNS]
-    if part is not None and any(not steps[key].equals(part[key]) for key in keys):
-        raise _other_rows(shard)
-    for name in map(_column, estimators):
-        values = pa.nulls(steps.num_rows, pa.float32()) if part is None else part[name]
-        steps = steps.append_column(name, values)
-    return steps
-
-
-def _other_rows(shard: Shard) -> SchemaError:
-    return SchemaError(
-        f"{shard.credit_path} must have the rows of its step shard, in the same order: its rows "
-        "differ. Run `graphcredit credit` again"
-    )
+    advantages = [estimator_column(f"{name}_{ADVANTAGE}") for name in estimators]
+    return enriched_tables(shard, step_columns(columns), advantages)
 
 
 def read_trajectories(shards: Sequence[Shard], estimator: str) -> dict[str, TrajectoryCredit]:

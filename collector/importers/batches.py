@@ -16,8 +16,8 @@ from graphcredit.store.schema import STEP_SCHEMA
 Partition = tuple[str, int]
 """A run and an iteration."""
 
-BATCH_CHARACTERS = 32 << 20
-"""Characters of steps at which a batch is full."""
+BATCH_CHARACTERS = 4 << 20
+"""Characters of steps at which a batch is full. The texts of a larger one leave the cache."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +57,14 @@ def batches_of(trajectories: Iterable[Imported]) -> Iterator[TrajectoryBatch]:
             yield draft.finished()
             draft = _Draft()
     yield draft.finished()
+
+
+def one_batch(trajectories: Iterable[Imported]) -> TrajectoryBatch:
+    """Return some trajectories as one batch, however long it is."""
+    draft = _Draft()
+    for imported in trajectories:
+        draft.add(imported)
+    return draft.finished()
 
 
 class _Draft:

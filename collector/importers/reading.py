@@ -3,17 +3,17 @@
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from pathlib import Path
 
 from graphcredit.collector.importers.logs.messages import Omission
 from graphcredit.collector.importers.logs.records import Record, RowError, read_records
 from graphcredit.collector.importers.logs.values import RecordError
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.chosen import Rules, rules_of
-from graphcredit.collector.importers.sources import Log, format_of
+from graphcredit.collector.importers.sources import Log, LogFile, format_of
 from graphcredit.collector.importers.steps import trajectory_of
 from graphcredit.collector.importers.table import LogFormat
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
+from graphcredit.collector.importers.wrapped import Wrapped, wrapped
 from graphcredit.store.errors import StepRefusedError
 
 RECOGNISED_WITHIN = 100
@@ -41,38 +41,73 @@ class Imported:
 
 def read_trajectories(log: Log, tally: Tally) -> Generator[Imported]:
     """Yield the trajectories of a log, and tally everything else."""
-    rules, offset = rules_of(log.options), 0
+    rules = rules_of(log.options)
+    refuse_folders(log, tally)
+    for file in log.files:
+        yield from trajectories_of_file(file, log, rules, tally)
+
+
+def refuse_folders(log: Log, tally: Tally) -> None:
+    """Tally the folders that cannot be read."""
     for folder, reason in log.unreadable:
         tally.refuse(folder, reason)
-    for number, (path, size) in enumerate(zip(log.files, log.sizes, strict=True)):
-        for row, record in _logged(path, log, tally):
-            for made in _of_record(row, record, rules, tally):
-                yield Imported(
-                    file=number,
-                    where=record.where,
-                    num_bytes_read=offset + size * record.share,
-                    trajectory=made,
-                )
-        offset += size
 
 
-def _logged(path: Path, log: Log, tally: Tally) -> Iterator[tuple[LogFormat, Record]]:
-    """Yield the records of a file with its format, which one of its first records decides."""
-    records = read_records(path)
+def trajectories_of_file(file: LogFile, log: Log, rules: Rules, tally: Tally) -> Iterator[Imported]:
+    """Yield the trajectories of a file, whose format one of its first records decides."""
+    records = read_records(file.path)
+    begin, row = recognised(records, log)
+    logged = chain(begin, records)
+    if row is None:
+        around = _around(begin, log)
+        if around is None:
+            not_recognised(file, begin, tally)
+            return
+        row, logged = around.format, around.records(logged)
+    tally.num_files[row.name] += 1
+    for record in row.gather(logged) if row.gather else logged:
+        yield from trajectories_of_record(record, file, row, rules, tally)
+
+
+def recognised(records: Iterator[Record], log: Log) -> tuple[list[Record], LogFormat | None]:
+    """Return the first records of a file, and its format if they tell."""
     begin: list[Record] = []
     for record in islice(records, RECOGNISED_WITHIN):
         begin.append(record)
         row = None if isinstance(record.value, RowError) else format_of(record, log)
         if row is not None:
-            tally.num_files[row.name] += 1
-            logged = chain(begin, records)
-            yield from ((row, each) for each in (row.gather(logged) if row.gather else logged))
-            return
+            is_around = not row.is_row(record.value, record.path) and _around([record], log)
+            return begin, None if is_around else row
+    return begin, None
+
+
+def _around(begin: list[Record], log: Log) -> Wrapped | None:
+    """Return in which field the records of a file are, if they are in objects around them."""
+    found = next((each for record in begin if (each := wrapped(record)) is not None), None)
+    forced = log.options.format
+    return found if found is None or forced in (None, found.format.name) else None
+
+
+def not_recognised(file: LogFile, begin: list[Record], tally: Tally) -> None:
+    """Tally a file that is no log, by its first records."""
     broken = [record for record in begin if isinstance(record.value, RowError)]
     for record in broken:
         tally.refuse(record.where, str(record.value))
     if not broken:
-        tally.other_files.append(str(path))
+        tally.other_files.append(str(file.path))
+
+
+def trajectories_of_record(
+    record: Record, file: LogFile, row: LogFormat, rules: Rules, tally: Tally
+) -> Iterator[Imported]:
+    """Yield the trajectories of a record of a known format."""
+    for made in _of_record(row, record, rules, tally):
+        yield Imported(
+            file=file.number,
+            where=record.where,
+            num_bytes_read=file.num_bytes_read(record.share),
+            trajectory=made,
+        )
 
 
 def _of_record(

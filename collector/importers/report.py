@@ -38,10 +38,16 @@ class ImportReport:
     """Trajectories written now."""
     num_already_there: int
     """Trajectories that the store had, with the same steps."""
+    num_different: int
+    """Trajectories that the store had with other values; nothing was changed."""
+    different_columns: tuple[str, ...]
+    """The columns in which those differ."""
+    difference: str
+    """How the first of those differs; empty if there is none."""
     num_steps: int
-    """Steps of both."""
+    """Steps of those written now, and of those there with the same steps."""
     num_groups: int
-    """Groups of both."""
+    """Groups of these, and of those with other values."""
     num_single_groups: int
     """Groups with one trajectory."""
     num_success: int
@@ -76,6 +82,9 @@ class Tally:
     num_files: Counter[str] = field(default_factory=Counter[str])
     num_records: int = 0
     num_already_there: int = 0
+    num_different: int = 0
+    different_columns: dict[str, None] = field(default_factory=dict[str, None])
+    difference: str = ""
     counts: Counter[str] = field(default_factory=Counter[str])
     groups: Counter[tuple[str, int, str]] = field(default_factory=Counter[tuple[str, int, str]])
     left_out: Counter[str] = field(default_factory=Counter[str])
@@ -96,6 +105,13 @@ class Tally:
         if len(self.bad_rows) < _KEPT_BAD_ROWS:
             self.bad_rows.append(BadRow(where=where, reason=reason))
 
+    def take(self, other: "Tally") -> None:
+        """Add what was counted while some records were read elsewhere."""
+        self.num_records += other.num_records
+        self.left_out.update(other.left_out)
+        self.num_bad_rows += other.num_bad_rows
+        self.bad_rows += other.bad_rows[: _KEPT_BAD_ROWS - len(self.bad_rows)]
+
     def add(self, made: TrajectoryFacts, *, is_new: bool) -> None:
         """Count a trajectory."""
         self.num_already_there += not is_new
@@ -115,6 +131,19 @@ class Tally:
         self.counts["turn_rewards"] += bool(made.num_turn_rewards)
         self.counts["reward_of_success"] += made.is_reward_of_success
 
+    def differ(self, made: TrajectoryFacts, columns: tuple[str, ...], how: str) -> None:
+        """Count a trajectory that the store has with other values.
+
+        Args:
+            made: The trajectory, as it would be imported.
+            columns: The columns that differ.
+            how: Where it is in the store, and one value of each.
+        """
+        self.num_different += 1
+        self.different_columns.update(dict.fromkeys(columns))
+        self.difference = self.difference or how
+        self.groups[made.run_id, made.iteration, made.task_id] += 1
+
     @property
     def num_trajectories(self) -> int:
         """Trajectories that were made, new or not."""
@@ -128,6 +157,9 @@ class Tally:
             num_records=self.num_records,
             num_trajectories=self.num_trajectories - self.num_already_there,
             num_already_there=self.num_already_there,
+            num_different=self.num_different,
+            different_columns=tuple(self.different_columns),
+            difference=self.difference,
             num_steps=counts["steps"],
             num_groups=len(self.groups),
             num_single_groups=sum(size == 1 for size in self.groups.values()),
@@ -181,9 +213,15 @@ class Tally:
                 f"{counted(counts['turn_rewards'], 'trajectory')} with rewards of single turns, "
                 "which were not used: --reward turns uses them"
             )
-        if self.groups and max(self.groups.values()) == 1:
+        num_single = sum(size == 1 for size in self.groups.values())
+        if num_single and num_single == len(self.groups):
+            notes.append(f"every group has one trajectory, so no estimator can compare: {_REMEDY}")
+        elif 2 * num_single > len(self.groups):
             notes.append(
-                "every group has one trajectory, so no estimator can compare: --group names a "
-                "field that rollouts of one task share"
+                f"{num_single:,} of {len(self.groups):,} groups have one trajectory, which no "
+                f"estimator can compare: if rollouts of one task are apart, {_REMEDY}"
             )
         return notes
+
+
+_REMEDY = "--group names a field that rollouts of one task share"

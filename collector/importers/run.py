@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from graphcredit.collector.importers.batches import Partition, TrajectoryBatch, batches_of
+from graphcredit.collector.importers.batches import Partition, TrajectoryBatch
 from graphcredit.collector.importers.copies import COPY, Copies
+from graphcredit.collector.importers.helpers.read import read_batches
 from graphcredit.collector.importers.logs.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
-from graphcredit.collector.importers.reading import read_trajectories
 from graphcredit.collector.importers.report import ImportReport, Tally
 from graphcredit.collector.importers.sources import log_at, refuse_no_log
-from graphcredit.collector.importers.writer import WORKER, Writer, writing
+from graphcredit.collector.importers.writer import WORKER, DiffersError, Writer, writing
 from graphcredit.collector.recording.shards import complete_table
-from graphcredit.store.errors import StepRefusedError, system_errors
+from graphcredit.store.errors import system_errors
 from graphcredit.store.layout import Store, create_store
 from graphcredit.store.progress import OnProgress, silent
 
@@ -49,10 +49,10 @@ def import_log(
     """
     options = options or ImportOptions()
     log, tally, copies = log_at(Path(source), options), Tally(options=options), Copies()
-    total = max(sum(log.sizes), 1)
-    with _without_cycles(), closing(read_trajectories(log, tally)) as found, ExitStack() as stack:
+    total = max(log.num_bytes, 1)
+    with _without_cycles(), closing(read_batches(log, tally)) as batches, ExitStack() as stack:
         writer: Writer | None = None
-        for batch in batches_of(found):
+        for batch in batches:
             on_progress("import", batch.num_bytes_read / total, 1)
             if batch.entries and writer is None:
                 opened = store if isinstance(store, Store) else create_store(store)
@@ -95,8 +95,11 @@ def _record(batch: TrajectoryBatch, copies: Copies, writer: Writer, tally: Tally
                 renamed[key].append((rows, made.trajectory_id))
                 steps = _renamed(steps, [(range(len(rows)), made.trajectory_id)])
             is_new = writer.is_new(key, made.trajectory_id, steps)
-        except (RecordError, StepRefusedError) as error:
+        except RecordError as error:
             tally.refuse(entry.where, str(error))
+            continue
+        except DiffersError as error:
+            tally.differ(entry.facts, error.columns, str(error))
             continue
         tally.add(made, is_new=is_new)
         if is_new:

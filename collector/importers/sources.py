@@ -1,5 +1,6 @@
 """The files of a log, and the format of each."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,17 +14,37 @@ from graphcredit.store.layout import check_name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LogFile:
+    """One file of a log."""
+
+    number: int
+    """Its place among the files, from 0."""
+    path: Path
+    size: int
+    """Bytes."""
+    num_bytes_before: int
+    """Bytes of the files before."""
+
+    def num_bytes_read(self, share: float) -> float:
+        """Return the bytes of the log up to a share of this file."""
+        return self.num_bytes_before + share * self.size
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Log:
     """The files of a log."""
 
     source: Path
     options: ImportOptions
     is_folder: bool
-    files: tuple[Path, ...]
-    sizes: tuple[int, ...]
-    """Bytes of each."""
+    files: tuple[LogFile, ...]
     unreadable: tuple[tuple[str, str], ...]
     """Folders in it that cannot be read, and why."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
 
 
 def log_at(source: Path, options: ImportOptions) -> Log:
@@ -46,10 +67,17 @@ def log_at(source: Path, options: ImportOptions) -> Log:
         source=source,
         options=options,
         is_folder=source.is_dir(),
-        files=tuple(files),
-        sizes=tuple(path.stat().st_size for path in files),
+        files=tuple(_numbered(files)),
         unreadable=tuple((str(error.filename), error.strerror or "") for error in unreadable),
     )
+
+
+def _numbered(paths: Iterable[Path]) -> Iterator[LogFile]:
+    num_bytes = 0
+    for number, path in enumerate(paths):
+        size = path.stat().st_size
+        yield LogFile(number=number, path=path, size=size, num_bytes_before=num_bytes)
+        num_bytes += size
 
 
 def format_of(record: Record, log: Log) -> LogFormat | None:
@@ -67,5 +95,6 @@ def refuse_no_log(log: Log, tally: Tally) -> None:
     what = f"none of its {len(log.files)} files is one" if log.is_folder else "it is none"
     raise InputError(
         f"{log.source} must be a log of a known format: {what}. docs/import.md lists the formats; "
-        "--format NAME reads a file as one of them"
+        "--format NAME reads a file as one of them. Where its records are in a list of a larger "
+        "object, `jq -c '.FIELD[]' FILE > records.jsonl` takes them out"
     )

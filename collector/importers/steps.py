@@ -181,7 +181,11 @@ def _admissible_columns(turns: Turns) -> dict[str, list[Any]]:
 
 
 def _is_refused(results: tuple[Message, ...]) -> bool:
-    return bool(results) and all(message.is_refused for message in results)
+    if not results:
+        return False
+    if len(results) == 1:
+        return results[0].is_refused
+    return all(message.is_refused for message in results)
 
 
 def _is_partial(sampling: LoggedSampling) -> bool:

@@ -17,11 +17,11 @@ from graphcredit.collector.recording.known_trajectories import (
     KnownTrajectories,
     steps_cache,
 )
-from graphcredit.collector.recording.logged_again import difference
+from graphcredit.collector.recording.logged_again import difference, differing_columns
 from graphcredit.collector.recording.recovery import recover_spools, spool_paths
 from graphcredit.collector.recording.shards import next_number, shard_path
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
-from graphcredit.store.errors import RecorderError, StepRefusedError
+from graphcredit.store.errors import InputError, RecorderError
 from graphcredit.store.files.atomic import remove_left_overs, write_table
 from graphcredit.store.files.lock import held
 from graphcredit.store.layout import Store
@@ -37,6 +37,15 @@ _KEPT_BYTES = 256 << 20
 
 _THREADS = 2
 """Shards that are written at a time."""
+
+
+class DiffersError(InputError):
+    """The store has a trajectory with other values."""
+
+    def __init__(self, how: str, *, columns: tuple[str, ...]) -> None:
+        """Say how they differ, for an example, and in which columns."""
+        super().__init__(how)
+        self.columns = columns
 
 
 @contextmanager
@@ -89,7 +98,7 @@ class Writer:
             steps: Its steps, with all columns.
 
         Raises:
-            StepRefusedError: The store has other steps under its id.
+            DiffersError: The store has other steps under its id.
         """
         if partition not in self._known:
             run_id, iteration = partition
@@ -105,12 +114,13 @@ class Writer:
         known = self._known[partition].find(trajectory_id)
         if known is None:
             return True
-        differs = difference(known, steps.select([c.name for c in COMPARED]).to_pylist())
+        rows = steps.select([c.name for c in COMPARED]).to_pylist()
+        differs = difference(known, rows)
         if differs:
-            raise StepRefusedError(
-                f"the store may have a trajectory only with the same steps: {trajectory_id!r} is "
-                f"in {known.where} and {differs}. If the log was imported before with other "
-                "options, import it into another --run or store"
+            has_as_many = len(rows) == len(known.rows)
+            raise DiffersError(
+                f"{trajectory_id} is in {known.where} and {differs}",
+                columns=differing_columns(known, rows) if has_as_many else ("number of steps",),
             )
         return False
 

@@ -62,6 +62,8 @@ class Outcome:
     """Whether the step limit ended it."""
     note: str | None
     """A remark for the report about how its task was generated, or None."""
+    failure: str | None = None
+    """Why it could not be played, or not to its end; None if it was."""
 
 
 def trajectory_rng(seed: int, iteration: int, rollout: Rollout) -> random.Random:

@@ -121,14 +121,14 @@ def _start(job: Job, worker_id: str, num_workers: int) -> _Worker:
     process = context.Process(
         target=_work, args=(theirs, job, worker_id, num_threads), name=worker_id
     )
-    with _interrupts_blocked():
+    with interrupts_blocked():
         process.start()
     theirs.close()
     return _Worker(process=process, connection=ours, playing={})
 
 
 @contextmanager
-def _interrupts_blocked() -> Generator[None]:
+def interrupts_blocked() -> Generator[None]:
     """Block Ctrl-C in children that are started in this block: their parent stops them."""
     resource_tracker.ensure_running()  # else the first start does this and unblocks SIGINT
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -139,7 +139,7 @@ def _interrupts_blocked() -> Generator[None]:
 
 
 def _work(connection: "Connection[Any, Any]", job: Job, worker_id: str, num_threads: int) -> None:
-    Thread(target=_end_with_parent, daemon=True).start()
+    Thread(target=end_with_parent, daemon=True).start()
     os.dup2(2, 1)  # output of libraries must not end up among our parent's results
     os.environ.setdefault("OMP_NUM_THREADS", str(num_threads))  # read when torch is imported
     gone = suppress(BrokenPipeError, ConnectionResetError)
@@ -158,8 +158,8 @@ def _work(connection: "Connection[Any, Any]", job: Job, worker_id: str, num_thre
             connection.send(error)
 
 
-def _end_with_parent() -> None:
-    """Exit when the parent has exited: the next collection plays the open rollouts again."""
+def end_with_parent() -> None:
+    """Exit when the parent has exited: the same command again plays what was open."""
     parent = parent_process()
     assert parent is not None
     wait([parent.sentinel])

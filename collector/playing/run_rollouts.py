@@ -12,6 +12,7 @@ from graphcredit.collector.playing.schedule import Rollout, Schedule
 from graphcredit.collector.policies.base import Decision, DecisionRequest
 from graphcredit.collector.policies.language.policy import forget
 from graphcredit.collector.recording.recorder import StepRecorder
+from graphcredit.store.errors import UnplayableError
 
 
 def play_each(
@@ -20,7 +21,8 @@ def play_each(
     """Play rollouts, `job.concurrency` at a time; the iterator is drawn from when one ends.
 
     Yields:
-        The outcomes of each rollout: one, or those of a tree. The first has the rollout's id.
+        The outcomes of each rollout: one, or those of a tree. The first has the rollout's id. A
+        task that cannot be played ends its rollouts alone.
     """
     plays = (_play(job, rollout, recorder, environments) for rollout in rollouts)
     try:
@@ -56,7 +58,21 @@ def _play(
     job: Job, rollout: Rollout, recorder: StepRecorder, environments: Environments
 ) -> Generator[DecisionRequest, list[Decision], list[Outcome]]:
     key = (rollout.task, job.cache_dir, job.with_oracle)
-    with closing(environments.enter(key, partial(job.open, rollout.task))) as environment:
-        if job.allocation is None:
-            return [(yield from episode(job, environment, rollout, recorder))]
-        return (yield from tree(job, environment, rollout, recorder, job.allocation))
+    try:
+        with closing(environments.enter(key, partial(job.open, rollout.task))) as environment:
+            if job.allocation is None:
+                return [(yield from episode(job, environment, rollout, recorder))]
+            return (yield from tree(job, environment, rollout, recorder, job.allocation))
+    except UnplayableError as error:
+        return [_failed(rollout, str(error))]
+
+
+def _failed(rollout: Rollout, why: str) -> Outcome:
+    return Outcome(
+        trajectory_id=rollout.trajectory_id,
+        num_steps=0,
+        success=False,
+        truncated=False,
+        note=None,
+        failure=f"{rollout.task.task_id}: {why}",
+    )

@@ -96,6 +96,16 @@ def difference(known: KnownTrajectory, rows: Sequence[Mapping[str, Any]]) -> str
     return next(filter(None, differ), "")
 
 
+def differing_columns(known: KnownTrajectory, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the columns in which two trajectories of equally many steps differ."""
+    pairs = list(zip(rows, known.rows, strict=True))
+    return tuple(
+        name
+        for name in rows[0]
+        if not all(_is_same(name, new[name], stored[name]) for new, stored in pairs)
+    )
+
+
 def _difference(new: Mapping[str, Any], stored: Mapping[str, Any]) -> str:
     for name, value in new.items():
         if not _is_same(name, value, stored[name]):

@@ -19,13 +19,16 @@ from graphcredit.store.sql.views import identifier
 
 _JUDGED = """
     SELECT run_id, iteration, task_id, won,
-        oracle_distance - next_oracle_distance AS progress, {columns}
-    FROM enriched JOIN (
+        {truth} AS progress, {columns}
+    FROM {source} JOIN (
         SELECT run_id, iteration, trajectory_id, success AS won
         FROM trajectories WHERE is_complete
     ) USING (run_id, iteration, trajectory_id)
     WHERE isfinite(progress)
 """
+
+PROGRESS = "oracle_distance - next_oracle_distance"
+"""SQL of the truth of a step: how much nearer it led."""
 
 _RANK = """rank() OVER (PARTITION BY {group}, failed_only ORDER BY {name})
             + (count(*) OVER (PARTITION BY {group}, failed_only, {name}) - 1) / 2"""
@@ -139,7 +142,7 @@ def step_shares(connection: duckdb.DuckDBPyConnection) -> StepShares:
         f"""
         SELECT count_if(NOT won), count_if(NOT won AND progress > 0),
                count_if(won), count_if(won AND progress <= 0)
-        FROM ({_JUDGED.format(columns="1")})
+        FROM ({_JUDGED.format(columns="1", truth=PROGRESS, source="enriched")})
         """,
     )
     return StepShares(
@@ -150,17 +153,27 @@ def step_shares(connection: duckdb.DuckDBPyConnection) -> StepShares:
     )
 
 
-def agreements(connection: duckdb.DuckDBPyConnection, column: str) -> list[Agreement]:
+def agreements(
+    connection: duckdb.DuckDBPyConnection,
+    column: str,
+    *,
+    truth: str = PROGRESS,
+    source: str = "enriched",
+) -> list[Agreement]:
     """Judge a credit column in each group by itself.
 
     Args:
         connection: With the views of one store, from `catalog.connect`.
         column: A float column of `credit`; steps where it is null do not count.
+        truth: SQL of the truth that judges it: the progress, or another number of each step.
+        source: The view or table with the steps, the column and what the truth is made of.
 
     Returns:
         One for each group that has a judged step, by run, iteration and task.
     """
-    rows = _rows(connection, _AGREEMENT.format(columns=f"{identifier(column)} AS credit"))
+    columns = f"{identifier(column)} AS credit"
+    sql = _AGREEMENT.format(columns=columns, truth=truth, source=source)
+    rows = _rows(connection, sql)
     return [Agreement(**dict(zip(_FIELDS, row, strict=True))) for row in rows]
 
 

@@ -21,6 +21,7 @@ from graphcredit.credit.audit.checks import (
     states,
 )
 from graphcredit.credit.audit.numbers import NUMBERS, TOTALS
+from graphcredit.credit.audit.replays import ReplayJudgement, judge_replays
 from graphcredit.credit.audit.scope import Scope, prepare
 from graphcredit.credit.audit.thresholds import AuditThresholds
 from graphcredit.store.errors import InputError, interrupts
@@ -57,6 +58,8 @@ class AuditReport:
     """Title to label to number; empty if they were not asked for."""
     skipped: dict[str, Need]
     """Checks that could not be made, and what they need."""
+    replays: tuple[ReplayJudgement, ...] = ()
+    """What each replay of decisions says; empty if it was not asked for."""
 
     def count(self, severity: AuditSeverity) -> int:
         """Return how many findings have a severity."""
@@ -68,6 +71,7 @@ class AuditReport:
             "findings": [_finding_as_json(finding) for finding in self.findings],
             "numbers": self.numbers,
             "skipped": self.skipped,
+            "replays": [replay.as_json() for replay in self.replays],
         }
 
 
@@ -147,10 +151,14 @@ def _report(
         finding = _find(scope, check, thresholds) if scope.has(check.needs) else None
         if finding and finding.severity in worth:
             findings.append(finding)
+    replays: list[ReplayJudgement] = []
+    if least is AuditSeverity.INFO and scope.any("FROM replay"):
+        replays = judge_replays(scope.connection)
     return AuditReport(
         findings=tuple(sorted(findings, key=lambda f: _SEVERITIES.index(f.severity))),
         numbers=_numbers(scope) if least is AuditSeverity.INFO else {},
         skipped={check.name: check.needs for check in asked if not scope.has(check.needs)},
+        replays=tuple(replays),
     )
 
 

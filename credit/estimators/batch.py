@@ -61,6 +61,8 @@ class StepBatch:
     """Which step comes across which entity."""
     analogies: Analogies | None = None
     """What untried actions would do."""
+    least_seen: Floats | None = None
+    """[num_nodes] how often the group saw what is rarest in each of its nodes."""
 
     @property
     def num_steps(self) -> int:

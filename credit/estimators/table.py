@@ -13,6 +13,7 @@ from graphcredit.credit.estimators.graphgpo import GraphGpo
 from graphcredit.credit.estimators.grpo import Grpo
 from graphcredit.credit.estimators.hgpo import Hgpo
 from graphcredit.credit.estimators.milegpo import MileGpo
+from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.sapo import Sapo
@@ -161,6 +162,14 @@ ESTIMATORS: tuple[Estimator, ...] = (
         writes=("step_reward", *_BOTH),
         balanced=_STATES | _TRAJECTORIES,
         paper="MileGPO, arXiv 2608.19803",
+    ),
+    Estimator(
+        name="reach",
+        options=Reach,
+        writes=("step_reward", "step_advantage", "advantage"),
+        inputs=("least_seen",),
+        reads=("terminated",),
+        paper="this project, docs/credit-truth.md",
     ),
     Estimator(
         name="analogy",

@@ -1,7 +1,7 @@
 """The state graphs of many groups as one graph, and every distance to a goal in one call.
 
-The groups are disjoint parts of one igraph graph. Each goal has an edge of weight 0 to one
-super-goal, so a single search backwards from there finds the distance of every node of every group.
+The groups are disjoint parts of one graph. So a single search backwards from all goals finds the
+distance of every node of every group.
 """
 
 from dataclasses import dataclass, replace
@@ -21,6 +21,8 @@ class StateGraph:
     """[num_transitions] node it enters."""
     cost: Floats
     """[num_transitions] the least observed."""
+    count: Ints
+    """[num_transitions] the steps that took it."""
     transition_of_step: Ints
     """[num_steps] the transition each step took."""
     goal_distance: Floats
@@ -64,6 +66,7 @@ def build_graph(
         source=source,
         target=target,
         cost=least_cost,
+        count=np.bincount(transition, minlength=len(source)),
         transition_of_step=transition,
         goal_distance=find(least_cost),
         goal_hops=find(np.where(is_pruned, np.inf, 1.0)),
@@ -71,14 +74,17 @@ def build_graph(
 
 
 class DistanceFinder:
-    """One igraph graph with a super-goal, searched with different weights.
+    """Finds the distance of every node to the nearest goal, with different weights.
+
+    The search goes backwards from all goals at once, in rounds: a round follows the edges into the
+    nodes that came nearer in the round before. States need few rounds, each of some calls of numpy.
 
     Args:
         source: [num_edges] node each edge leaves.
         target: [num_edges] node it enters.
         num_nodes: Nodes of all groups together.
-        goals: [num_goals] nodes from which the super-goal is reached.
-        goal_costs: [num_goals] at what cost; 0 if not given.
+        goals: [num_goals] nodes to reach.
+        goal_costs: [num_goals] what an end there costs; 0 if not given.
     """
 
     def __init__(
@@ -89,23 +95,31 @@ class DistanceFinder:
         goals: Ints,
         goal_costs: Floats | None = None,
     ) -> None:
-        # igraph takes half a second to import where matplotlib is installed, and some estimators
-        # need no graph.
-        import igraph
-
-        self._super_goal = num_nodes
-        self._goal_costs = np.zeros(len(goals)) if goal_costs is None else goal_costs
-        edges = np.empty((len(source) + len(goals), 2), np.int64)
-        edges[: len(source), 0] = source
-        edges[: len(source), 1] = target
-        edges[len(source) :, 0] = goals
-        edges[len(source) :, 1] = self._super_goal
-        self._graph = igraph.Graph(num_nodes + 1, edges.data, directed=True)
+        self._order = np.argsort(target, kind="stable")
+        self._source = source[self._order]
+        num_entering = np.bincount(target, minlength=num_nodes)
+        self._first = np.concatenate([[0], np.cumsum(num_entering)])
+        """[num_nodes + 1] where the edges into a node begin, in the order of their targets."""
+        self._at_goals = np.full(num_nodes, np.inf)
+        np.minimum.at(self._at_goals, goals, 0.0 if goal_costs is None else goal_costs)
 
     def __call__(self, weights: Floats) -> Floats:
-        """Return [num_nodes] the distance to the super-goal; an infinite weight is no edge."""
-        all_weights = np.concatenate([weights, self._goal_costs])
-        (distance,) = self._graph.distances(
-            source=[self._super_goal], mode="in", weights=all_weights
-        )
-        return np.asarray(distance[:-1], np.float64)
+        """Return [num_nodes] the least sum of weights, each from 0; an infinite one is no edge."""
+        weights, distance = weights[self._order], self._at_goals.copy()
+        nodes = np.flatnonzero(np.isfinite(distance))
+        while len(nodes):
+            edges, number = self._entering(nodes)
+            found = np.repeat(distance[nodes], number) + weights[edges]
+            nodes = self._source[edges]
+            is_nearer = found < distance[nodes]
+            nodes = nodes[is_nearer]
+            np.minimum.at(distance, nodes, found[is_nearer])
+            nodes = np.unique(nodes)
+        return distance
+
+    def _entering(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """Return the edges into some nodes, node by node, and how many each has."""
+        first = self._first[nodes]
+        number = self._first[nodes + 1] - first
+        ends = np.cumsum(number)
+        return np.repeat(first - ends + number, number) + np.arange(ends[-1]), number

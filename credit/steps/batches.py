@@ -15,7 +15,7 @@ from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.shards import conform, open_parquet, row_groups, step_columns
 
 BATCH_ROWS = 1 << 17
-"""Rows of a batch, a compromise: caches like small ones, igraph and pyarrow large ones."""
+"""Rows of a batch, a compromise: caches like small ones, numpy and pyarrow large ones."""
 
 BATCH_BYTES = 1 << 30
 """Of state texts in a batch, each as often as its file has it: pyarrow's texts end at 2 GiB."""

@@ -25,7 +25,7 @@ _TITLES: Mapping[str, str] = {
     "over_all": "rank correlation, all steps",
     "over_failed": "rank correlation, failures",
     "sign_agreement": "right sign",
-    "silent_share": "no signal",
+    "silent_share": "steps at 0",
 }
 
 
@@ -38,7 +38,7 @@ def tables(rows: pl.DataFrame, found: pl.DataFrame) -> str:
     """
     base = rows.filter(condition=BASE.name)
     sections = {
-        "Base condition": first_table(found),
+        "Base condition": first_table(base, found),
         "All numbers of the base condition": _full_table(found),
         "Differences of rank correlation, paired by game": _gaps(base),
         "By kind of game": _by_kind(base),
@@ -71,16 +71,28 @@ def tables(rows: pl.DataFrame, found: pl.DataFrame) -> str:
     return "\n".join(f"## {title}\n\n{table}" for title, table in sections.items())
 
 
-def first_table(found: pl.DataFrame) -> str:
+def first_table(base: pl.DataFrame, found: pl.DataFrame) -> str:
     """Return the table of the base condition, with the best estimator first.
 
+    `steps at 0` is the share of steps whose step part is exactly 0, and `groups at 0` that of the
+    groups in which it is 0 at every step. A step part that is not 0 need not say anything of its
+    own step: where the group's mean is subtracted, it may be that mean alone.
+
     Args:
+        base: Rows of the base condition.
         found: Result of `averages`.
     """
     of = _by_column(found, BASE)
+    at_zero = {
+        (str(estimator), str(part)): float((own["silent_share"] == 1).to_numpy().mean())
+        for (estimator, part), own in base.group_by("estimator", "part")
+    }
     names = sorted({estimator for estimator, _ in of}, key=lambda name: -_best(of, name))
     return _table(
-        ["estimator", "advantage", "… in failures", "step part", "… in failures", "no signal"],
+        [
+            *("estimator", "advantage", "… in failures", "step part", "… in failures"),
+            *("steps at 0", "groups at 0"),
+        ],
         [
             [
                 f"`{name}`",
@@ -89,7 +101,8 @@ def first_table(found: pl.DataFrame) -> str:
                     for part in ("total", "step")
                     for statistic in ("over_all", "over_failed")
                 ),
-                _share(of.get((name, "step"))),
+                _share(of[name, "step"]["silent_share"] if (name, "step") in of else None),
+                _share(at_zero.get((name, "step"))),
             ]
             for name in names
         ],
@@ -213,8 +226,8 @@ def _number(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}"
 
 
-def _share(row: Mapping[str, float] | None) -> str:
-    return "–" if row is None else f"{row['silent_share']:.0%}"
+def _share(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"
 
 
 def _table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -88,14 +88,14 @@ def learn(curves: Curves) -> pl.DataFrame:
     logits = np.tile(begin, (len(RATES), 1, 1))
     rate = np.repeat(RATES, len(runs))
     rng = np.random.default_rng([crc32(curves.world.encode()), 2])
-    success = [_success(world, logits)]
+    success = [successes(world, logits)]
     for _ in range(ITERATIONS):
         policies = np.stack([policy_of(world, own) for own in logits])
         rollouts = sample(world, policies, GROUP_SIZE, rng)
-        credit = _credit(curves, world, policies, rollouts)
+        credit = credit_of(curves, world, policies, rollouts)
         gradient = group_gradients(world, policies, rollouts, credit)
         logits = logits + rate[:, None, None] * gradient / GROUP_SIZE
-        success.append(_success(world, logits))
+        success.append(successes(world, logits))
     curve = np.stack(success, axis=1).tolist()
     return pl.DataFrame(
         [
@@ -105,11 +105,11 @@ def learn(curves: Curves) -> pl.DataFrame:
     )
 
 
-def _success(world: World, logits: Floats) -> Floats:
+def successes(world: World, logits: Floats) -> Floats:
     return np.array([success_of(world, policy_of(world, own)) for own in logits])
 
 
-def _credit(curves: Curves, world: World, policies: Floats, rollouts: Rollouts) -> Floats:
+def credit_of(curves: Curves, world: World, policies: Floats, rollouts: Rollouts) -> Floats:
     """Return [num_steps] advantages; each run has one group, and each group its own policy."""
     key = (curves.credit, curves.lists)
     if key == PROGRESS:

@@ -4,7 +4,7 @@ python -m experiments.credit_truth.report results
 """
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -19,6 +19,7 @@ from experiments.credit_truth.averages import (
     tuned,
 )
 from experiments.credit_truth.judge import MANY
+from experiments.credit_truth.markdown import interval, names, number, ranged, table
 
 REFERENCES: tuple[str, ...] = ("grpo", "graphgpo")
 """Credits with which the others are compared, if they were judged."""
@@ -55,25 +56,25 @@ def tables(rows: pl.DataFrame, curves: pl.DataFrame | None) -> str:
     if curves is not None:
         sections["Tabular learning"] = _learning(tuned(curves))
         sections["Final success, by world"] = _grid(tuned(curves), "world", "final")
-    return "\n".join(f"## {title}\n\n{table}" for title, table in sections.items())
+    return "\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
 
 
 def first_table(rows: pl.DataFrame) -> str:
     """Return the mean over worlds of every statistic, the best fraction with one group first."""
     found = averages(rows, STATISTICS, [*CREDIT, "num_groups"])
     one = {key[:2]: of for key, of in found.items() if key[2] == 1}
-    return _table(
+    return table(
         [
             *("credit", "lists", "fraction, 1 group", f"fraction, {MANY} groups"),
             *("cosine, 1 group", "Spearman with Q − V", "no gradient"),
         ],
         [
             [
-                *_names(key),
-                _interval(of["fraction"]),
-                _interval(found[*key, MANY]["fraction"]),
-                _interval(of["cosine"]),
-                _interval(of["spearman"]),
+                *names(key),
+                interval(of["fraction"]),
+                interval(found[*key, MANY]["fraction"]),
+                interval(of["cosine"]),
+                interval(of["spearman"]),
                 f"{of['silent'].value:.0%}",
             ]
             for key, of in _by_fraction(one)
@@ -91,9 +92,9 @@ def _gaps(rows: pl.DataFrame) -> str:
         for num_groups in (1, MANY)
     }
     keys = rows.select(CREDIT).unique(maintain_order=True).iter_rows()
-    return _table(
+    return table(
         ["credit", "lists", *of],
-        [[*_names(key), *(_range(gaps[key]) for gaps in of.values())] for key in keys],
+        [[*names(key), *(ranged(gaps[key]) for gaps in of.values())] for key in keys],
     )
 
 
@@ -108,9 +109,9 @@ def _grid(rows: pl.DataFrame, column: str, statistic: str = "fraction") -> str:
             rows.filter(pl.col(column) == title), [statistic], CREDIT
         ).group_by(*CREDIT)
     }
-    return _table(
+    return table(
         ["credit", "lists", *titles],
-        [[*_names(key), *(_number(of[*key, title]) for title in titles)] for key in keys],
+        [[*names(key), *(number(of[*key, title]) for title in titles)] for key in keys],
     )
 
 
@@ -119,17 +120,17 @@ def _learning(chosen: pl.DataFrame) -> str:
     order = sorted(found.items(), key=lambda item: -item[1]["mean"].value)
     judged = [name for name in REFERENCES if name in set(chosen["credit"])]
     gaps = [differences(chosen, name, "mean") for name in judged]
-    return _table(
+    return table(
         [
             *("credit", "lists", "mean success", "final success", "stuck"),
             *(f"mean, to {name}" for name in judged),
         ],
         [
             [
-                *_names(key),
-                *(_interval(of[name]) for name in ("mean", "final")),
+                *names(key),
+                *(interval(of[name]) for name in ("mean", "final")),
                 f"{of['stuck'].value:.0%}",
-                *(_range(gap[key]) for gap in gaps),
+                *(ranged(gap[key]) for gap in gaps),
             ]
             for key, of in order
         ],
@@ -140,30 +141,6 @@ def _by_fraction(
     found: Mapping[tuple[object, ...], Mapping[str, Mean]],
 ) -> list[tuple[tuple[object, ...], Mapping[str, Mean]]]:
     return sorted(found.items(), key=lambda item: -item[1]["fraction"].value)
-
-
-def _names(key: Sequence[object]) -> list[str]:
-    credit, lists = key
-    return [str(credit) if str(credit).startswith("true") else f"`{credit}`", str(lists)]
-
-
-def _interval(found: Mean) -> str:
-    return f"{_number(found.value)} ({_number(found.low)} to {_number(found.high)})"
-
-
-def _range(found: Mean) -> str:
-    return f"{found.value:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
-
-
-def _number(value: float) -> str:
-    """Return a number with two decimals; zero has no sign."""
-    return f"{round(value, 2) + 0.0:.2f}"
-
-
-def _table(titles: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    every = [titles, ["---"] * len(titles), *lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in every) + "\n"
 
 
 if __name__ == "__main__":

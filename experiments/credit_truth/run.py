@@ -2,13 +2,15 @@
 
     python -m experiments.credit_truth.run --out results
     python -m experiments.credit_truth.run --out results --learning      # and learning curves
+    python -m experiments.credit_truth.run --out results --dose          # all at an equal dose too
     python -m experiments.credit_truth.run --out quick --quick           # one seed, seconds
     python -m experiments.credit_truth.run --out mine --estimator grpo --estimator graphgpo
 
 The rows of each unit (a world, a kind of policy, a seed) are in OUT/units, those of learning in
-OUT/curves, and the results in OUT/credit-truth.{parquet,md,png} and OUT/learning.parquet. Finished
-units are skipped. New estimators and changed defaults are detected; after a change of code, delete
-the folder.
+OUT/curves, and the results in OUT/credit-truth.{parquet,md,png} and OUT/learning.parquet. Those of
+the comparison at an equal dose are in OUT/dose-units, OUT/dose-curves, OUT/dose.{parquet,md} and
+OUT/dose-learning.parquet. Finished units are skipped. New estimators and changed defaults are
+detected; after a change of code, delete the folder.
 """
 
 import argparse
@@ -18,6 +20,9 @@ from pathlib import Path
 import polars as pl
 
 from experiments.credit_truth import learning
+from experiments.credit_truth.dose import learning as dose_learning
+from experiments.credit_truth.dose.judge import judge_dose
+from experiments.credit_truth.dose.report import dose_tables
 from experiments.credit_truth.figure import draw
 from experiments.credit_truth.judge import MANY, Unit, judge, made_by, units
 from experiments.credit_truth.learning import Curves, curves_of, learn
@@ -35,6 +40,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="policies of each kind in a world")
     parser.add_argument("--estimator", action="append", default=[], help="by default all")
     parser.add_argument("--learning", action="store_true", help="learning curves too")
+    parser.add_argument("--dose", action="store_true", help="all credits at an equal dose too")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     estimators = tuple(options.estimator)
@@ -54,6 +60,29 @@ def main() -> None:
     (options.out / "credit-truth.md").write_text(text, encoding="utf-8")
     print(text)
     draw(rows, options.out / "credit-truth.png")
+    if options.dose:
+        at_equal_dose(options.out, chosen, estimators, options.workers)
+
+
+def at_equal_dose(
+    out: Path, chosen: list[Unit], estimators: tuple[str, ...], num_workers: int
+) -> None:
+    """Write and print the comparison at an equal dose.
+
+    Args:
+        out: Folder of the results.
+        chosen: Units whose rollouts are judged.
+        estimators: Judged estimators; none for all that need no entities.
+        num_workers: Processes at a time.
+    """
+    rows = in_processes(_dosed, out / "dose-units", chosen, num_workers)
+    write_table(rows.to_arrow(), out / "dose.parquet")
+    runs = [(curves, estimators) for curves in curves_of(estimators)]
+    curves = in_processes(_dosed_curves, out / "dose-curves", runs, num_workers)
+    write_table(curves.to_arrow(), out / "dose-learning.parquet")
+    text = dose_tables(rows, curves)
+    (out / "dose.md").write_text(text, encoding="utf-8")
+    print(text)
 
 
 def _rows(folder: Path, unit: Unit) -> pl.DataFrame:
@@ -63,6 +92,20 @@ def _rows(folder: Path, unit: Unit) -> pl.DataFrame:
 def _curves(folder: Path, curves: Curves) -> pl.DataFrame:
     path = folder / f"{curves.name}.parquet"
     return rows_at(path, learning.made_by(curves), lambda: learn(curves))
+
+
+def _dosed(folder: Path, unit: Unit) -> pl.DataFrame:
+    return rows_at(folder / f"{unit.name}.parquet", made_by(unit), lambda: judge_dose(unit))
+
+
+def _dosed_curves(folder: Path, run: tuple[Curves, tuple[str, ...]]) -> pl.DataFrame:
+    curves, estimators = run
+    path = folder / f"{curves.name}.parquet"
+    return rows_at(
+        path,
+        dose_learning.made_by(curves, estimators),
+        lambda: dose_learning.learn_at_equal_dose(curves, estimators),
+    )
 
 
 if __name__ == "__main__":

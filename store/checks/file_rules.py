@@ -41,6 +41,7 @@ class RowRule(Rule):
 
 _MOVE = "`graphcredit check STORE --quarantine` moves it aside"
 REWRITE = f"correct the program that wrote it; {_MOVE}"
+REPLAY_AGAIN = f"{_MOVE}; then run `graphcredit replay` again"
 RECREDIT = f"run `graphcredit credit` again; {_MOVE}"
 
 
@@ -109,6 +110,11 @@ FILE_RULES: dict[str, Rule] = {
             name="graph_pair",
             holds="edges.parquet must have its nodes.parquet beside it",
             remedy=RECREDIT,
+        ),
+        Rule(
+            name="replay_steps",
+            holds="an iteration with a replay must have steps",
+            remedy=f"bring the step shards back; {_MOVE}",
         ),
         Rule(
             name="relation_pair",

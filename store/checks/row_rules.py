@@ -6,7 +6,7 @@ nulls are left to the rule `not_null`.
 
 from collections.abc import Iterable
 
-from graphcredit.store.checks.file_rules import RECREDIT, REWRITE, RowRule, Severity
+from graphcredit.store.checks.file_rules import RECREDIT, REPLAY_AGAIN, REWRITE, RowRule, Severity
 from graphcredit.store.checks.value_rules import VALUE_RULES
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
@@ -14,6 +14,7 @@ from graphcredit.store.schema import (
     ENTITY_COLUMNS,
     NODE_COLUMNS,
     RELATION_COLUMNS,
+    REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
     STEP_COLUMNS,
     Column,
@@ -212,6 +213,64 @@ STATE_SCORE_RULES: tuple[RowRule, ...] = (
     ),
 )
 """Over `state_scores`."""
+
+_PLAYED = "q, q_plays, v, v_plays, v_actions, v_repeats, advantage, advantage_se"
+
+REPLAY_RULES: tuple[RowRule, ...] = (
+    *_not_null(REPLAY_COLUMNS, REPLAY_AGAIN),
+    _row(
+        "replayed_step",
+        "a replay must be of a step of the store, with its task and its action",
+        "has_step",
+        "'step ' || step_index || ' of ' || trajectory_id",
+        REPLAY_AGAIN,
+    ),
+    _row(
+        "unique_replay",
+        "a step must be replayed once with the same settings",
+        "copies = 1",
+        "'step ' || step_index || ' of ' || trajectory_id",
+        REPLAY_AGAIN,
+    ),
+    _row(
+        "replay_or_failure",
+        "a replay must have either all its numbers or a failure",
+        f"num_numbers = CASE WHEN failure IS NULL THEN {len(_PLAYED.split(', '))} ELSE 0 END",
+        "num_numbers || ' numbers, failure ' || coalesce(failure, 'null')",
+        REPLAY_AGAIN,
+    ),
+    _row("steps_left", "steps_left must be 1 or more", "steps_left >= 1", "steps_left",
+         REPLAY_AGAIN),
+    _row(
+        "replay_plays",
+        "q_plays and v_plays must be 1 or more, v_actions and v_repeats at most v_plays",
+        "q_plays >= 1 AND v_plays >= 1 AND v_actions BETWEEN 1 AND v_plays "
+        "AND v_repeats BETWEEN 0 AND v_plays",
+        "q_plays || ', ' || v_plays || ', ' || v_actions || ', ' || v_repeats",
+        REPLAY_AGAIN,
+    ),
+    _row(
+        "replay_share",
+        "q and v must be shares of their plays, and advantage their difference",
+        "q BETWEEN 0 AND 1 AND v BETWEEN 0 AND 1 "
+        "AND abs(q * q_plays - round(q * q_plays)) < 1e-6 "
+        "AND abs(v * v_plays - round(v * v_plays)) < 1e-6 "
+        "AND abs(q - v - advantage) < 1e-9",
+        "'q ' || q || ', v ' || v || ', advantage ' || advantage",
+        REPLAY_AGAIN,
+    ),
+    _row(
+        "replay_error",
+        "advantage_se must be finite and above 0",
+        "isfinite(advantage_se) AND advantage_se > 0",
+        "advantage_se",
+        REPLAY_AGAIN,
+    ),
+)  # fmt: skip
+"""Over `replay`."""
+
+NUM_REPLAY_NUMBERS = " + ".join(f"({name} IS NOT NULL)::INT" for name in _PLAYED.split(", "))
+"""SQL of how many of its numbers a row of `replay` has."""
 
 ENTITY_RULES: tuple[RowRule, ...] = (
     *_not_null(ENTITY_COLUMNS, REWRITE),

@@ -15,7 +15,9 @@ from graphcredit.store.checks.row_rules import (
     EDGE_RULES,
     ENTITY_RULES,
     NODE_RULES,
+    NUM_REPLAY_NUMBERS,
     RELATION_RULES,
+    REPLAY_RULES,
     SEQUENCE_RULES,
     START_RULES,
     STATE_SCORE_RULES,
@@ -143,6 +145,15 @@ _EDGES = """
 _STATE_SCORES = """
     SELECT *, count(*) OVER (PARTITION BY task_id, state) AS copies FROM state_scores_table
 """
+_REPLAY = f"""
+    SELECT replay_table.*,
+        (task_id, trajectory_id, step_index, action) IN (
+            SELECT (task_id, trajectory_id, step_index, action) FROM steps_table
+        ) AS has_step,
+        count(*) OVER (PARTITION BY trajectory_id, step_index, settings) AS copies,
+        {NUM_REPLAY_NUMBERS} AS num_numbers
+    FROM replay_table
+"""
 _ENTITIES = """
     SELECT *, count(*) OVER (PARTITION BY task_id, entity_id) AS copies FROM entities_table
 """
@@ -185,6 +196,7 @@ ROW_RELATIONS: tuple[RowRelation, ...] = (
     _relation("credit", "steps credit", _CREDIT, CREDIT_RULES),
     _relation("nodes", "nodes", _NODES, NODE_RULES),
     _relation("edges", "nodes edges", _EDGES, EDGE_RULES),
+    _relation("replay", "steps replay", _REPLAY, REPLAY_RULES),
     _relation("state_scores", "state_scores", _STATE_SCORES, STATE_SCORE_RULES),
     _relation("entities", "entities", _ENTITIES, ENTITY_RULES),
     _relation("relations", "entities relations", _RELATIONS, RELATION_RULES),

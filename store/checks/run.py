@@ -133,12 +133,16 @@ def _check_partition(
     return [*violations, *rows.violations], [file.path for file in readable], rows
 
 
-def _check_pairs(files: Iterable[TableFile]) -> Iterable[Violation]:
+def _check_pairs(files: list[TableFile]) -> Iterable[Violation]:
     there = {(file.kind, _place(file)) for file in files}
     for kind, other, rule, found in _PAIRS:
         for file in files:
             if file.kind == kind and (other, _place(file)) not in there:
                 yield violation(rule, file, found)
+    if not any(file.kind == "steps" for file in files):
+        for file in files:
+            if file.kind == "replay":
+                yield violation("replay_steps", file, "no step shard in its iteration")
 
 
 def _place(file: TableFile) -> str:

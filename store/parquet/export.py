@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphcredit.store.errors import InputError, SchemaError
+from graphcredit.store.errors import InputError
 from graphcredit.store.files.atomic import atomic_directory, parquet_writer, remove_left_overs
 from graphcredit.store.layout import AnyStore, Shard, open_store
-from graphcredit.store.parquet.shards import conform, open_parquet
+from graphcredit.store.parquet.enriched import enriched_tables, estimator_columns
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
@@ -23,7 +23,6 @@ from graphcredit.store.schema import (
     PARTITION_COLUMNS,
     STEP_COLUMNS,
     Column,
-    split_estimator_column,
 )
 
 
@@ -76,7 +75,7 @@ def export_store(
         )
     target = _free_directory(Path(target))
     removed = remove_left_overs(target.parent, target.name)
-    columns = _estimator_columns(shards, estimator)
+    columns = estimator_columns(shards, estimator)
     advantage = f"{estimator}_advantage"
     counted = advantage if advantage in {column.name for column in columns} else "state_id"
     num_steps = num_without = 0
@@ -128,80 +127,24 @@ def _names(shards: list[Shard]) -> list[str]:
     return list(names)
 
 
-def _estimator_columns(shards: list[Shard], estimator: str | None) -> tuple[Column, ...]:
-    """Return the estimator columns that at least one credit shard has."""
-    found: set[str] = set()
-    for shard in shards:
-        if shard.credit_path.exists():
-            with open_parquet(shard.credit_path) as file:
-                found |= {name for name in file.schema_arrow.names if split_estimator_column(name)}
-    owners = {name: split[0] for name in found if (split := split_estimator_column(name))}
-    if estimator is not None and estimator not in owners.values():
-        there = ", ".join(sorted(set(owners.values()))) or "none"
-        raise InputError(
-            f"no credit by {estimator!r}: there is credit by {there}. "
-            f"Check the name, or run `graphcredit credit STORE --estimator {estimator}` first"
-        )
-    return tuple(
-        Column(name=name, type=pa.float32(), nullable=True, meaning="")
-        for name in sorted(found)
-        if estimator in (None, owners[name])
-    )
-
-
 def _write(shard: Shard, columns: tuple[Column, ...], path: Path) -> Iterator[pa.Table]:
     """Write one file row group by row group, and yield each."""
-    credit = _read_credit(shard, columns)
-    start = 0
+    credit = (*CREDIT_COLUMNS[len(CREDIT_KEY_COLUMNS) :], *columns)
     writer: pq.ParquetWriter | None = None
-    with open_parquet(shard.path) as file:
-        if credit.num_rows != file.metadata.num_rows:
-            raise _other_rows(shard)
-        groups = map(file.read_row_group, range(file.num_row_groups))
-        for group in groups if file.num_row_groups else [file.read()]:
-            steps = conform(group, STEP_COLUMNS, where=str(shard.path))
-            table = _joined(shard, steps, credit.slice(start, steps.num_rows))
-            start += steps.num_rows
-            writer = writer or parquet_writer(path, table.schema)
-            writer.write_table(table)
-            yield table
+    for steps in enriched_tables(shard, STEP_COLUMNS, credit):
+        table = _with_place(shard, steps)
+        writer = writer or parquet_writer(path, table.schema)
+        writer.write_table(table)
+        yield table
     if writer:
         writer.close()
 
 
-def _read_credit(shard: Shard, columns: tuple[Column, ...]) -> pa.Table:
-    """Return the credit of a shard; nulls if it has none yet."""
-    wanted = (*CREDIT_COLUMNS, *columns)
-    if shard.credit_path.exists():
-        with open_parquet(shard.credit_path) as file:
-            return conform(file.read(), wanted, where=str(shard.credit_path))
-    with open_parquet(shard.path) as file:
-        keys = conform(
-            file.read(columns=[column.name for column in CREDIT_KEY_COLUMNS]),
-            CREDIT_KEY_COLUMNS,
-            where=str(shard.path),
-        )
-    nulls = {c.name: pa.nulls(keys.num_rows, c.type) for c in wanted[len(CREDIT_KEY_COLUMNS) :]}
-    return pa.table({name: keys[name] for name in keys.column_names} | nulls)
-
-
-def _other_rows(shard: Shard) -> SchemaError:
-    return SchemaError(
-        f"{shard.credit_path} must have the rows of its step shard, in the same order: its rows "
-        "differ. Run `graphcredit credit` again"
-    )
-
-
-def _joined(shard: Shard, steps: pa.Table, credit: pa.Table) -> pa.Table:
-    keys = CREDIT_KEY_COLUMNS
-    if any(not steps[key.name].equals(credit[key.name].cast(key.type)) for key in keys):
-        raise _other_rows(shard)
+def _with_place(shard: Shard, steps: pa.Table) -> pa.Table:
+    """Return steps with run and iteration as their first columns."""
     run, iteration = PARTITION_COLUMNS
-    where = {
+    place = {
         run.name: pa.repeat(pa.scalar(shard.run_id, run.type), steps.num_rows),
         iteration.name: pa.repeat(pa.scalar(shard.iteration, iteration.type), steps.num_rows),
     }
-    names = {key.name for key in keys}
-    columns = {name: steps[name] for name in steps.column_names}
-    columns |= {name: credit[name] for name in credit.column_names if name not in names}
-    return pa.table(where | columns)
+    return pa.table(place | {name: steps[name] for name in steps.column_names})

@@ -20,6 +20,7 @@ from graphcredit.store.schema import (
     LARGEST_NUMBER,
     NODE_COLUMNS,
     PARTITION_COLUMNS,
+    REPLAY_COLUMNS,
     ROUNDING,
     SMALLEST_COST,
     STATE_SCORE_COLUMNS,
@@ -130,6 +131,12 @@ BASE_VIEWS: tuple[BaseView, ...] = (
         columns=STATE_SCORE_COLUMNS,
     ),
     BaseView(
+        name="replay",
+        pattern=f"replay/{_ITERATION_FOLDERS}/*.parquet",
+        partitions=PARTITION_COLUMNS,
+        columns=REPLAY_COLUMNS,
+    ),
+    BaseView(
         name="training",
         pattern=f"training/{_ITERATION_FOLDERS}/*.parquet",
         partitions=PARTITION_COLUMNS,
@@ -150,6 +157,12 @@ DERIVED_VIEWS: dict[str, str] = {
     "enriched": """
         SELECT steps.*, credit.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
         FROM steps LEFT JOIN credit USING (run_id, iteration, trajectory_id, step_index)
+    """,
+    "replayed": """
+        SELECT enriched.*,
+            replay.* EXCLUDE (run_id, iteration, task_id, trajectory_id, step_index, action)
+        FROM enriched
+        JOIN replay USING (run_id, iteration, task_id, trajectory_id, step_index, action)
     """,
     # Complete, as docs/store.md defines it: every step has its values, the steps are 0 … T-1, each
     # next_state is the following state, and exactly the last step ends the episode and says whether

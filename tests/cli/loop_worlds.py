@@ -27,8 +27,11 @@ def register_corridors() -> None:
     ENVIRONMENTS["corridor"] = EnvironmentKind(list_tasks=_list_tasks, open=_open)
 
 
-def _list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
+def _list_tasks(
+    games: str | None, *, num_tasks: int, seed: int, games_dir: Path | None = None
+) -> list[Task]:
     """Return corridors of `games` rooms, 2 and 3 in turn by default, named apart by seeds."""
+    del games_dir
     rooms = (games or "2,3").split(",")
     specs = [f"r{rooms[n % len(rooms)]}-s{seed + n}" for n in range(num_tasks)]
     return [Task(environment="corridor", spec=spec) for spec in specs]

@@ -128,7 +128,10 @@ def test_when_the_parent_is_killed_its_workers_end_too(tmp_path: Path, games_dir
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--env", "chess", "--policy", "random"], "textworld, search, sokoban: got 'chess'"),
+        (
+            ["--env", "chess", "--policy", "random"],
+            "textworld, search, sokoban, alfworld: got 'chess'",
+        ),
         (["--env", "textworld", "--policy", "best"], "policies are random, oracle:EPSILON"),
         (["--env", "textworld", "--policy", "random", "--games", "go"], "got 'go'"),
         (

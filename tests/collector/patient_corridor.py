@@ -35,8 +35,10 @@ def _open(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
     return PatientCorridor(num_rooms=int(spec))
 
 
-def _list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
-    del num_tasks, seed
+def _list_tasks(
+    games: str | None, *, num_tasks: int, seed: int, games_dir: Path | None = None
+) -> list[Task]:
+    del num_tasks, seed, games_dir
     return [Task(environment="corridor", spec=spec) for spec in (games or "").split(",")]
 
 

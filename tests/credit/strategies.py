@@ -52,7 +52,8 @@ def trajectory(
         }
         for index in range(length)
     ]
-    rows[-1] |= {"success": success, "terminated": success, "truncated": not success}
+    is_over = success or draw(st.integers(0, 3)) == 0
+    rows[-1] |= {"success": success, "terminated": is_over, "truncated": not is_over}
     fault = draw(st.integers(0, 15))
     if fault == 0:
         rows[-1]["success"] = None

@@ -15,7 +15,7 @@ from graphcredit.credit.inputs.run_history.timeline import past_of_table
 from graphcredit.credit.inputs.table import INPUTS, InputSources
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.store.options import options_from_text
-from tests.credit import reference, reference_analogy, reference_sapo
+from tests.credit import reference, reference_analogy, reference_reach, reference_sapo
 from tests.credit.entity_world import world_of_the_random_logs
 from tests.credit.strategies import logs
 from tests.examples import examples
@@ -66,6 +66,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
             "stat_over": "steps",
         },
     ],
+    "reach": [{}, {"normalize": "none", "doubt": 2.5}],
     "analogy": [{}, {"normalize": "none", "search_cost": 2.5}],
 }
 CASES = [(row, options) for row in ESTIMATORS for options in VARIANTS[row.name]]
@@ -85,7 +86,7 @@ def compute(
     table = step_table(rows)
     read_past = partial(past_of_table, history=RunHistory())
     sources = InputSources(read_past=read_past, er_graph=WORLD)
-    assembly = assemble(table, inputs=INPUTS, sources=sources)
+    assembly = assemble(table, inputs=INPUTS, sources=sources, columns=row.reads)
     parts = estimator.assign(assembly.batch)
     assert tuple(parts) == row.writes
     origin = assembly.steps.row.tolist()
@@ -99,6 +100,7 @@ def slow_advantages(
     slow: dict[str, Callable[[reference.Group, str], dict[tuple[str, int], float]]] = {
         "sapo": lambda group, task: reference_sapo.sapo(group, WORLD, task, **options),
         "analogy": lambda group, task: reference_analogy.analogy(group, **options),
+        "reach": lambda group, task: reference_reach.reach(group, **options),
     }
     if name not in slow:
         return reference.advantages(rows, name, **options)
@@ -171,8 +173,8 @@ def test_a_group_is_credited_alone_as_among_others(row: Estimator, rows: Any):
             assert together[key] == pytest.approx(value, rel=1e-9, abs=1e-12)
 
 
-READS_NAMES = {"analogy", "sapo", "spo3"}
-"""Analogy and SAPO read texts, 3SPO breaks ties of time by the names of trajectories."""
+READS_NAMES = {"analogy", "reach", "sapo", "spo3"}
+"""Analogy, reach and SAPO read texts, 3SPO breaks ties of time by the names of trajectories."""
 
 
 @pytest.mark.parametrize(
@@ -196,9 +198,9 @@ def test_the_names_of_states_and_trajectories_do_not_matter(row: Estimator, rows
     assert after == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-TELLS_EQUAL_TRAJECTORIES_APART = {"analogy", "g2po", "spo3"}
-"""Analogy and G2PO compare the states of a group with each other, 3SPO a trajectory with those
-before it."""
+TELLS_EQUAL_TRAJECTORIES_APART = {"analogy", "g2po", "reach", "spo3"}
+"""Analogy, G2PO and reach compare the states of a group with each other, 3SPO a trajectory with
+those before it."""
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ EXPECTED = {
     "spo3": [0.5792, 0, 0.5792, 0.7071, 0.3555, -0.7071, -1.7710, 0.2571],
     "rewardflow": [0.1655, 1.1547, 2.1649, 1.8618, 0.4329, -1.2845, -0.6194, -1.5665],
     "analogy": [-1.1352, 0.8829, 0.8829, 0.8829, 0.8829, -1.1352, -0.1261, -1.1352],
+    "reach": [-0.2213, 0.1105, 0.4966, 1.3006, 0.3858, -0.765, -0.0637, -0.3155],
     "graft": [1.5358, 2.1547, 0.0201, 1.8618, -1.7032, -1.2758, 0.1674, -0.2048],
     "milegpo": [1.3476, 1.1547, 1.8298, 1.8618, 0.1064, -1.2758, -2.322, -0.393],
     "graphgpo": [0.3692, 1.1547, 2.2474, 1.8618, 0.5240, -1.2758, -1.2006, -1.3714],
@@ -31,7 +32,7 @@ def test_the_advantages_of_the_worked_example(name: str):
     table = step_table(worked_example())
     needed = [row for row in INPUTS if row.name != "mentions"]
     sources = InputSources(read_past=partial(past_of_table, history=RunHistory()))
-    assembly = assemble(table, inputs=needed, sources=sources)
+    assembly = assemble(table, inputs=needed, sources=sources, columns=["terminated"])
     assert assembly.steps.row.tolist() == list(range(8))
     (options,) = configure([name]).values()
     advantage = options.assign(assembly.batch)["advantage"]

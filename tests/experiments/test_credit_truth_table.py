@@ -24,6 +24,7 @@ FLOORS = {
     "true progress": (0.2, 0.2),
     "grpo": (0.1, 0.5),
     "graphgpo": (0.1, 0.4),
+    "reach": (0.4, 0.8),
 }
 """Least mean fraction of the true gain, with one group and with `MANY`."""
 

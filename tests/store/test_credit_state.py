@@ -315,7 +315,7 @@ def test_what_credit_was_made_of_follows_from_its_inputs_and_not_from_a_name(tmp
     }
 
 
-SAID_FROM_THE_START = {"graft", "milegpo"}
+SAID_FROM_THE_START = {"graft", "milegpo", "reach"}
 """Estimators no shard of which is older than that shards say what they were made of."""
 
 

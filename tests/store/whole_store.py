@@ -17,6 +17,7 @@ from graphcredit.store.schema import (
     ENTITY_COLUMNS,
     NODE_COLUMNS,
     RELATION_COLUMNS,
+    REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
     Column,
     arrow_schema,
@@ -31,6 +32,7 @@ EDGES = "graph/run_id=r0/iteration=000000/edges.parquet"
 SCORES = "history/run_id=r0/state_scores.parquet"
 VECTORS = "embeddings/ngram-0123456789ab/0123456789abcdef.parquet"
 ENTITIES = "er_graph/entities.parquet"
+REPLAY = "replay/run_id=r0/iteration=000000/a-000000.parquet"
 RELATIONS = "er_graph/relations.parquet"
 
 
@@ -70,6 +72,7 @@ def whole_store(root: Path) -> Store:
     write_rows(root / NODES, NODE_COLUMNS, nodes)
     edge = {"task_id": "t0", "state_id": 0, "next_state_id": 1, "action": "a"}
     write_rows(root / EDGES, EDGE_COLUMNS, [edge | {"visits": 1, "cost": 1.0, "is_pruned": False}])
+    write_rows(root / REPLAY, REPLAY_COLUMNS, [replay_row("z", 0, "q"), replay_row("z", 1, "a")])
     score = {"task_id": "t0", "state": "A", "num_total": 3, "num_success": 1}
     score |= {"score": 0.5, "num_rollouts": 2}
     write_rows(root / SCORES, STATE_SCORE_COLUMNS, [score], {"formula": 2})
@@ -81,6 +84,19 @@ def whole_store(root: Path) -> Store:
     relation = {"task_id": "t0", "head_id": "e0", "relation": "knows", "tail_id": "e0"}
     write_rows(root / RELATIONS, RELATION_COLUMNS, [relation])
     return store
+
+
+def replay_row(name: str, index: int, action: str, **values: Any) -> dict[str, Any]:
+    """Return a row of `replay`: 3 of 4 plays succeeded after the action, and 1 of 2 before it."""
+    numbers = {"q": 0.75, "q_plays": 4, "v": 0.5, "v_plays": 2, "v_actions": 2, "v_repeats": 1}
+    key = replay_key(name, index, action)
+    return {**key, **numbers, "advantage": 0.25, "advantage_se": 0.3, **values}
+
+
+def replay_key(name: str, index: int, action: str) -> dict[str, Any]:
+    """Return a row of `replay` without its numbers."""
+    key = {"task_id": "t0", "trajectory_id": name, "step_index": index, "action": action}
+    return {**key, "settings": '{"num_plays": 4, "policy": "p"}', "policy": "p", "steps_left": 9}
 
 
 def edit(relative: str, change: Callable[[list[dict[str, Any]]], Any]) -> Callable[[Path], None]:

@@ -50,17 +50,29 @@ def show() -> None:
         _what_happened(table, step)
     with credit:
         _numbers(table, estimator, step)
+        for line in step_facts.replay_lines(_replays(table), _index(table, step)):
+            show_text(line)
     if here is not None and actions is not None:
         num_steps = sum(actions["num_steps"].to_pylist())
         _elsewhere(ask(queries.steps_here, **here), table, step, here["estimator"], num_steps)
     _tokens(table, step)
-    _all_steps(table, step)
+    _all_steps(table, step, _replays(table))
 
 
 def _place() -> dict[str, Any]:
     """Return the run and the iteration that were chosen."""
     chosen = current()
     return {"run_id": chosen.run, "iteration": chosen.iteration}
+
+
+def _replays(table: pa.Table) -> pa.Table:
+    """Return the replays of the trajectory's decisions."""
+    name = table["trajectory_id"][0].as_py()
+    return ask(queries.replays, **_place(), trajectory_id=name)
+
+
+def _index(table: pa.Table, step: int) -> int:
+    return table["step_index"][step].as_py()
 
 
 def _no_credit_here(table: pa.Table, names: Sequence[str]) -> None:
@@ -272,7 +284,7 @@ def _tokens(table: pa.Table, step: int) -> None:
     st.altair_chart(charts.tokens(ids, table["response_logprobs"][step].as_py()))
 
 
-def _all_steps(table: pa.Table, step: int) -> None:
+def _all_steps(table: pa.Table, step: int, replays: pa.Table) -> None:
     names = step_facts.estimators(table)
     columns = {
         "step": table["step_index"],
@@ -280,6 +292,7 @@ def _all_steps(table: pa.Table, step: int) -> None:
         "valid": table["is_action_valid"],
         "reward": table["reward"],
         **{f"{name} advantage": table[f"{name}_advantage"] for name in names},
+        **step_facts.replay_columns(table, replays),
     }
     number = st.column_config.NumberColumn(format="%+.3f")
     with st.expander("All steps"):

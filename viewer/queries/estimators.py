@@ -10,6 +10,7 @@ from graphcredit.store.sql.views import identifier
 from graphcredit.viewer.queries.views import columns
 
 MOST_TELLING = (
+    "reach",
     "analogy",
     "graphgpo",
     "graft",

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 
@@ -93,6 +94,45 @@ def bars(table: pa.Table, step: int, names: list[str]) -> list[Bar]:
 def value_of(table: pa.Table, name: str, step: int) -> float | None:
     """Return a cell; None if it is null or the table has no such column."""
     return table[name][step].as_py() if name in table.column_names else None
+
+
+def replay_lines(replays: pa.Table, index: int) -> list[str]:
+    """Return a line for each replay of a decision: what it was worth, or why nobody knows.
+
+    Args:
+        replays: Rows of the query `replays`.
+        index: `step_index` of the decision.
+    """
+    return [_replay_line(row) for row in replays.to_pylist() if row["step_index"] == index]
+
+
+def _replay_line(row: dict[str, Any]) -> str:
+    who = f"Replayed by {row['policy']}"
+    if row["is_acting_policy"] is not True:
+        is_other = row["is_acting_policy"] is False
+        who += " (which did not act here)" if is_other else " (who acted is not known)"
+    if row["failure"] is not None:
+        return f"{who}: not reproducible, {row['failure']}"
+    return (
+        f"{who}, {row['v_plays']} plays: Q {row['q']:.2f} - V {row['v']:.2f} = "
+        f"{row['advantage']:+.2f} ± {row['advantage_se']:.2f} (standard error)"
+    )
+
+
+def replay_columns(table: pa.Table, replays: pa.Table) -> dict[str, list[str | None]]:
+    """Return a column of Q - V and its standard error for each replay of a trajectory's steps."""
+    found: dict[tuple[str, str], dict[int, str]] = {}
+    for row in replays.to_pylist():
+        if row["advantage"] is not None:
+            text = f"{row['advantage']:+.2f} ± {row['advantage_se']:.2f}"
+            found.setdefault((row["policy"], row["settings"]), {})[row["step_index"]] = text
+    policies = [policy for policy, _ in found]
+    indices = table["step_index"].to_pylist()
+    columns: dict[str, list[str | None]] = {}
+    for number, ((policy, _), texts) in enumerate(found.items(), start=1):
+        suffix = f" ({number})" if policies.count(policy) > 1 else ""
+        columns[f"Q - V, {policy}{suffix}"] = [texts.get(index) for index in indices]
+    return columns
 
 
 def largest(table: pa.Table, names: list[str]) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
+from pathlib import Path
 
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.game_list import entries_of, refuse_left_out
@@ -94,7 +95,9 @@ def question_named(spec: str) -> Question:
     return _numbered()[kind][number]
 
 
-def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
+def list_tasks(
+    games: str | None, *, num_tasks: int, seed: int, games_dir: Path | None = None
+) -> list[Task]:
     """Return tasks, taking the entries of a list in turn.
 
     Args:
@@ -103,11 +106,13 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
         num_tasks: Number of tasks; fewer are returned if there are no more questions.
         seed: Number of the first round's questions; each further round has the next number. After
             the last question comes the first, so any number is valid.
+        games_dir: Not used: these are generated.
 
     Raises:
         OptionError: An entry is not a question, a number is out of range, or the list names more
             questions than there are tasks.
     """
+    del games_dir
     listed = entries_of(games, num_tasks, default="2hop,3hop")
     entries = [_parse_entry(entry) for entry in listed]
     chosen: dict[str, Task] = {}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import comb
+from pathlib import Path
 
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.game_list import entries_of, refuse_left_out
@@ -64,7 +65,9 @@ def parse_name(name: str) -> tuple[Size, int]:
     return size, seed
 
 
-def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
+def list_tasks(
+    games: str | None, *, num_tasks: int, seed: int, games_dir: Path | None = None
+) -> list[Task]:
     """Return tasks, taking the entries of a list in turn.
 
     Args:
@@ -72,11 +75,13 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
             `6x6b2-s1`, which gives one task. `6x6b1` and `6x6b2` by default.
         num_tasks: Number of tasks; fewer are returned if all entries name one board each.
         seed: Seed of the first round; each further round has the next seed.
+        games_dir: Not used: these are generated.
 
     Raises:
         OptionError: An entry is not a board, a number is out of range, or the list names more
             boards than there are tasks.
     """
+    del games_dir
     _check_seed(seed)
     entries = [_parse_entry(entry) for entry in entries_of(games, num_tasks, default="6x6b1,6x6b2")]
     chosen: dict[str, Task] = {}

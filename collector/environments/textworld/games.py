@@ -8,6 +8,7 @@ and with defaults spelled out; the game's name is the same.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.game_list import entries_of, refuse_left_out
@@ -147,7 +148,9 @@ def world_of(spec: str) -> str:
     return replace(game, settings=_written(game.family, kept)).name
 
 
-def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
+def list_tasks(
+    games: str | None, *, num_tasks: int, seed: int, games_dir: Path | None = None
+) -> list[Task]:
     """Return tasks, taking the entries of a list in turn.
 
     Args:
@@ -155,11 +158,13 @@ def list_tasks(games: str | None, *, num_tasks: int, seed: int) -> list[Task]:
             settings, or one game with its seed, which gives one task. All families by default.
         num_tasks: Number of tasks; fewer are returned if all entries name one game each.
         seed: Seed of the first round; each further round has the next seed.
+        games_dir: Not used: these are generated.
 
     Raises:
         OptionError: An entry is not a game, a number is out of range, or the list names more games
             than there are tasks.
     """
+    del games_dir
     _check_seed(seed)
     listed = entries_of(games, num_tasks, default=",".join(FAMILIES))
     entries = [_parse_entry(entry) for entry in listed]

@@ -72,7 +72,8 @@ def _message(value: object, what: str, number: int | None, *, is_context: bool) 
         raw = as_mapping(value, _name(what, number))
     if None in raw.values():
         raw = {k: v for k, v in raw.items() if v is not None}
-    role = _role_of(raw)
+    role = raw.get("role")
+    role = (_ROLES.get(role) if isinstance(role, str) else None) or _role_of(raw)
     if role is None:
         roles = ", ".join(_ROLES)
         raise RecordError(f"{_name(what, number)} must have a role ({roles}): got {short(raw)}")
@@ -82,8 +83,9 @@ def _message(value: object, what: str, number: int | None, *, is_context: bool) 
     text = content if isinstance(content, str) else text_of_content(content)
     if role != ASSISTANT:
         return Message(role=role, text=text, is_context=is_context, source=raw)
-    inline, text = split_thinking(text)
-    apart = text_of_content(first_of(raw, ("reasoning_content", "reasoning", "thinking")))
+    inline, text = split_thinking(text) if text else ("", "")
+    reasoning = first_of(raw, _REASONING)
+    apart = "" if reasoning is None else text_of_content(reasoning)
     if isinstance(content, list):
         apart = apart or _reasoning_of_parts(content)
     return Message(
@@ -94,6 +96,9 @@ def _message(value: object, what: str, number: int | None, *, is_context: bool) 
         is_context=is_context,
         source=raw,
     )
+
+
+_REASONING = ("reasoning_content", "reasoning", "thinking")
 
 
 def _name(what: str, number: int | None) -> str:
@@ -169,5 +174,7 @@ def _tool_call(value: object, what: str, number: int | None) -> ToolCall:
         raise RecordError(
             f"{_name(what, number)}: a call must have the name of its tool: got {short(call)}"
         )
-    arguments = first_of(inner, ("arguments", "input", "args"))
+    arguments = inner.get("arguments")
+    if arguments is None:
+        arguments = first_of(inner, ("input", "args"))
     return ToolCall(name, canonical_text(arguments))

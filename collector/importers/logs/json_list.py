@@ -1,4 +1,4 @@
-"""Read a long JSON list item by item, so that one item and a few megabytes are in memory."""
+"""Read a long JSON text value by value, so that one value and a few megabytes are in memory."""
 
 import codecs
 import json
@@ -30,6 +30,20 @@ def list_items(read: Callable[[int], bytes]) -> Iterator[Any]:
         text.take(",")
         yield text.take_value()
     text.take("]")
+
+
+def values(read: Callable[[int], bytes]) -> Iterator[Any]:
+    """Yield JSON values that follow one another, with white space or nothing between.
+
+    Args:
+        read: As for `list_items`.
+
+    Raises:
+        ValueError: It is no JSON from here on.
+    """
+    text = _Text(read)
+    while text.next_character():
+        yield text.take_value()
 
 
 class _Text:

@@ -3,7 +3,7 @@
 import io
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -13,17 +13,20 @@ import pyarrow.parquet as pq
 
 from graphcredit.collector.importers.logs.archives import EvalArchive
 from graphcredit.collector.importers.logs.compression import COMPRESSIONS, DAMAGE, decompressed
-from graphcredit.collector.importers.logs.json_list import list_items
+from graphcredit.collector.importers.logs.json_list import list_items, values
 from graphcredit.collector.importers.logs.json_text import parse_json_text
 from graphcredit.store.errors import InputError
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".traj", ".parquet", ".eval")
 """Files that a folder is searched for, with or without a suffix of `COMPRESSIONS`."""
 
+LINES = (".jsonl", ".ndjson")
+"""Files with a record a line."""
+
 PICKLES = (".pt", ".pth", ".pkl", ".pickle")
 """Files that are never opened: to read a pickle is to run what is in it."""
 
-BLOCK_BYTES = 8 << 20
+BLOCK_BYTES = 1 << 20
 """Bytes of lines, after decompression, that are read at a time."""
 
 _READ_BYTES = 1 << 16
@@ -99,13 +102,33 @@ def read_records(path: Path) -> Iterator[Record]:
         yield from _table(path)
     elif kind == ".eval":
         yield from _archive(path)
-    elif kind in (".jsonl", ".ndjson"):
-        for block in _blocks(path):
-            yield from _records_of_block(path, block)
+    elif kind in LINES and not is_indented(path):
+        yield from _lines(path)
     elif kind in PICKLES:
         yield Record(path=path, place="", value=RowError(_PICKLE), share=1.0)
     else:
         yield from _document(path)
+
+
+def is_indented(path: Path) -> bool:
+    """Return whether the first line of a file only opens an object or a list."""
+    try:
+        with path.open("rb") as raw:
+            stream = decompressed(raw, path)
+            return _opens(stream.read(_READ_BYTES))
+    except DAMAGE:
+        return False
+
+
+def _opens(text: bytes) -> bool:
+    first, _, rest = text.lstrip(_BEFORE_JSON).partition(b"\n")
+    # A first line that was cut off opens an object too, and whole records follow it.
+    return first.strip() == b"[" or (first.strip() == b"{" and not _is_lines(rest))
+
+
+def _lines(path: Path) -> Iterator[Record]:
+    for block in _blocks(path):
+        yield from records_of_block(path, block)
 
 
 _PICKLE = (
@@ -115,7 +138,7 @@ _PICKLE = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Block:
+class Block:
     """Some whole lines of a file."""
 
     lines: bytes
@@ -127,7 +150,7 @@ class _Block:
     """Why the file cannot be read any further."""
 
 
-def _blocks(path: Path) -> Iterator[_Block]:
+def _blocks(path: Path) -> Iterator[Block]:
     """Yield the lines of a file, in blocks of about `BLOCK_BYTES`."""
     size = max(path.stat().st_size, 1)
     first, parts, length = 1, list[bytes](), 0
@@ -146,14 +169,14 @@ def _blocks(path: Path) -> Iterator[_Block]:
             end = len(whole) if not (data or damage) else whole.rfind(b"\n") + 1
             lines, rest = whole[:end], whole[end:]
             share = min(raw.tell() / size, 1.0)
-            yield _Block(lines=lines, first_line=first, share=share, damage=damage)
+            yield Block(lines=lines, first_line=first, share=share, damage=damage)
             if not data:
                 return
             first += lines.count(b"\n")
             parts, length = [rest], len(rest)
 
 
-def _records_of_block(path: Path, block: _Block) -> Iterator[Record]:
+def records_of_block(path: Path, block: Block) -> Iterator[Record]:
     """Yield the records of some lines of a file; empty lines are none."""
     number = block.first_line
     for number, line in enumerate(block.lines.split(b"\n"), start=block.first_line):
@@ -179,15 +202,20 @@ def _broken(path: Path, place: str, error: Exception | str) -> Record:
 
 
 def _document(path: Path) -> Iterator[Record]:
-    """Yield the items of a JSON list, unless it is one list of messages; else the whole."""
+    """Yield the items of a JSON list, unless it is one list of messages; else the whole.
+
+    Several objects, one after the other, are a record each.
+    """
     with path.open("rb") as raw:
         try:
             stream = decompressed(raw, path)
             text = stream.read(WHOLE_BYTES)
-            if len(text) == WHOLE_BYTES and text.lstrip(_BEFORE_JSON).startswith(b"["):
+            if len(text) == WHOLE_BYTES:
                 begun = io.BytesIO(text)
-                yield from _items(path, raw, list_items(lambda n: begun.read(n) or stream.read(n)))
-                return
+                long = _long(path, raw, text, lambda n: begun.read(n) or stream.read(n))
+                if long is not None:
+                    yield from long
+                    return
             whole = text + stream.read()
             value = _parsed(whole)
         except DAMAGE as error:
@@ -197,11 +225,55 @@ def _document(path: Path) -> Iterator[Record]:
             # The whole items before the place that is broken are read.
             yield from _items(path, raw, list_items(io.BytesIO(whole).read))
         elif isinstance(value, RowError) and _is_lines(whole):
-            yield from _records_of_block(path, _Block(lines=whole, first_line=1, share=1.0))
+            yield from records_of_block(path, Block(lines=whole, first_line=1, share=1.0))
+        elif isinstance(value, RowError) and _has_several(whole):
+            yield from _objects(path, raw, values(io.BytesIO(whole).read))
         elif isinstance(value, list):
             yield from _items(path, raw, iter(cast("list[Any]", value)))
         else:
             yield Record(path=path, place="", value=value, share=1.0)
+
+
+def _long(
+    path: Path, raw: IO[bytes], begin: bytes, read: Callable[[int], bytes]
+) -> Iterator[Record] | None:
+    """Return the records of a long file, which are read one by one; None if it is one record."""
+    if begin.lstrip(_BEFORE_JSON).startswith(b"["):
+        return _items(path, raw, list_items(read))
+    if _is_lines(begin):
+        return _lines(path)
+    return _objects(path, raw, values(read)) if _has_several(begin) else None
+
+
+def _has_several(text: bytes) -> bool:
+    """Return whether an object ends in a text, and something follows."""
+    text = text.lstrip(_BEFORE_JSON)
+    if not text.startswith(b"{"):
+        return False
+    found = values(io.BytesIO(text).read)
+    try:
+        next(found)
+    except (ValueError, RecursionError):
+        return False
+    try:
+        return next(found, None) is not None
+    except (ValueError, RecursionError):
+        return True
+
+
+def _objects(path: Path, raw: IO[bytes], objects: Iterator[Any]) -> Iterator[Record]:
+    """Yield objects that follow one another, such as indented ones."""
+    size, number = max(path.stat().st_size, 1), 0
+    try:
+        for number, value in enumerate(objects, start=1):
+            share = min(raw.tell() / size, 1.0)
+            yield Record(path=path, place=f"object {number}", value=value, share=share)
+    except (ValueError, RecursionError) as error:
+        reason = RowError(
+            f"it must be JSON, as the objects before it: {error}. Nothing behind it is read: mend "
+            "it or cut it out, and `jq -c .` writes an object a line"
+        )
+        yield Record(path=path, place=f"object {number + 1}", value=reason, share=1.0)
 
 
 def _is_lines(text: bytes) -> bool:

@@ -120,7 +120,10 @@ def action_of(message: Message) -> str:
     """Return the action of a message: its tool calls, one a line, else its text."""
     if message.action is not None:
         return message.action
-    return "\n".join(map(str, message.tool_calls)) or message.text
+    calls = message.tool_calls
+    if len(calls) == 1:
+        return str(calls[0])
+    return "\n".join(map(str, calls)) or message.text
 
 
 def _found(turns: Sequence[Turn], find: Callable[[Turn], str | None]) -> States:

@@ -24,7 +24,8 @@ _SINGLETONS = f"""
 
 _UNEQUAL_SIZES = f"""
     WITH counted AS (
-        SELECT run_id, iteration, size, count(*) AS num_groups FROM groups GROUP BY ALL
+        SELECT run_id, iteration, size, count(*) AS num_groups FROM groups WHERE size > 1
+        GROUP BY ALL
     ), usual AS (
         SELECT run_id, iteration, size AS usual_size FROM counted
         QUALIFY row_number() OVER (
@@ -39,7 +40,7 @@ _UNEQUAL_SIZES = f"""
             WHEN num_incomplete > 0 THEN '; ' || num_incomplete || ' more are incomplete'
             ELSE '' END AS detail
     FROM groups JOIN usual USING (run_id, iteration) LEFT JOIN incomplete USING ({GROUP})
-    WHERE size <> usual_size
+    WHERE size <> usual_size AND size > 1
 """
 
 _EVEN = f"""
@@ -125,7 +126,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="unequal_group_sizes",
         severity=AuditSeverity.WARNING,
-        means="have more or fewer trajectories than is usual in their iteration",
+        means="have more or fewer trajectories than most groups of their iteration that have "
+        "several",
         remedy="play the missing rollouts, or look for rollouts that went under another task_id; "
         "where the allocation is meant to differ, nothing",
         of="groups",
@@ -145,11 +147,12 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="different_first_states",
-        severity=AuditSeverity.ERROR,
-        means="do not begin where the others of their group do: different tasks are compared",
-        remedy="give each initial state a task_id of its own; where the texts differ by noise "
-        "only, merge the states (`graphcredit credit --merge`); where the task is the same and a "
-        "simulated user words it anew, keep the groups and choose other states",
+        severity=AuditSeverity.WARNING,  # a log may name its tasks, and word each start anew
+        means="do not begin where the others of their group do: tasks may be mixed, or one task "
+        "is worded anew",
+        remedy="where the tasks differ, give each a task_id of its own; where a simulated user "
+        "words one task anew, keep the groups, and import with a state that leaves the words out "
+        "(`--state results`) or merge the states (`graphcredit credit --merge`)",
         of="complete trajectories",
         places=_FIRST_STATES,
     ),

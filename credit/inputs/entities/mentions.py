@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphcredit.credit.graph.distances import DistanceFinder
 from graphcredit.credit.inputs.entities.find_names import NameFinder
 from graphcredit.credit.steps.arrays import (
     Bools,
@@ -129,20 +130,14 @@ class _Known:
         )
 
     def answer_distance(self) -> Floats:
-        """Return [num_entities] the distance to the nearest answer, of all tasks in one search.
-
-        Every answer is joined to one more node, which is one step beyond it.
-        """
-        beyond = self.num_entities
-        answers = np.unique(self.entity[self.is_answer])
-        edges = np.empty((len(self.head) + len(answers), 2), np.int64)
-        edges[: len(self.head), 0], edges[: len(self.head), 1] = self.head, self.tail
-        edges[len(self.head) :, 0], edges[len(self.head) :, 1] = answers, beyond
-        import igraph
-
-        graph = igraph.Graph(self.num_entities + 1, edges.data)
-        (distance,) = graph.distances(source=[beyond])
-        return np.asarray(distance[:-1], np.float64) - 1
+        """Return [num_entities] the relations to the nearest answer, of all tasks in one search."""
+        find = DistanceFinder(
+            np.concatenate([self.head, self.tail]),
+            np.concatenate([self.tail, self.head]),
+            self.num_entities,
+            self.entity[self.is_answer],
+        )
+        return find(np.ones(2 * len(self.head)))
 
 
 def _rows_of(table: pa.Table, task_texts: pa.Array, tasks: Ints) -> tuple[pa.Table, Ints]:

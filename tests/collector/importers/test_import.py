@@ -56,16 +56,18 @@ def test_trajectories_without_a_verdict_are_not_written_twice(tmp_path: Path):
     again = imported(log, store)
     assert (again.num_trajectories, again.num_already_there) == (0, 3)
     assert len(steps_of(store)) == 6
-    assert imported(log, store, state="window:2").num_bad_rows == 3
+    assert imported(log, store, state="window:2").num_different == 3
 
 
-@pytest.mark.parametrize("options", [{"state": "window:2"}, {"group": "prompt"}])
-def test_other_options_are_refused_with_what_to_do(tmp_path: Path, options: dict[str, str]):
+@pytest.mark.parametrize(
+    ("options", "column"), [({"state": "window:2"}, "state"), ({"group": "prompt"}, "task_id")]
+)
+def test_other_options_are_refused(tmp_path: Path, options: dict[str, str], column: str):
     log, store = write_lines(tmp_path / "w.jsonl", WALKS[0]), tmp_path / "store"
     imported(log, store)
     report = imported(log, store, **options)
-    assert (report.num_bad_rows, report.num_already_there) == (1, 0)
-    assert "import it into another --run or store" in report.bad_rows[0].reason
+    assert (report.num_different, report.num_already_there, report.num_bad_rows) == (1, 0, 0)
+    assert column in report.different_columns
     assert imported(log, store, run="other", **options).num_trajectories == 1
 
 

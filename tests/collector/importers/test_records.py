@@ -1,11 +1,13 @@
 """Records of files, however they are written."""
 
+import gzip
 import io
 import json
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from graphcredit.collector.importers.logs import json_list, records
 from graphcredit.collector.importers.logs.json_list import list_items
 from graphcredit.collector.importers.logs.json_text import content_digest, strict_json
 from graphcredit.collector.importers.logs.records import RowError, read_records
+from graphcredit.store.errors import InputError
 from tests.collector.importers.logs import WALKS, said, write_json, write_lines
 from tests.collector.importers.read_back import imported, steps_of
 
@@ -131,3 +134,70 @@ def test_a_line_that_is_nested_too_deep_is_a_bad_row(tmp_path: Path):
     first, second = read_records(log)
     assert isinstance(first.value, RowError)
     assert second.value == WALKS[0]
+
+
+@pytest.mark.parametrize("name", ["w.json", "w.jsonl", "w.json.gz", "w.jsonl.zst"])
+@pytest.mark.parametrize("around", ["rollouts", "data", "results"])
+def test_records_in_an_object_around_them(name: str, around: str, tmp_path: Path):
+    text = json.dumps({"model": "m", "tags": ["a"], around: [*WALKS, {"odd": 1}]}).encode()
+    path = tmp_path / name
+    path.write_bytes(_packed(text, name))
+    report = imported(path, tmp_path / "store")
+    assert (report.num_trajectories, report.num_bad_rows) == (3, 1)
+    assert report.bad_rows[0].where.endswith(f"item 4 of {around}")
+    assert (
+        imported(write_lines(tmp_path / "plain.jsonl", *WALKS), tmp_path / "store").num_steps == 6
+    )
+
+
+def _packed(text: bytes, name: str) -> bytes:
+    if name.endswith(".gz"):
+        return gzip.compress(text)
+    return pa.compress(text, "zstd", asbytes=True) if name.endswith(".zst") else text
+
+
+def test_an_object_around_two_lists_of_records_is_refused_with_what_to_do(tmp_path: Path):
+    path = write_json(tmp_path / "w.json", {"rollouts": WALKS, "samples": WALKS})
+    with pytest.raises(InputError, match=r"`jq -c '\.FIELD\[\]' FILE > records\.jsonl` takes them"):
+        imported(path, tmp_path / "store")
+
+
+def test_a_named_format_is_looked_for_in_an_object_around(tmp_path: Path):
+    path = write_json(tmp_path / "w.json", {"rollouts": WALKS})
+    assert imported(path, tmp_path / "a", format="messages").num_trajectories == 3
+    assert imported(path, tmp_path / "b", format="verifiers").num_bad_rows == 1
+
+
+@pytest.mark.parametrize("name", ["w.json", "w.jsonl", "w.ndjson.gz", "w.json.zst"])
+@pytest.mark.parametrize("between", ["\n", "\n\n", ""])
+def test_indented_objects_one_after_the_other(name: str, between: str, tmp_path: Path):
+    text = between.join(json.dumps(row, indent=2) for row in WALKS).encode()
+    (tmp_path / name).write_bytes(_packed(text, name))
+    with patch.object(records, "WHOLE_BYTES", 700):
+        assert imported(tmp_path / name, tmp_path / "long").num_trajectories == 3
+    report = imported(tmp_path / name, tmp_path / "store")
+    assert (report.num_trajectories, report.num_records, report.num_bad_rows) == (3, 3, 0)
+
+
+def test_an_indented_object_that_is_broken_ends_the_file(tmp_path: Path):
+    texts = [json.dumps(row, indent=2) for row in WALKS]
+    path = tmp_path / "w.jsonl"
+    path.write_text("\n".join([texts[0], texts[1][:-30], texts[2]]), encoding="utf-8")
+    report = imported(path, tmp_path / "store")
+    assert (report.num_trajectories, report.num_bad_rows) == (1, 1)
+    assert report.bad_rows[0].where == f"{path}, object 2"
+    assert "Nothing behind it is read" in report.bad_rows[0].reason
+
+
+def test_an_indented_list_named_as_lines(tmp_path: Path):
+    path = tmp_path / "w.jsonl"
+    path.write_text(json.dumps(WALKS, indent=1), encoding="utf-8")
+    assert imported(path, tmp_path / "store").num_trajectories == 3
+
+
+def test_long_lines_in_a_json_file_are_read_one_by_one(tmp_path: Path):
+    path = write_lines(tmp_path / "w.json", *WALKS, "{", *WALKS)
+    with patch.object(records, "WHOLE_BYTES", 700):
+        report = imported(path, tmp_path / "store")
+    assert [bad.where for bad in report.bad_rows] == [f"{path}, line 4"]
+    assert report.num_trajectories == 6

@@ -124,6 +124,40 @@ def test_bad_rows_that_are_not_named_are_counted(tmp_path: Path):
     assert ended.exit_code == 1
 
 
+def test_other_options_for_the_same_store_are_said_in_one_sentence(tmp_path: Path):
+    log, store = write_lines(tmp_path / "w.jsonl", *WALKS), tmp_path / "store"
+    imported(log, store)
+    before = steps_of(store)
+    report = imported(log, store, state="window:2")
+    assert (report.num_different, report.num_bad_rows, report.num_trajectories) == (3, 0, 0)
+    assert report.different_columns == ("state", "next_state", "observation")
+    assert "its next_state is 'kitchen' there, 'hall\\n> " in report.difference
+    assert not [note for note in report.notes if "group" in note]
+    assert steps_of(store) == before
+    ended = run("import", log, store, "--success", "reward<1")
+    assert ended.exit_code == 1
+    said = (
+        "not imported: 3 trajectories that the store has with other values of next_state, success"
+    )
+    assert said in ended.out
+    assert ended.out.count("Use a new store, or another --run. For example, ") == 1
+
+
+@pytest.mark.parametrize(
+    ("tasks", "note"),
+    [
+        ("abc", "every group has one trajectory, so no estimator can compare: --group names"),
+        ("aabcd", "3 of 4 groups have one trajectory, which no estimator can compare: if "),
+        ("aabbc", None),
+    ],
+)
+def test_groups_of_one_are_named_where_they_are_usual(tasks: str, note: str | None, tmp_path: Path):
+    rows = [walk("kitchen", task=task, trial=number) for number, task in enumerate(tasks)]
+    report = imported(write_lines(tmp_path / "w.jsonl", *rows), tmp_path / "store")
+    said = [found for found in report.notes if "no estimator" in found]
+    assert [found.startswith(note or "") for found in said] == [True] * bool(note)
+
+
 def test_a_log_without_a_trajectory_ends_with_1(tmp_path: Path):
     log = write_lines(tmp_path / "w.jsonl", {"messages": [{"role": "user", "content": "hall"}]})
     ended = run("import", log, tmp_path / "store")

@@ -1,0 +1,1 @@
+"""ALFWorld: the published household games, played by TextWorld and its planner."""

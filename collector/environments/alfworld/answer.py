@@ -1,0 +1,25 @@
+"""What a game answers to a sequence of actions."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What a sequence of actions leads to."""
+
+    state: str
+    """All that is true and can change, as text."""
+    text: str
+    """The game's reply to the last action; at first, its opening."""
+    task: str | None
+    """The task in words."""
+    actions: tuple[str, ...]
+    """Admissible actions, sorted."""
+    plan: tuple[str, ...] | None
+    """A plan from here: empty if won, None if there is none or none was asked for."""
+    is_won: bool
+    """Whether the goal is reached."""
+    is_valid: bool
+    """Whether the last action was admissible; true if there was none."""
+    situation: str
+    """Equal only if everything is, from here on."""

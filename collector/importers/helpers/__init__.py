@@ -1,0 +1,1 @@
+"""Read large files with the help of other processes."""

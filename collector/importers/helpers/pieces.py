@@ -1,0 +1,76 @@
+"""Pieces of a JSONL file: whole lines, which any process can read by itself."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphcredit.collector.importers.batches import TrajectoryBatch, one_batch
+from graphcredit.collector.importers.logs.records import Block, records_of_block
+from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.reading import trajectories_of_record
+from graphcredit.collector.importers.report import Tally
+from graphcredit.collector.importers.rules.chosen import rules_of
+from graphcredit.collector.importers.sources import LogFile
+from graphcredit.collector.importers.table import format_named
+
+PIECE_BYTES = 2 << 20
+"""Bytes of a piece, but for its last line."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """Some lines of a file."""
+
+    file: LogFile
+    format: str
+    """Name of its format."""
+    start: int
+    """Bytes before the first line."""
+    num_bytes: int
+    first_line: int
+    """Number of the first line in the file, from 1."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PieceRead:
+    """What a piece became."""
+
+    batch: TrajectoryBatch
+    tally: Tally
+    """What else was counted in it."""
+
+
+def pieces_of(file: LogFile, format_: str) -> Iterator[Piece]:
+    """Yield the pieces of a file, in order."""
+    start, line = 0, 1
+    with file.path.open("rb") as opened:
+        while lines := opened.read(PIECE_BYTES):
+            if not lines.endswith(b"\n"):
+                lines += opened.readline()
+            yield Piece(
+                file=file, format=format_, start=start, num_bytes=len(lines), first_line=line
+            )
+            start += len(lines)
+            line += lines.count(b"\n")
+
+
+def read_piece(piece: Piece, options: ImportOptions) -> PieceRead:
+    """Return the trajectories of a piece."""
+    block = Block(
+        lines=_lines(piece.file.path, piece.start, piece.num_bytes),
+        first_line=piece.first_line,
+        share=min((piece.start + piece.num_bytes) / max(piece.file.size, 1), 1.0),
+    )
+    row, rules, tally = format_named(piece.format), rules_of(options), Tally(options=options)
+    found = (
+        imported
+        for record in records_of_block(piece.file.path, block)
+        for imported in trajectories_of_record(record, piece.file, row, rules, tally)
+    )
+    return PieceRead(batch=one_batch(found), tally=tally)
+
+
+def _lines(path: Path, start: int, num_bytes: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read(num_bytes)

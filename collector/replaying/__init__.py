@@ -1,0 +1,1 @@
+"""Executed replay: play on from logged decisions, to measure what each of them was worth."""

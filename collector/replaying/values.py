@@ -1,0 +1,164 @@
+"""Estimate what a place is worth: the share of plays from there that succeed.
+
+Environments are deterministic, so Q of an action is the value of the place that it leads to, with
+one step less to go. Both are estimated alike: K independent plays by the policy. The random numbers
+of a play depend on the seed, the task, the actions so far and the number of the play, and on
+nothing else. So places that several trajectories share are played from once.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from math import sqrt
+from pathlib import Path
+from random import Random
+
+from graphcredit.collector.environments.base import Environment, Task, replay
+from graphcredit.collector.environments.prefix_cache import Environments
+from graphcredit.collector.environments.registry import environment_kind
+from graphcredit.collector.playing.episode import after, drive, take
+from graphcredit.collector.policies.base import Decision, DecisionRequest
+from graphcredit.collector.policies.registry import Policy
+from graphcredit.collector.replaying.retrace import Place
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Value:
+    """The outcomes of the plays from a place."""
+
+    num_plays: int
+    """Number of plays."""
+    num_wins: int
+    """Those that succeeded."""
+    first_actions: tuple[str, ...] = ()
+    """The first action of each play."""
+
+    @property
+    def share(self) -> float:
+        """Share of the plays that succeeded: an estimate without bias."""
+        return self.num_wins / self.num_plays
+
+    @property
+    def variance(self) -> float:
+        """Variance of the share as Agresti and Caffo estimate it, above 0 even for 0 of K.
+
+        p(1 - p)/(K + 2) with p = (wins + 1)/(K + 2). Source: Agresti and Caffo, The American
+        Statistician 54 (2000) 280-288: the interval that it gives for the difference of two shares
+        covers the truth about as often as it says, with few plays and near 0 and 1, too.
+        """
+        shrunk = (self.num_wins + 1) / (self.num_plays + 2)
+        return shrunk * (1 - shrunk) / (self.num_plays + 2)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """Q - V of a decision."""
+
+    q: Value
+    v: Value
+    is_q_exact: bool
+    """Whether the action ended the episode, so that its value is known."""
+
+    @property
+    def advantage(self) -> float:
+        """Q - V."""
+        return self.q.share - self.v.share
+
+    @property
+    def error(self) -> float:
+        """Standard error of Q - V: the plays of both are independent."""
+        return sqrt(self.v.variance + (0.0 if self.is_q_exact else self.q.variance))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Playing:
+    """How to play on from a place."""
+
+    policy: Policy
+    num_plays: int
+    max_steps: int
+    """Steps after which an episode is truncated, those before the place included."""
+    seed: int
+    concurrency: int
+    cache_dir: Path
+
+    def open(self, task: Task) -> Environment:
+        """Open the environment of a task."""
+        kind = environment_kind(task.environment)
+        return kind.open(task.spec, self.cache_dir, self.policy.needs_oracle)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    key: bytes
+    first_action: str
+    success: bool
+
+
+class Values:
+    """The values of the places of one task, each estimated once."""
+
+    def __init__(self, playing: Playing, task: Task, environments: Environments) -> None:
+        """Begin without any value."""
+        self._playing = playing
+        self._task = task
+        self._environments = environments
+        self._known: dict[bytes, Value] = {}
+
+    def enter(self) -> Environment:
+        """Return an environment of the task, which the caller must close."""
+        key = (self._task, self._playing.cache_dir, self._playing.policy.needs_oracle)
+        return self._environments.enter(key, partial(self._playing.open, self._task))
+
+    def of(self, places: Iterable[Place]) -> Mapping[bytes, Value]:
+        """Play on from places that have no value yet; return the value of each, by its key."""
+        wanted = {place.key: place for place in places}
+        endings: dict[bytes, list[_Ending]] = {}
+        new = [place for key, place in wanted.items() if key not in self._known]
+        plays = iter(self._plays(new))
+        for ending in drive(plays, self._playing.policy, self._playing.concurrency):
+            endings.setdefault(ending.key, []).append(ending)
+        for key, found in endings.items():
+            self._known[key] = Value(
+                num_plays=len(found),
+                num_wins=sum(ending.success for ending in found),
+                first_actions=tuple(sorted(ending.first_action for ending in found)),
+            )
+        return {key: self._known[key] for key in wanted}
+
+    def is_known(self, place: Place) -> bool:
+        """Return whether the outcome of a place is known without a play: the episode has ended."""
+        return place.is_over or place.num_steps >= self._playing.max_steps
+
+    def _plays(
+        self, places: Iterable[Place]
+    ) -> Iterator[Generator[DecisionRequest, list[Decision], _Ending]]:
+        for place in places:
+            for number in range(self._playing.num_plays):
+                yield self._play(place, number)
+
+    def _play(
+        self, place: Place, number: int
+    ) -> Generator[DecisionRequest, list[Decision], _Ending]:
+        rng = play_rng(self._playing.seed, self._task, place, number)
+        with closing(self.enter()) as environment:
+            replay(environment, place.sent)
+            view, first_action, success = place.view, "", False
+            for step in range(place.num_steps, self._playing.max_steps):
+                (decision,) = yield DecisionRequest(view=view, rng=rng)
+                if step == place.num_steps:
+                    first_action = decision.action
+                done = take(environment, view.observation, decision)
+                success = done.success
+                if done.terminated:
+                    break
+                view = after(view, decision, done)
+        return _Ending(place.key, first_action, success)
+
+
+def play_rng(seed: int, task: Task, place: Place, number: int) -> Random:
+    """Return the random number generator of one play from a place."""
+    key = f"{seed}/{task.task_id}/{place.key.hex()}/{number}"
+    return Random(int.from_bytes(blake2b(key.encode(), digest_size=16).digest()))

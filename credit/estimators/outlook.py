@@ -1,0 +1,160 @@
+"""The chance to reach the goal in the steps that remain, as a group's own steps say it.
+
+    V_0(s) = 0        V_h(goal) = 1
+    V_h(s) = (Σ V_{h-1}(s') + κ u(s) h / H) / (n(s) + κ)
+
+The sum is over the n(s) steps of the group that left s, each to an s'. So V_h(s) is what their own
+behaviour leads to, as if κ more steps had left s for something unknown, which leads to the goal
+with chance u(s) while all H steps of an episode remain. A state that no step left is unknown alone.
+
+All groups are swept at once, those with the longest episodes first, so that a group whose episodes
+are over costs nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.steps.arrays import Floats, Ints, factorise_pairs, ranges, starts_of_runs
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outlook:
+    """The chance to reach the goal around each step, with the steps that remain of its episode."""
+
+    before: Floats
+    """[num_steps] V_h(s)."""
+    after: Floats
+    """[num_steps] V_{h-1}(s')."""
+    of_action: Floats
+    """[num_steps] Q_h(s, a): the mean of V_{h-1}(s') over the group's steps with that action."""
+
+
+def outlook(batch: StepBatch, *, unknown: Floats, doubt: float) -> Outlook:
+    """Return the outlook of every step. The longest episode of a group is the length of all.
+
+    Args:
+        batch: The steps. Steps of earlier iterations count where the graph has them.
+        unknown: [num_nodes] u(s).
+        doubt: κ, above 0.
+    """
+    horizon = horizon_of_group(batch)
+    value = np.zeros(batch.num_nodes)
+    value[batch.goal_of_group[batch.goal_of_group >= 0]] = 1.0
+    sweep = _Sweep.of(batch, horizon, unknown, doubt)
+    actions = _Actions.of(batch)
+    remaining = horizon[batch.group_of_step] - _time_of_step(batch)
+    order = np.argsort(remaining, kind="stable")
+    first = np.searchsorted(remaining[order], np.arange(horizon.max(initial=0) + 2))
+    before, after, of_action = (np.empty(batch.num_steps) for _ in range(3))
+    for left in range(1, len(first) - 1):
+        acting = order[first[left] : first[left + 1]]
+        after[acting] = value[batch.target_of_step[acting]]
+        of_action[acting] = actions.mean(acting, value)
+        sweep.update(value, left)
+        before[acting] = value[batch.state_of_step[acting]]
+    return Outlook(before=before, after=after, of_action=of_action)
+
+
+def horizon_of_group(batch: StepBatch) -> Ints:
+    """Return [num_groups] H, the number of steps of the longest trajectory."""
+    horizon = np.zeros(batch.num_groups, np.int64)
+    np.maximum.at(horizon, batch.group_of_trajectory, batch.trajectory_length)
+    return horizon
+
+
+def _time_of_step(batch: StepBatch) -> Ints:
+    return np.arange(batch.num_steps) - batch.trajectory_start[batch.trajectory_of_step]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Sweep:
+    """Transitions by the horizon of their group, the longest first, then by their source."""
+
+    target: Ints
+    """[num_transitions]."""
+    count: Floats
+    """[num_transitions] steps that took it."""
+    node: Ints
+    """[num_sources] the nodes that steps left."""
+    first: Ints
+    """[num_sources + 1] where the transitions of each start."""
+    weight: Floats
+    """[num_sources] n(s) + κ."""
+    unknown: Floats
+    """[num_sources] κ u(s) / H."""
+    num_nodes: Ints
+    """[longest horizon + 1] how many of the nodes have at least that horizon."""
+    leaf: Ints
+    """[num_leaves] the nodes that no step left and that are no goal."""
+    leaf_unknown: Floats
+    """[num_leaves] u(s) / H."""
+
+    @classmethod
+    def of(cls, batch: StepBatch, horizon: Ints, unknown: Floats, doubt: float) -> "_Sweep":
+        graph = batch.graph
+        of_node = horizon[batch.group_of_node]
+        order = np.lexsort((graph.source, -of_node[graph.source]))
+        first = starts_of_runs(graph.source[order])
+        node = graph.source[order][first[:-1]]
+        count = graph.count[order].astype(np.float64)
+        per_step = unknown / np.maximum(of_node, 1)
+        is_leaf = np.ones(batch.num_nodes, bool)
+        is_leaf[node] = False
+        is_leaf[batch.goal_of_group[batch.goal_of_group >= 0]] = False
+        leaf = np.flatnonzero(is_leaf & (unknown > 0))
+        wanted = np.arange(horizon.max(initial=0) + 1)
+        return cls(
+            target=graph.target[order],
+            count=count,
+            node=node,
+            first=first,
+            weight=np.add.reduceat(count, first[:-1]) + doubt if len(node) else np.zeros(0),
+            unknown=doubt * per_step[node],
+            num_nodes=np.searchsorted(-of_node[node], -wanted, side="right"),
+            leaf=leaf,
+            leaf_unknown=per_step[leaf],
+        )
+
+    def update(self, value: Floats, left: int) -> None:
+        """Turn V_{h-1} into V_h in place, where h = `left` steps remain."""
+        num_nodes = self.num_nodes[left]
+        node, first = self.node[:num_nodes], self.first[: num_nodes + 1]
+        edges = slice(0, first[-1])
+        flow = np.add.reduceat(self.count[edges] * value[self.target[edges]], first[:-1])
+        value[node] = (flow + self.unknown[:num_nodes] * left) / self.weight[:num_nodes]
+        value[self.leaf] = self.leaf_unknown * left
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Actions:
+    """Where the actions of each node led."""
+
+    action: Ints
+    """[num_steps] the action of each step at its node."""
+    num_outcomes: Ints
+    """[num_actions] distinct nodes that each led to."""
+    target: Ints
+    """[num_outcomes in all] which, for one action after the other."""
+    share: Floats
+    """[num_outcomes in all] how often, of all times that the action was taken there."""
+
+    @classmethod
+    def of(cls, batch: StepBatch) -> "_Actions":
+        action, _, _ = factorise_pairs(batch.state_of_step, batch.action_of_step)
+        outcome, of_action, target = factorise_pairs(action, batch.target_of_step)
+        order = np.argsort(of_action, kind="stable")
+        times = np.bincount(outcome) / np.bincount(action)[of_action]
+        return cls(
+            action=action,
+            num_outcomes=np.bincount(of_action),
+            target=target[order],
+            share=times[order],
+        )
+
+    def mean(self, steps: Ints, value: Floats) -> Floats:
+        """Return the mean value of where the actions of some steps led. [len(steps)]."""
+        owner, place = ranges(self.num_outcomes, self.action[steps])
+        worth = self.share[place] * value[self.target[place]]
+        return np.bincount(owner, worth, len(steps)).astype(np.float64)

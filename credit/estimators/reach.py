@@ -1,0 +1,114 @@
+"""Reach: by how much a step changes the chance that its episode still reaches the goal."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.hidden_state import hidden_share
+from graphcredit.credit.estimators.outlook import outlook
+from graphcredit.credit.estimators.relative import Normalize
+from graphcredit.credit.steps.arrays import Bools, Floats
+from graphcredit.store.errors import InputError
+from graphcredit.store.options import Positive
+
+_ROUNDING = 1e-12
+"""A credit below it is 0."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reach:
+    """A step is worth what it adds to the chance of success, under the group's own behaviour.
+
+        V_h(s)         = (Σ V_{h-1}(s') + κ u(s) h / H) / (n(s) + κ)     V_0 = 0, V_h(goal) = 1
+        Q_h(s, a)      = the mean of V_{h-1}(s') over the group's steps with a in s
+        step reward    = V_{h-1}(s_{t+1}) - V_h(s_t)
+        step advantage = Q_h(s_t, a_t) - V_h(s_t)
+        A              = (step advantage_t + Σ_{k≥1} λ^k step reward_{t+k}) / √(p (1 - p))
+
+    h is the number of steps that remain: H, the longest episode of the group, less t. The sum is
+    over the n(s) steps of the group that left s. κ is how many more steps are supposed to have left
+    s for something unknown, which reaches the goal with chance u(s) if all H steps remain:
+
+        u(s) = 0                  in a group with a goal: what is not known does not lead there
+        u(s) = p / (1 + seen(s))  in a group without one: the goal lies behind what is rare
+        u(s) = 0                  where an episode was lost for good (`terminated`, no success)
+        p    = (successes + 1/2) / (trajectories + 1)
+
+    seen(s) is how often the group took the least tried admissible action of s; where the lists of
+    admissible actions are missing or say nothing of their states, how many visits show the rarest
+    word, or pair of neighbouring words, of s (`inputs/rarity/`). λ is the share of contradictory
+    transitions that the state before explains (`hidden_state.py`): 0 where states hide
+    nothing, so that the graph alone is believed; near 1 where they do, so that the outcome is.
+
+    **Why.** The gradient of success is made of Q - V of the policy that played, not of progress
+    towards the goal. Few rollouts know V badly: a state that was left once is worth what happened
+    once. κ takes that back, and gives a chain of new states rising values instead of one jump.
+
+    **Scale.** Step reward and step advantage are probabilities. A divides by the standard deviation
+    of an outcome, as GRPO does, but of one that is never 0; so all groups have one scale, and a
+    group without a success says little. A step whose state was left once has credit too.
+
+    **Degenerate cases.** A group whose states are all alike in `seen` and that nobody won, credits
+    time alone. Nothing is balanced: V counts κ steps that nobody took. Costs are not read: the
+    horizon counts steps. Source: this project; docs/credit-truth.md.
+    """
+
+    doubt: Positive = 0.7
+    """κ: steps to the unknown that each state is given beside those that left it."""
+    normalize: Normalize = "std"
+    """Divide by √(p (1 - p)), or not."""
+
+    def assign(self, batch: StepBatch) -> dict[str, Floats]:
+        """Return the parts of the advantage, each [num_steps].
+
+        Raises:
+            InputError: The batch was made without `least_seen`.
+        """
+        if batch.least_seen is None:
+            raise InputError(
+                "reach needs to know what is rare in a group: assemble the batch with least_seen"
+            )
+        chance = self._chance_of_success(batch)
+        unknown = _unknown(batch, chance, batch.least_seen)
+        found = outlook(batch, unknown=unknown, doubt=self.doubt)
+        gain = found.after - found.before
+        advantage = found.of_action - found.before
+        credit = advantage + _following(batch, gain, hidden_share(batch))
+        if self.normalize == "std":
+            credit /= np.sqrt(chance * (1 - chance))[batch.group_of_step]
+        parts = {"step_reward": gain, "step_advantage": advantage, "advantage": credit}
+        return {name: np.where(np.abs(part) > _ROUNDING, part, 0.0) for name, part in parts.items()}
+
+    def _chance_of_success(self, batch: StepBatch) -> Floats:
+        """Return [num_groups] p."""
+        group, num_groups = batch.group_of_trajectory, batch.num_groups
+        wins = np.bincount(group, batch.is_success, num_groups)
+        return (wins + 0.5) / (np.bincount(group, minlength=num_groups) + 1.0)
+
+
+def _unknown(batch: StepBatch, chance: Floats, least_seen: Floats) -> Floats:
+    """Return [num_nodes] u(s)."""
+    is_searched = (batch.goal_of_group < 0)[batch.group_of_node]
+    found = np.where(is_searched, chance[batch.group_of_node] / (1 + least_seen), 0.0)
+    found[batch.target_of_step[_is_lost(batch)]] = 0.0
+    return found
+
+
+def _is_lost(batch: StepBatch) -> Bools:
+    """Return [num_steps] whether the episode ended there for good without a success."""
+    terminated = batch.columns["terminated"].to_numpy().astype(bool)
+    return terminated & ~batch.is_success[batch.trajectory_of_step]
+
+
+def _following(batch: StepBatch, gain: Floats, decay: Floats) -> Floats:
+    """Return [num_steps] Σ_{k≥1} λ^k gain_{t+k} within each trajectory; λ is its group's decay."""
+    found = np.zeros(batch.num_steps)
+    of_trajectory = decay[batch.group_of_trajectory]
+    lengths = np.where(of_trajectory > 0, batch.trajectory_length, 0)
+    last = batch.trajectory_start[1:] - 1
+    for offset in range(1, int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > offset)
+        step = last[longer] - offset
+        found[step] = of_trajectory[longer] * (gain[step + 1] + found[step + 1])
+    return found

@@ -1,0 +1,1 @@
+"""How often a group saw what is rarest in each of its states."""

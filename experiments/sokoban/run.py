@@ -1,0 +1,105 @@
+"""Run or resume the experiment: does a policy learn faster from a credit, and does it carry over?
+
+    python -m experiments.sokoban.run --out results                     # the arms of settings.ARMS
+    python -m experiments.sokoban.run --out results --size 6x6b2 --arm grpo --arm graphgpo
+    python -m experiments.sokoban.run --out results --arm graphgpo:distance_discount=0.5
+    python -m experiments.sokoban.run --quick                           # does success rise?
+    python -m experiments.sokoban.report results                        # prints the tables again
+
+A run takes about 15 seconds of one core, and its rows are in OUT/runs. Finished runs are skipped.
+All runs in OUT are in OUT/sokoban.{parquet,md,png}, also those of arms that were asked for earlier.
+After a change of code, delete the folder.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+import polars as pl
+
+from experiments.credit_truth.parts import in_processes, rows_at
+from experiments.sokoban.figure import draw
+from experiments.sokoban.learn import learn
+from experiments.sokoban.report import best_rates, tables
+from experiments.sokoban.settings import (
+    ARMS,
+    RATES,
+    REPORTED_WARMS,
+    SIZES,
+    TUNING_WARMS,
+    Cell,
+    read_arm,
+)
+from graphcredit.store.errors import OptionError
+from graphcredit.store.files.atomic import write_table
+
+QUICK = Cell(size="6x6b1", arm="graphgpo", rate=3e-3, warm=0)
+QUICK_ITERATIONS = 60
+RISE = 0.1
+"""Least rise of success on unseen boards in the quick run."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("sokoban"))
+    parser.add_argument("--size", action="append", default=[], choices=SIZES)
+    parser.add_argument("--arm", action="append", default=[], help="by default settings.ARMS")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--quick", action="store_true", help="one short run on easier boards")
+    options = parser.parse_args()
+    if options.quick:
+        sys.exit(0 if quick() >= RISE else 1)
+    sizes, arms = options.size or SIZES, options.arm or ARMS
+    try:
+        for arm in arms:
+            read_arm(arm)
+    except OptionError as error:
+        parser.error(str(error))
+    for size in sizes:
+        swept = _made(options.out, _swept(size, arms), options.workers)
+        _made(options.out, _repeats(size, swept), options.workers)
+    rows = pl.concat([pl.read_parquet(path) for path in sorted((options.out / "runs").iterdir())])
+    write_table(rows.to_arrow(), options.out / "sokoban.parquet")
+    text = tables(rows)
+    (options.out / "sokoban.md").write_text(text, encoding="utf-8")
+    print(text)
+    draw(rows, options.out / "sokoban.png")
+
+
+def quick() -> float:
+    """Return how much the success on unseen boards rises in a short run."""
+    found = learn(QUICK, QUICK_ITERATIONS)["held_out"]
+    print(f"success on unseen boards: {', '.join(f'{value:.2f}' for value in found)}")
+    return float(found[-1] - found[0])
+
+
+def _swept(size: str, arms: Sequence[str]) -> list[Cell]:
+    return [
+        Cell(size=size, arm=arm, rate=rate, warm=warm)
+        for warm, arm, rate in product(TUNING_WARMS, arms, RATES)
+    ]
+
+
+def _repeats(size: str, swept: pl.DataFrame) -> list[Cell]:
+    best = {arm: rate for (_, arm), rate in best_rates(swept).items()}
+    return [
+        Cell(size=size, arm=arm, rate=rate, warm=warm)
+        for warm, (arm, rate) in product(REPORTED_WARMS, best.items())
+    ]
+
+
+def _made(out: Path, cells: list[Cell], num_workers: int) -> pl.DataFrame:
+    return in_processes(_rows, out / "runs", cells, num_workers)
+
+
+def _rows(folder: Path, cell: Cell) -> pl.DataFrame:
+    return rows_at(folder / f"{cell.name}.parquet", cell.made_by, lambda: learn(cell))
+
+
+if __name__ == "__main__":
+    main()

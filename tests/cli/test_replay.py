@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from graphcredit.store.layout import open_store
 from graphcredit.store.sql.catalog import run_trusted_query
 from tests.cli.in_process import run
 from tests.worlds import worked_example, write_store
@@ -43,7 +44,7 @@ def test_a_replay_is_told_stored_and_audited(store: Path):
     assert judged["settings"] == json.loads(again["settings"])
     assert "0 errors, 0 notices" in run("check", store).out
     sql = "SELECT count(*) AS number FROM replayed WHERE advantage_se > 0"
-    assert run_trusted_query(store, sql).table["number"].to_pylist() == [12]
+    assert run_trusted_query(open_store(store), sql).table["number"].to_pylist() == [12]
 
 
 def test_another_policy_and_what_is_not_reproducible_are_said(store: Path):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 
 from graphcredit.collector.importers.helpers.pieces import Piece, PieceRead, read_piece
@@ -112,7 +113,11 @@ class Crew:
     def __init__(self, options: ImportOptions) -> None:
         """Start the helpers, and do not wait for them; `end` must follow."""
         self._options = options
-        self.helpers = [_Helper(options) for _ in range(num_helpers())]
+        self.helpers: list[_Helper] = []
+        # A machine that starts no more processes, or opens no more files, reads with fewer.
+        with suppress(OSError):
+            for _ in range(num_helpers()):
+                self.helpers.append(_Helper(options))
 
     def end(self) -> None:
         """End the helpers."""

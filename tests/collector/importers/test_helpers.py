@@ -87,16 +87,28 @@ def test_helpers_that_do_not_start_are_not_needed(tmp_path: Path):
 
 
 @pytest.mark.usefixtures("small_pieces")
-def test_the_pieces_of_a_helper_that_dies_are_read_here(tmp_path: Path):
-    taken: list[int] = []
+def test_the_pieces_of_a_helper_that_is_killed_while_it_sends_are_read_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    deaths: list[OSError] = []
 
-    def cut(connection: crew.Connection) -> pieces.PieceRead:
-        taken.append(len(taken))
-        if len(taken) > 3:
-            raise EOFError
-        return receive(connection)
+    def watched(connection: crew.Connection) -> pieces.PieceRead:
+        try:
+            return receive(connection)
+        except OSError as error:
+            deaths.append(error)
+            raise
 
-    with patch.object(crew, "receive", cut):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    monkeypatch.setattr(crew, "WORKER", "tests.collector.importers.dying_worker")
+    monkeypatch.setattr(crew, "receive", watched)
+    assert _same(_log(tmp_path / "log"), tmp_path).num_trajectories > 80
+    assert len(deaths) == 1
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_machine_that_starts_no_process_reads_alone(tmp_path: Path):
+    with patch.object(crew.subprocess, "Popen", side_effect=OSError("too many")):
         assert _same(_log(tmp_path / "log"), tmp_path).num_trajectories > 80
 
 

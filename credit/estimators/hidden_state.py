@@ -1,61 +1,125 @@
 """How much of what an action leads to was decided before its state: what the states hide.
 
 A graph of states takes it that where an action leads depends on its state alone. If states hide
-something, two visits of one state that look alike are two places. Then an action leads to one place
-more often where the visits came from the same state than where they came from different ones. In a
-world of chance it does not. Over pairs of steps with one state and one action, a choice:
+something, two visits of one state that look alike are two places. Then an action leads where it led
+after a like history more often than after any. In a world of chance it does not. For a step whose
+action was taken in its state by other trajectories, too:
 
-    other(choice)  share that led to one state, of the pairs that came from different states
-    hidden         Σ (pairs from the same state that led to one state - other · pairs from the same)
-                   / Σ (1 - other) · pairs from the same state
+    any     share of those others that led where the step led
+    like    the same of those of them whose last steps are the same for longest
+    agreed  number of choices, a state and an action, that led all trajectories to one state
+    share   (2 + Σ (like - any)) / (4 + agreed + Σ (1 - any))
 
-It is the share of the contradictions that the state before resolves. Choices without a pair that
-came from different states say nothing.
+So the share of contradictions that history resolves is a half before anything was seen, and each
+choice without a contradiction says that nothing is hidden. Lengths of history are 1, 2, 4, … steps.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
-from graphcredit.credit.steps.arrays import Floats, Ints, factorise_pairs
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 
-_CAUTION = 2.0
-"""Pairs that count as if they resolved nothing, so that one lucky pair says little."""
+_RESOLVED, _CONTRADICTED = 2.0, 4.0
+"""What counts as if it had been seen in every group."""
 
 
 def hidden_share(batch: StepBatch) -> Floats:
-    """Return `hidden` of every group, from 0, nothing, to 1. [num_groups].
-
-    It is 0 in a group where no action contradicts itself, or no two equal steps came from one
-    state.
-    """
-    before = np.roll(batch.state_of_step, 1)
-    before[batch.trajectory_start[:-1]] = batch.num_nodes
+    """Return the share of contradictions that history resolves, from 0 to 1. [num_groups]."""
     choice, _, _ = factorise_pairs(batch.state_of_step, batch.action_of_step)
-    outcome, _, _ = factorise_pairs(choice, batch.target_of_step)
-    origin, _, _ = factorise_pairs(choice, before)
-    both, _, _ = factorise_pairs(origin, batch.target_of_step)
-    num_choices = int(choice.max(initial=-1)) + 1
-    pairs, agreeing, same, same_agreeing = (
-        _pairs(code, choice, num_choices) for code in (choice, outcome, origin, both)
-    )
-    others = pairs - same
-    other = np.divide(agreeing - same_agreeing, others, out=np.ones(num_choices), where=others > 0)
-    is_told = others > 0
-    resolved = np.where(is_told, same_agreeing - other * same, 0.0)
-    contradicted = np.where(is_told, (1 - other) * same, 0.0)
-    group = np.zeros(num_choices, np.int64)
-    group[choice] = batch.group_of_step
-    of_group = np.bincount(group, resolved, batch.num_groups)
-    found: Floats = np.clip(of_group, 0.0, None) / (
-        np.bincount(group, contradicted, batch.num_groups) + _CAUTION
-    )
+    outcome, choice_of_outcome, _ = factorise_pairs(choice, batch.target_of_step)
+    is_agreed = np.bincount(choice_of_outcome) == 1
+    resolved, contradicted = _contradictions(batch, np.flatnonzero(~is_agreed[choice]), outcome)
+    resolved += _RESOLVED
+    contradicted += _CONTRADICTED + _num_repeated(batch, choice, is_agreed)
+    found: Floats = np.clip(resolved / contradicted, 0.0, 1.0)
     return found
 
 
-def _pairs(code: Ints, choice: Ints, num_choices: int) -> Floats:
-    """Return [num_choices] how many pairs of steps have one code; a code is of one choice."""
-    count = np.bincount(code).astype(np.float64)
-    choice_of_code = np.zeros(len(count), np.int64)
-    choice_of_code[code] = choice
-    found = np.bincount(choice_of_code, count * (count - 1) / 2, num_choices)
+def _contradictions(batch: StepBatch, steps: Ints, outcome: Ints) -> tuple[Floats, Floats]:
+    """Sum like - any, and 1 - any, over some steps. [num_groups] each.
+
+    Args:
+        batch: All steps.
+        steps: [n] all steps of the choices that did not always lead to one state.
+        outcome: [num_steps] where each step led from its choice.
+    """
+    num_groups = batch.num_groups
+    if not len(steps):
+        return np.zeros(num_groups), np.zeros(num_groups)
+    choice, _, _ = factorise_pairs(batch.state_of_step[steps], batch.action_of_step[steps])
+    found = _agreement(batch, steps, choice, outcome)
+    like = any_other = np.where(np.isnan(found), 1.0, found)
+    for history in _histories(batch, outcome):
+        context, _, _ = factorise_pairs(choice, history[steps])
+        alike = _agreement(batch, steps, context, outcome)
+        if np.isnan(alike).all():
+            break
+        like = np.where(np.isnan(alike), like, alike)
+    group = batch.group_of_step[steps]
+    resolved, contradicted = (
+        np.bincount(group, share, num_groups).astype(np.float64)
+        for share in (like - any_other, 1.0 - any_other)
+    )
+    return resolved, contradicted
+
+
+def _agreement(batch: StepBatch, steps: Ints, context: Ints, outcome: Ints) -> Floats:
+    """Return the share of steps of other trajectories in one's context that led where it led.
+
+    Args:
+        batch: All steps.
+        steps: [n] the steps that are compared.
+        context: [n] what must be the same.
+        outcome: [num_steps] where each step led.
+
+    Returns:
+        [n]; NaN where no other trajectory has a step in the context.
+    """
+    trajectory = batch.trajectory_of_step[steps]
+    both, _, _ = factorise_pairs(context, outcome[steps])
+    others, agreeing = (_of_others(code, trajectory) for code in (context, both))
+    return np.divide(agreeing, others, out=np.full(len(steps), np.nan), where=others > 0)
+
+
+def _of_others(code: Ints, trajectory: Ints) -> Ints:
+    """Count the steps of other trajectories with the same code."""
+    own, _, _ = factorise_pairs(code, trajectory)
+    return np.bincount(code)[code] - np.bincount(own)[own]
+
+
+def _num_repeated(batch: StepBatch, choice: Ints, is_agreed: Bools) -> Floats:
+    """Return how many choices that always led to one state several trajectories made.
+
+    Args:
+        batch: The steps.
+        choice: [num_steps].
+        is_agreed: [num_choices] whether it always led to one state.
+
+    Returns:
+        [num_groups].
+    """
+    _, choice_of_player, _ = factorise_pairs(choice, batch.trajectory_of_step)
+    num_players = np.bincount(choice_of_player, minlength=len(is_agreed))
+    group = np.empty(len(is_agreed), np.int64)
+    group[choice] = batch.group_of_step
+    found = np.bincount(group[is_agreed & (num_players > 1)], minlength=batch.num_groups)
     return found.astype(np.float64)
+
+
+def _histories(batch: StepBatch, outcome: Ints) -> Iterator[Ints]:
+    """Yield [num_steps] codes of the last 1, 2, 4, … transitions before each step."""
+    time = np.arange(batch.num_steps) - batch.trajectory_start[batch.trajectory_of_step]
+    code, length = _earlier(outcome + 1, 1, time), 1
+    while length <= time.max(initial=0):
+        yield code
+        code, _, _ = factorise_pairs(code, _earlier(code + 1, length, time))
+        length *= 2
+
+
+def _earlier(code: Ints, length: int, time: Ints) -> Ints:
+    """Return the code of so many steps before, which is 0 before a trajectory began."""
+    found = np.roll(code, length)
+    found[time < length] = 0
+    return found

@@ -29,6 +29,8 @@ class Outlook:
     """[num_steps] V_{h-1}(s')."""
     of_action: Floats
     """[num_steps] Q_h(s, a): the mean of V_{h-1}(s') over the group's steps with that action."""
+    of_node: Floats
+    """[num_nodes] V_H(s), with all steps of an episode."""
 
 
 def outlook(batch: StepBatch, *, unknown: Floats, doubt: float) -> Outlook:
@@ -54,7 +56,7 @@ def outlook(batch: StepBatch, *, unknown: Floats, doubt: float) -> Outlook:
         of_action[acting] = actions.mean(acting, value)
         sweep.update(value, left)
         before[acting] = value[batch.state_of_step[acting]]
-    return Outlook(before=before, after=after, of_action=of_action)
+    return Outlook(before=before, after=after, of_action=of_action, of_node=value)
 
 
 def horizon_of_group(batch: StepBatch) -> Ints:

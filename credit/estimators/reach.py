@@ -12,6 +12,9 @@ from graphcredit.credit.steps.arrays import Bools, Floats
 from graphcredit.store.errors import InputError
 from graphcredit.store.options import Positive
 
+_FAR = 5
+"""Steps after which what happens counts by the share of contradictions that history resolves."""
+
 _ROUNDING = 1e-12
 """A credit below it is 0."""
 
@@ -37,9 +40,9 @@ class Reach:
 
     seen(s) is how often the group took the least tried admissible action of s; where the lists of
     admissible actions are missing or say nothing of their states, how many visits show the rarest
-    word, or pair of neighbouring words, of s (`inputs/rarity/`). λ is the share of contradictory
-    transitions that the state before explains (`hidden_state.py`): 0 where states hide
-    nothing, so that the graph alone is believed; near 1 where they do, so that the outcome is.
+    word, or pair of neighbouring words, of s (`inputs/rarity/`). λ⁵ is the share of contradictory
+    transitions that their history explains (`hidden_state.py`): small where states hide nothing, so
+    that the graph is believed; near 1 where they do, so that the outcome is.
 
     **Why.** The gradient of success is made of Q - V of the policy that played, not of progress
     towards the goal. Few rollouts know V badly: a state that was left once is worth what happened
@@ -74,11 +77,24 @@ class Reach:
         found = outlook(batch, unknown=unknown, doubt=self.doubt)
         gain = found.after - found.before
         advantage = found.of_action - found.before
-        credit = advantage + _following(batch, gain, hidden_share(batch))
+        decay = hidden_share(batch) ** (1 / _FAR)
+        credit = advantage + _following(batch, gain, decay)
         if self.normalize == "std":
             credit /= np.sqrt(chance * (1 - chance))[batch.group_of_step]
         parts = {"step_reward": gain, "step_advantage": advantage, "advantage": credit}
         return {name: np.where(np.abs(part) > _ROUNDING, part, 0.0) for name, part in parts.items()}
+
+    def value(self, batch: StepBatch) -> Floats:
+        """Return V_H of each node, where what is unknown does not lead to the goal. [num_nodes]."""
+        return outlook(batch, unknown=np.zeros(batch.num_nodes), doubt=self.doubt).of_node
+
+    def share_of_doubt(self, batch: StepBatch) -> Floats:
+        """Return the share κ / (n(s) + κ) of each value that is supposed. [num_nodes]; goals 0."""
+        graph = batch.graph
+        left = np.bincount(graph.source, graph.count, batch.num_nodes)
+        found: Floats = self.doubt / (left + self.doubt)
+        found[batch.goal_of_group[batch.goal_of_group >= 0]] = 0.0
+        return found
 
     def _chance_of_success(self, batch: StepBatch) -> Floats:
         """Return [num_groups] p."""

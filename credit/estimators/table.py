@@ -69,8 +69,8 @@ class Estimator:
     """What its credit is in groups that lack what an input is built of, for a notice."""
     where_partial: str = ""
     """The same of groups where only some steps lack it."""
-    node_value: NodeValue | None = None
-    """The number that it gives each node, if it gives one."""
+    node_values: tuple[NodeValue, ...] = ()
+    """The numbers that it gives each node."""
     paper: str
     """Where it comes from."""
 
@@ -114,7 +114,9 @@ ESTIMATORS: tuple[Estimator, ...] = (
         name="rewardflow",
         options=RewardFlow,
         writes=("step_reward", *_BOTH),
-        node_value=NodeValue(column="rewardflow_value", of=RewardFlow.value, options=("gamma",)),
+        node_values=(
+            NodeValue(column="rewardflow_value", of=RewardFlow.value, options=("gamma",)),
+        ),
         balanced=_STATES | _TRAJECTORIES,
         paper="RewardFlow, Eq. 3-9",
     ),
@@ -169,6 +171,10 @@ ESTIMATORS: tuple[Estimator, ...] = (
         writes=("step_reward", "step_advantage", "advantage"),
         inputs=("least_seen",),
         reads=("terminated",),
+        node_values=(
+            NodeValue(column="reach_value", of=Reach.value, options=("doubt",)),
+            NodeValue(column="reach_doubt", of=Reach.share_of_doubt, options=("doubt",)),
+        ),
         paper="this project, docs/credit-truth.md",
     ),
     Estimator(

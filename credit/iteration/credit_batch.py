@@ -90,8 +90,9 @@ class BatchWork:
         """Return the node columns of the estimators whose columns are made or kept."""
         found: dict[str, Floats] = {}
         for row in ESTIMATORS:
-            if row.node_value and (options := self._options(row, row.node_value)):
-                found[row.node_value.column] = row.node_value.of(options, batch)
+            for value in row.node_values:
+                if options := self._options(row, value):
+                    found[value.column] = value.of(options, batch)
         return found
 
     def _options(self, row: Estimator, value: NodeValue) -> Any:

@@ -12,6 +12,8 @@ EPSILONS: tuple[float, ...] = (0.5, 0.7, 0.85, 0.95)
 GROUP_SIZES: tuple[int, ...] = (4, 8, 16)
 NOISES: tuple[str, ...] = ("none", *(noise.name for noise in STRENGTHS))
 """Strengths of the noise of benchmarks/noise.py in the texts of states."""
+LISTS: tuple[str, ...] = ("exact", "none", "constant")
+"""What is logged of the admissible actions: their list, nothing, or in every state the same."""
 WINDOWS: tuple[int, ...] = (1, 3, 5)
 """Numbers of iterations in the graph, including the judged one."""
 
@@ -45,7 +47,7 @@ class Condition:
     """Selects the judged steps, and how their credit is computed."""
 
     environment: str = "textworld"
-    """Environment of the games: `textworld` or `search`."""
+    """Environment of the games: `textworld`, `search`, or one of worlds.py."""
     epsilon: float = 0.85
     """Share of random actions of the policy that played."""
     group_size: int = 8
@@ -56,6 +58,8 @@ class Condition:
     """One of `MERGES`."""
     window: int = 1
     """Iterations in the graph; one of `WINDOWS`."""
+    lists: str = "exact"
+    """One of `LISTS`."""
     option: str = ""
     """`ESTIMATOR.OPTION=VALUE`, one of `OPTIONS`, to judge that estimator alone; or empty."""
 
@@ -69,6 +73,7 @@ class Condition:
             self.noise,
             self.merge.replace(" ", ""),
             f"window{self.window}",
+            "" if self.lists == "exact" else f"lists-{self.lists}",
             self.option,
         )
         return "-".join(part for part in parts if part)

@@ -5,6 +5,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+
 from benchmarks.noise import NOISES, disturb_steps
 from experiments.credit_quality.conditions import BASE, EPSILONS, GROUP_SIZES, WINDOWS, Condition
 from experiments.credit_quality.games import by_kind
@@ -116,7 +118,21 @@ def write_steps(log: Store, condition: Condition, root: Path) -> Store:
         steps = rows.select(STEP_SCHEMA.names).cast(STEP_SCHEMA)
         if condition.noise != "none":
             steps = disturb_steps(steps, NOISES[condition.noise], seed=iteration)
+        steps = _with_lists(steps, condition.lists)
         write_table(steps, store.steps_dir(run, iteration) / "log-000000.parquet")
     if condition.environment == "search":
         merge_er_graph(store, read_er_graph(log))
     return store
+
+
+def _with_lists(steps: pa.Table, lists: str) -> pa.Table:
+    """Return steps with other lists of admissible actions; see `LISTS`."""
+    place = steps.schema.get_field_index("admissible_actions")
+    field = steps.field(place)
+    if lists == "none":
+        return steps.set_column(place, field, pa.nulls(len(steps), field.type))
+    if lists == "constant":
+        given: list[list[str] | None] = steps.column(place).to_pylist()
+        every = sorted({action for actions in given for action in actions or ()})
+        return steps.set_column(place, field, pa.array([every] * len(steps), field.type))
+    return steps

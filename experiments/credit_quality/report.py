@@ -191,6 +191,32 @@ def _grid(found: pl.DataFrame, conditions: Mapping[str, Condition]) -> str:
     )
 
 
+def by_condition(found: pl.DataFrame, conditions: Mapping[str, Condition]) -> str:
+    """Return the rank correlations of each estimator's advantage and step part.
+
+    Args:
+        found: Result of `averages`.
+        conditions: Titles of the columns; estimators are sorted by the first one.
+    """
+    of = {title: _by_column(found, condition) for title, condition in conditions.items()}
+    first = next(iter(of.values()))
+    names = sorted({estimator for estimator, _ in first}, key=lambda name: -_best(first, name))
+    return _table(
+        ["estimator", *(f"{part}, {title}" for title in of for part in ("advantage", "step part"))],
+        [
+            [
+                f"`{name}`",
+                *(
+                    _interval(rows.get((name, part)), "over_all")
+                    for rows in of.values()
+                    for part in ("total", "step")
+                ),
+            ]
+            for name in names
+        ],
+    )
+
+
 def _options(found: pl.DataFrame) -> str:
     return _table(
         ["option", "part", *(_TITLES[s] for s in STATISTICS)],

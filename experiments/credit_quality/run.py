@@ -45,7 +45,7 @@ def main() -> None:
         play(log, environment, games)
     rows = pl.concat(
         [
-            _rows(log, condition, chosen[condition.environment], folder / "rows")
+            rows_of(log, condition, chosen[condition.environment], folder / "rows")
             for condition in conditions()
         ]
     )
@@ -55,8 +55,15 @@ def main() -> None:
     draw(found, folder / "credit-quality.png")
 
 
-def _rows(log: Store, condition: Condition, games: Sequence[str], folder: Path) -> pl.DataFrame:
-    """Return the rows of a condition, from its file if that is up to date."""
+def rows_of(log: Store, condition: Condition, games: Sequence[str], folder: Path) -> pl.DataFrame:
+    """Return the rows of a condition, from its file if that is up to date.
+
+    Args:
+        log: Store of the played games.
+        condition: Selects the steps, and how they get their credit.
+        games: Full names of its games.
+        folder: Where the files of all conditions are.
+    """
     path, mark = folder / f"{condition.name}.parquet", made_by(condition, games)
     if not path.exists() or (pq.read_schema(path).metadata or {}).get(_MADE_BY) != mark.encode():
         started = time.process_time()

@@ -1,6 +1,7 @@
 """Judge every credit of one unit: a world, a kind of policy, a seed."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 from zlib import crc32
@@ -15,7 +16,7 @@ from experiments.credit_truth.policies import POLICIES, logits_of
 from experiments.credit_truth.rollouts import Rollouts, sample
 from experiments.credit_truth.within_views import spearman_within
 from experiments.credit_truth.world import Floats, World
-from experiments.credit_truth.worlds.table import WORLDS, world_named
+from experiments.credit_truth.worlds.table import world_named
 from graphcredit.store.options import options_as_json
 
 MANY = 16
@@ -40,11 +41,13 @@ class Unit:
         return f"{self.world}-{self.policy}-{self.seed}"
 
 
-def units(*, num_seeds: int, num_groups: int, estimators: tuple[str, ...]) -> list[Unit]:
-    """Return the units of all worlds and kinds of policies."""
+def units(
+    worlds: Iterable[str], *, num_seeds: int, num_groups: int, estimators: tuple[str, ...]
+) -> list[Unit]:
+    """Return the units of some worlds and all kinds of policies."""
     return [
         Unit(world=world, policy=policy, seed=seed, num_groups=num_groups, estimators=estimators)
-        for world in WORLDS
+        for world in worlds
         for policy in POLICIES
         for seed in range(num_seeds)
     ]

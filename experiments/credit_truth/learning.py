@@ -7,7 +7,7 @@ remembered between iterations.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import cast
@@ -32,11 +32,11 @@ from experiments.credit_truth.judge import group_gradients
 from experiments.credit_truth.policies import POLICIES, logits_of
 from experiments.credit_truth.rollouts import Rollouts, sample
 from experiments.credit_truth.world import Floats, World
-from experiments.credit_truth.worlds.table import WORLDS, world_named
+from experiments.credit_truth.worlds.table import world_named
 from graphcredit.store.options import options_as_json
 
 ITERATIONS = 25
-RATES: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0, 30.0)
+RATES: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 TUNING_SEEDS: tuple[int, ...] = (100, 101)
 REPORTED_SEEDS: tuple[int, ...] = (0, 1, 2, 3)
 
@@ -57,12 +57,12 @@ class Curves:
         return "-".join(word for word in words if word)
 
 
-def curves_of(estimators: tuple[str, ...]) -> Iterator[Curves]:
-    """Yield every world with every credit."""
+def curves_of(worlds: Iterable[str], estimators: tuple[str, ...]) -> Iterator[Curves]:
+    """Yield each of some worlds with every credit."""
     keys = [*REFERENCES]
     for name in judged(estimators):
         keys += [(name, lists) for lists in (LISTS if reads_lists(name) else ("",))]
-    for world, (credit, lists) in product(WORLDS, keys):
+    for world, (credit, lists) in product(worlds, keys):
         yield Curves(world=world, credit=credit, lists=lists)
 
 

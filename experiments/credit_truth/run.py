@@ -4,6 +4,7 @@
     python -m experiments.credit_truth.run --out results --learning      # and learning curves
     python -m experiments.credit_truth.run --out results --dose          # all at an equal dose too
     python -m experiments.credit_truth.run --out quick --quick           # one seed, seconds
+    python -m experiments.credit_truth.run --out design --design         # the worlds for design
     python -m experiments.credit_truth.run --out mine --estimator grpo --estimator graphgpo
 
 The rows of each unit (a world, a kind of policy, a seed) are in OUT/units, those of learning in
@@ -28,6 +29,8 @@ from experiments.credit_truth.judge import MANY, Unit, judge, made_by, units
 from experiments.credit_truth.learning import Curves, curves_of, learn
 from experiments.credit_truth.parts import in_processes, rows_at
 from experiments.credit_truth.report import tables
+from experiments.credit_truth.worlds.design.table import DESIGN_WORLDS
+from experiments.credit_truth.worlds.table import WORLDS
 from graphcredit.store.files.atomic import write_table
 
 
@@ -39,12 +42,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one seed, 16 groups")
     parser.add_argument("--seeds", type=int, default=5, help="policies of each kind in a world")
     parser.add_argument("--estimator", action="append", default=[], help="by default all")
+    parser.add_argument(
+        "--design", action="store_true", help="the worlds for design, not those that judge"
+    )
     parser.add_argument("--learning", action="store_true", help="learning curves too")
     parser.add_argument("--dose", action="store_true", help="all credits at an equal dose too")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     estimators = tuple(options.estimator)
+    worlds = tuple(DESIGN_WORLDS if options.design else WORLDS)
     chosen = units(
+        worlds,
         num_seeds=1 if options.quick else options.seeds,
         num_groups=MANY if options.quick else 2 * MANY,
         estimators=estimators,
@@ -53,7 +61,7 @@ def main() -> None:
     write_table(rows.to_arrow(), options.out / "credit-truth.parquet")
     curves = None
     if options.learning:
-        runs = list(curves_of(estimators))
+        runs = list(curves_of(worlds, estimators))
         curves = in_processes(_curves, options.out / "curves", runs, options.workers)
         write_table(curves.to_arrow(), options.out / "learning.parquet")
     text = tables(rows, curves)
@@ -61,24 +69,30 @@ def main() -> None:
     print(text)
     draw(rows, options.out / "credit-truth.png")
     if options.dose:
-        at_equal_dose(options.out, chosen, estimators, options.workers)
+        runs = list(curves_of(worlds, estimators))
+        at_equal_dose(options.out, chosen, runs, estimators, options.workers)
 
 
 def at_equal_dose(
-    out: Path, chosen: list[Unit], estimators: tuple[str, ...], num_workers: int
+    out: Path,
+    chosen: list[Unit],
+    runs: list[Curves],
+    estimators: tuple[str, ...],
+    num_workers: int,
 ) -> None:
     """Write and print the comparison at an equal dose.
 
     Args:
         out: Folder of the results.
         chosen: Units whose rollouts are judged.
+        runs: Learning curves that are compared.
         estimators: Judged estimators; none for all that need no entities.
         num_workers: Processes at a time.
     """
     rows = in_processes(_dosed, out / "dose-units", chosen, num_workers)
     write_table(rows.to_arrow(), out / "dose.parquet")
-    runs = [(curves, estimators) for curves in curves_of(estimators)]
-    curves = in_processes(_dosed_curves, out / "dose-curves", runs, num_workers)
+    dosed = [(run, estimators) for run in runs]
+    curves = in_processes(_dosed_curves, out / "dose-curves", dosed, num_workers)
     write_table(curves.to_arrow(), out / "dose-learning.parquet")
     text = dose_tables(rows, curves)
     (out / "dose.md").write_text(text, encoding="utf-8")

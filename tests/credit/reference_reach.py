@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Any
 
 from tests.credit.reference import GOAL, Group
@@ -41,28 +41,48 @@ def seen(group: Group, state: str) -> float:
 
 
 def hidden(group: Group) -> float:
-    """Return the share of contradictions that the state before resolves."""
-    steps = [
-        (
-            step["state"],
-            step["action"],
-            group.target(name, index),
-            group.trajectories[name][index - 1]["state"] if index else None,
-        )
-        for name, index, step in group.steps()
-    ]
-    agreed: dict[Any, dict[bool, list[bool]]] = {}
-    for one, other in combinations(steps, 2):
-        if one[:2] == other[:2]:
-            of_choice = agreed.setdefault(one[:2], {True: [], False: []})
-            of_choice[one[3] == other[3]].append(one[2] == other[2])
+    """Return the share of contradictions that history resolves."""
+    walked = {
+        name: [
+            (step["state"], step["action"], group.target(name, index))
+            for index, step in enumerate(steps)
+        ]
+        for name, steps in group.trajectories.items()
+    }
+    longest = max(map(len, walked.values()))
+
+    def history(name: str, index: int, length: int) -> list[Any]:
+        return [None, *walked[name][:index]][-length:]
+
     resolved = contradicted = 0.0
-    for of_choice in agreed.values():
-        if of_choice[False]:
-            share = sum(of_choice[False]) / len(of_choice[False])
-            resolved += sum(of_choice[True]) - share * len(of_choice[True])
-            contradicted += (1 - share) * len(of_choice[True])
-    return max(0.0, resolved) / (contradicted + 2)
+    led: dict[Any, set[Any]] = {}
+    players: dict[Any, set[str]] = {}
+    for name, index, _ in group.steps():
+        *choice, outcome = walked[name][index]
+        led.setdefault(tuple(choice), set()).add(outcome)
+        players.setdefault(tuple(choice), set()).add(name)
+        others = [
+            (other, place)
+            for other, place, _ in group.steps()
+            if other != name and list(walked[other][place][:2]) == choice
+        ]
+
+        def share(of: list[tuple[str, int]], outcome: Any = outcome) -> float:
+            return sum(walked[other][place][2] == outcome for other, place in of) / len(of)
+
+        if not others:
+            continue
+        like = anyone = share(others)
+        for length in (2**power for power in range(longest.bit_length())):
+            own = history(name, index, length)
+            others = [other for other in others if history(*other, length) == own]
+            if not others or anyone == 1:
+                break
+            like = share(others)
+        resolved += like - anyone
+        contradicted += 1 - anyone
+    agreed = sum(len(led[choice]) == 1 and len(players[choice]) > 1 for choice in led)
+    return max(0.0, min(1.0, (2 + resolved) / (4 + contradicted + agreed)))
 
 
 def reach(group: Group, *, doubt: float = 0.7, normalize: str = "std") -> dict[Any, float]:
@@ -96,7 +116,7 @@ def reach(group: Group, *, doubt: float = 0.7, normalize: str = "std") -> dict[A
         values = [value(target, left - 1) for a, target in leaving[state] if a == action]
         return math.fsum(values) / len(values)
 
-    decay = hidden(group)
+    decay = hidden(group) ** (1 / 5)
     scale = math.sqrt(chance * (1 - chance)) if normalize == "std" else 1.0
     found: dict[Any, float] = {}
     for name, steps in group.trajectories.items():

@@ -30,7 +30,8 @@ def test_the_chances_around_a_fork():
     """κ = 1, H = 2. S is left three times, M twice, N once; M is won once.
 
     V_1(M) = 1/(2 + 1) = 1/3, V_1(N) = 0, V_2(S) = (1/3 + 1/3 + 0)/(3 + 1) = 1/6. a leads to M.
-    p = (1 + 1/2) / (3 + 1) = 3/8, so √(p (1 - p)) = √15 / 8.
+    p = (1 + 1/2) / (3 + 1) = 3/8, so √(p (1 - p)) = √15 / 8. Nothing is contradicted, and a agreed
+    with itself once: λ⁵ = 2/(4 + 1).
     """
     rows = [
         *trajectory("p", "S a M b won", success=True),
@@ -41,8 +42,19 @@ def test_the_chances_around_a_fork():
     credit = np.array([1 / 3 - 1 / 6, 1 - 1 / 3, 1 / 6, -1 / 3, -1 / 6, 0])
     assert found["step_reward"] == pytest.approx(credit)
     assert found["step_advantage"] == pytest.approx(credit)
+    credit[::2] += (2 / 5) ** (1 / 5) * credit[1::2]
     assert found["advantage"] == pytest.approx(credit * 8 / np.sqrt(15))
     assert parts(rows, doubt=1.0, normalize="none")["advantage"] == pytest.approx(credit)
+
+
+def test_a_state_has_a_chance_and_a_share_of_it_that_is_supposed():
+    """κ = 1, H = 2: V_2(M) = (1 + 0)/(1 + 1 + 1), V_2(S) = 2 · 1/3 / (2 + 1); X was never left."""
+    rows = [*trajectory("p", "S a M b won", success=True), *trajectory("q", "S a M c X")]
+    batch = assembled(rows).batch
+    reach = Reach(doubt=1.0)
+    # S, M, X, and the goal.
+    assert reach.value(batch).tolist() == pytest.approx([2 / 9, 1 / 3, 0, 1])
+    assert reach.share_of_doubt(batch).tolist() == pytest.approx([1 / 3, 1 / 3, 1, 0])
 
 
 def test_a_step_of_chance_has_the_mean_of_its_outcomes():
@@ -106,13 +118,35 @@ def test_a_lost_episode_ends_without_a_chance():
     assert parts(lost) == parts(rows)  # no step remains: it is the same where it was cut
 
 
+def hidden_of(*walks: str) -> float:
+    rows = [row for number, walk in enumerate(walks) for row in trajectory(f"t{number}", walk)]
+    (found,) = hidden_share(assembled(rows).batch)
+    return float(found)
+
+
 def test_states_that_hide_where_they_are_are_found_out():
     """`hall` is two places. From A it leads to B, from B to A: what came before decides."""
     walk = "A a hall a B a hall a A a hall a B a hall a A"
-    rows = [*trajectory("p", walk), *trajectory("q", walk)]
-    (hidden,) = hidden_share(assembled(rows).batch)
-    # 8 halls: 4 from A, 4 from B. Pairs of one origin: 12, all agree; the others never do.
-    assert hidden == pytest.approx(12 / (12 + 2))
+    # Of the 4 halls of the other one, 2 led to the same, and all of those with a like history.
+    # A and B led both to the hall: 2 choices without a contradiction.
+    assert hidden_of(walk, walk) == pytest.approx((2 + 8 * (1 - 1 / 2)) / (4 + 2 + 8 * (1 - 1 / 2)))
+
+
+def test_what_was_decided_several_steps_before_is_found_out():
+    """A lever at the start decides where the hall leads to; two rooms look alike between them."""
+    up = "S up R go R go R go hall go Q"
+    down = "S down R go R go R go hall go X"
+    # 4 steps in the hall: of 3 others, 1 led to the same; the one of a like history did. S is no
+    # contradiction. R leads to R or the hall: of 9 others 6 or 3 agree, and the time tells which.
+    told = 4 * (1 - 1 / 3) + 4 * (2 * (1 - 6 / 9) + (1 - 3 / 9))
+    assert hidden_of(up, up, down, down) == pytest.approx((2 + told) / (4 + told + 2))
+
+
+def test_a_group_without_contradictions_hides_little():
+    """8 choices of two trajectories agree."""
+    walk = " a ".join("ABCDEFGHI")
+    assert hidden_of(walk, walk) == pytest.approx(2 / (4 + 8))
+    assert hidden_of(walk) == pytest.approx(2 / 4)
 
 
 def test_chance_is_not_taken_for_something_hidden():
@@ -121,8 +155,7 @@ def test_chance_is_not_taken_for_something_hidden():
         " a ".join(["S", *(f"{x} a hub" for x in rng.choice(["A", "B"], 200)), "S"])
         for _ in range(4)
     ]
-    rows = [row for number, walk in enumerate(walks) for row in trajectory(f"t{number}", walk)]
-    assert hidden_share(assembled(rows).batch)[0] < 0.05
+    assert hidden_of(*walks) < 0.05
 
 
 def test_what_reach_reads_must_be_there():

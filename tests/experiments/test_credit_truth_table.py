@@ -87,7 +87,7 @@ def test_a_unit_is_judged_the_same_again():
 
 
 def test_a_full_run_has_every_world_and_policy():
-    found = units(num_seeds=5, num_groups=2 * MANY, estimators=())
+    found = units(WORLDS, num_seeds=5, num_groups=2 * MANY, estimators=())
     assert len({unit.name for unit in found}) == len(WORLDS) * len(POLICIES) * 5
 
 
@@ -173,5 +173,5 @@ def test_a_policy_learns_from_true_credit():
     assert found["true Q - V", ""]["mean"].value > 0.3
     assert found["true Q - V", ""]["stuck"].value < 0.2
     assert "Tabular learning" in tables(judge(_unit("ladder", "rare", "grpo")), curves)
-    assert len(list(curves_of(("grpo", "analogy")))) == len(WORLDS) * (3 + 1 + 5)
+    assert len(list(curves_of(WORLDS, ("grpo", "analogy")))) == len(WORLDS) * (3 + 1 + 5)
     assert judged(["grpo"]).keys() == {"grpo"}

@@ -6,6 +6,7 @@ import pytest
 from experiments.credit_truth.exact import distances, policy_of, success_of
 from experiments.credit_truth.policies import POLICIES, logits_of
 from experiments.credit_truth.world import MAX_STATES, enumerate_world
+from experiments.credit_truth.worlds.design.table import DESIGN_WORLDS
 from experiments.credit_truth.worlds.table import WORLDS, world_named
 
 DISTANCES = {
@@ -20,11 +21,26 @@ DISTANCES = {
     "rabbit": 5,
     "lift": 8,
     "ladder": 3,
+    "lake": 8,
+    "slippery": 8,
+    "crate": 16,
+    "road": 5.5,
+    "fog": 11,
+    "mirrors": 6,
+    "puzzle": 6,
+    "blocks": 4,
+    "flat": 3,
+    "farm": 13,
+    "pump": 5,
+    "lever": 5.5,
+    "letter": 3.5,
 }
-"""Least number of actions from the start, counted on the rules."""
+"""Least number of actions from the start, counted on the rules; the mean over starts."""
+
+ALL = (*WORLDS, *DESIGN_WORLDS)
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", ALL)
 def test_a_world_is_a_process_that_can_be_won(name: str):
     world = world_named(name)
     assert world.name == name
@@ -42,7 +58,7 @@ def test_a_world_is_a_process_that_can_be_won(name: str):
     assert DISTANCES[name] < world.horizon
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", ALL)
 def test_every_state_is_reached_with_some_probability(name: str):
     world = world_named(name)
     reached = world.start > 0
@@ -55,7 +71,7 @@ def test_every_state_is_reached_with_some_probability(name: str):
     assert reached.all()
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_policy_wins_as_often_as_its_kind_says(name: str, policy: str):
     world = world_named(name)
@@ -64,6 +80,10 @@ def test_a_policy_wins_as_often_as_its_kind_says(name: str, policy: str):
     assert success_of(world, policy_of(world, other)) == pytest.approx(POLICIES[policy], abs=1e-4)
     assert (first == again).all()
     assert (first != other).any()
+
+
+def test_no_world_that_judges_is_one_for_design():
+    assert len(set(ALL)) == len(ALL)
 
 
 def test_the_worlds_are_of_different_nature():

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.viewer.graph.cytoscape import (
+    STATE_SCALES,
     Drawing,
     Shading,
     draw_part,
@@ -53,10 +54,20 @@ def test_the_nearer_to_the_goal_the_deeper_a_state_is_coloured(graph: TaskGraph)
 
 
 def test_rewardflow_values_colour_states_where_they_are_asked_for(graph: TaskGraph):
-    drawing = _draw(graph, by_value=True)
+    drawing = _draw(graph, states=STATE_SCALES["value"])
     values = [node.rewardflow_value for node in graph.nodes]
     assert _of(drawing.nodes)["n4"]["colour"] == sequential(1)
     assert drawing.legend["state_ends"] == [f"{min(values):.3g}", f"{max(values):.3g}"]
+
+
+def test_reach_colours_states_by_the_chance_to_win(tmp_path: Path):
+    store = credited(tmp_path / "s", worked_example(), names=("reach",))
+    graph = read_task_graph(store, run_id="r0", iteration=0, task_id="t0", column="reach_advantage")
+    drawing = _draw(graph, states=STATE_SCALES["chance"])
+    goal = next(node for node in graph.nodes if node.is_goal)
+    assert (goal.reach_value, goal.reach_doubt) == (1, 0)
+    assert _of(drawing.nodes)[node_key(goal.state_id)]["colour"] == sequential(1)
+    assert drawing.legend["state"] == "chance to win (reach)"
 
 
 def test_edges_are_coloured_by_advantage_and_dashed_where_pruned(graph: TaskGraph):

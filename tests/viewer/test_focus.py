@@ -24,6 +24,8 @@ def _graph(*paths: str, goal: int | None = None, costs: dict[str, float] | None 
             success_rate=0.0,
             goal_distance=None,
             rewardflow_value=None,
+            reach_value=None,
+            reach_doubt=None,
             num_merged=1,
         )
         for state in sorted(states)

@@ -1,6 +1,6 @@
 """Convert a part of a task's graph to Cytoscape's form: positions, colours, sizes and labels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -20,6 +20,28 @@ Ends: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class StateScale:
+    """A number by which states are coloured."""
+
+    title: str
+    """For the legend."""
+    of: Callable[[Node], float | None]
+    """Returns the number of a state; None if it is unknown."""
+    is_cost: bool = False
+    """Whether less is better."""
+
+
+STATE_SCALES: Mapping[str, StateScale] = {
+    "distance": StateScale(
+        title="distance to the goal", of=lambda node: node.goal_distance, is_cost=True
+    ),
+    "value": StateScale(title="RewardFlow value", of=lambda node: node.rewardflow_value),
+    "chance": StateScale(title="chance to win (reach)", of=lambda node: node.reach_value),
+}
+"""By their names in the address of a page."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Shading:
     """The meaning of the colours of a drawing."""
 
@@ -27,8 +49,8 @@ class Shading:
     """Name of the edges' colour scale, for the legend."""
     others: Mapping[Ends, float | None] | None = None
     """The advantages to subtract, for a comparison; None without one."""
-    by_value: bool = False
-    """Whether states are coloured by RewardFlow's value, not by their distance to the goal."""
+    states: StateScale = STATE_SCALES["distance"]
+    """What the colours of states mean."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,7 +129,7 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
     limit = colour_limit(edge_value(edge, shading) for edge in graph.edges)
     most = max((edge.visits for edge in graph.edges), default=1)
     most_visits = max((node.visits for node in graph.nodes), default=1)
-    fill = _Fill(graph, by_value=shading.by_value)
+    fill = _Fill(graph, shading.states)
     start = min(layers, key=layers.__getitem__)
     return Drawing(
         nodes=[
@@ -129,7 +151,7 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
             "advantage": shading.advantage,
             "limit": f"{limit:.2g}",
             "edge_scale": [diverging(step, 4) for step in range(-4, 5)],
-            "state": "RewardFlow value" if shading.by_value else "distance to the goal",
+            "state": shading.states.title,
             "state_scale": [sequential(step / 4) for step in range(5)],
             "state_ends": fill.ends,
             "flips": shading.others is not None,
@@ -140,23 +162,20 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
 class _Fill:
     """The colours of states: deeper means nearer to the goal, or a higher value."""
 
-    def __init__(self, graph: TaskGraph, *, by_value: bool) -> None:
-        self._by_value = by_value
-        values = [value for node in graph.nodes if (value := self._value(node)) is not None]
+    def __init__(self, graph: TaskGraph, scale: StateScale) -> None:
+        self._scale = scale
+        values = [value for node in graph.nodes if (value := scale.of(node)) is not None]
         self._low, self._high = min(values, default=0.0), max(values, default=0.0)
-        ends = (self._low, self._high) if by_value else (self._high, self._low)
+        ends = (self._high, self._low) if scale.is_cost else (self._low, self._high)
         self.ends = [f"{end:.3g}" for end in ends]
 
     def of(self, node: Node) -> dict[str, str]:
         """Return the colour of a state; empty if its distance or value is unknown."""
-        value = self._value(node)
+        value = self._scale.of(node)
         if value is None:
             return {}
         share = (value - self._low) / ((self._high - self._low) or 1.0)
-        return {"colour": sequential(share if self._by_value else 1 - share)}
-
-    def _value(self, node: Node) -> float | None:
-        return node.rewardflow_value if self._by_value else node.goal_distance
+        return {"colour": sequential(1 - share if self._scale.is_cost else share)}
 
 
 def _places(graph: TaskGraph, layers: Mapping[int, int]) -> dict[int, dict[str, float]]:

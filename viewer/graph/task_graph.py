@@ -27,6 +27,10 @@ class Node:
     """Cost of the cheapest observed path to the goal; None if there is none."""
     rewardflow_value: float | None
     """RewardFlow's potential; None if it was not computed."""
+    reach_value: float | None
+    """The chance to win from here, as `reach` sees it; None if it was not computed."""
+    reach_doubt: float | None
+    """The share of that chance which rests on what nobody tried."""
     num_merged: int
     """Number of distinct texts that were merged into this state."""
 

@@ -14,6 +14,7 @@ from graphcredit.viewer.graph.cytoscape import (
     Drawing,
     Ends,
     Shading,
+    StateScale,
     draw_part,
     is_flipped,
     parse_key,
@@ -58,10 +59,10 @@ def show() -> None:
         graph = _read(place, place.iteration, column)
         trajectory = _choose_trajectory(steps)
         view = controls.choose_view(graph, has_trajectory=trajectory is not None)
-        by_value = controls.choose_state_colour(graph)
+        scale = controls.choose_state_colour(graph)
     selected = _selected(graph, steps)
     shown = graph.part(_states(graph, steps, view, trajectory, selected))
-    shading = _shading(place, graph, part, by_value=by_value)
+    shading = _shading(place, graph, part, scale)
     drawing = draw_part(shown, layers_of(graph), shading)
     path = [] if trajectory is None else facts.names_on(steps, trajectory)
     drawn, panel = st.columns([5, 3])
@@ -196,14 +197,14 @@ def _states(
     return visible_part.most_visited(graph, visible_part.around(graph, centres, view.num_hops))
 
 
-def _shading(place: _Place, graph: TaskGraph, part: str, *, by_value: bool) -> Shading:
+def _shading(place: _Place, graph: TaskGraph, part: str, scale: StateScale) -> Shading:
     name = f"{place.estimator} {part.replace('_', ' ')}"
     if place.other is None:
-        return Shading(advantage=name, by_value=by_value)
+        return Shading(advantage=name, states=scale)
     others: Mapping[Ends, float | None] = {}
     with missing.guarded("The other side of the comparison"):
         others = facts.advantages_at(graph, _other_graph(place, place.other, part))
-    return Shading(advantage=f"{name} − {place.other}", others=others, by_value=by_value)
+    return Shading(advantage=f"{name} − {place.other}", others=others, states=scale)
 
 
 def _other_graph(place: _Place, other: str, part: str) -> TaskGraph:

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from graphcredit.viewer.graph.cytoscape import Ends, edge_key, node_key
+from graphcredit.viewer.graph.cytoscape import (
+    STATE_SCALES,
+    Ends,
+    StateScale,
+    edge_key,
+    node_key,
+)
 from graphcredit.viewer.graph.task_graph import TaskGraph
 from graphcredit.viewer.graph.visible_part import READABLE
 from graphcredit.viewer.widgets import selection
@@ -111,12 +117,17 @@ def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> View:
     return View(name=name, num_hops=int(_segments("hops", "and steps around it", hops, usual)))
 
 
-def choose_state_colour(graph: TaskGraph) -> bool:
-    """Show a choice of the states' colour, if there are RewardFlow values."""
-    if all(node.rewardflow_value is None for node in graph.nodes):
-        return False
-    chosen = _segments("states", "Colour of states", ["distance", "value"], "distance")
-    return chosen == "value"
+def choose_state_colour(graph: TaskGraph) -> StateScale:
+    """Show a choice of the states' colour, if estimators gave the states values."""
+    known = [
+        name
+        for name, scale in STATE_SCALES.items()
+        if any(scale.of(node) is not None for node in graph.nodes)
+    ]
+    names = list(dict.fromkeys(["distance", *known]))
+    if len(names) == 1:
+        return STATE_SCALES["distance"]
+    return STATE_SCALES[_segments("states", "Colour of states", names, "distance")]
 
 
 def _segments(

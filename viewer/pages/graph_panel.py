@@ -1,6 +1,6 @@
 """The lists beside the graph: details of the selection, or transitions to look at first."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from graphcredit.viewer.graph.cytoscape import (
     state_name,
 )
 from graphcredit.viewer.graph.facts import Choice, choices, edge_steps, ranked_steps, remarkable
-from graphcredit.viewer.graph.task_graph import Edge, TaskGraph
+from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.graph.text_diff import compare
 from graphcredit.viewer.pages import graph_controls as controls
 from graphcredit.viewer.queries.graphs import state_texts
@@ -117,11 +117,10 @@ class Panel:
         node = next(node for node in self.graph.nodes if node.state_id == state_id)
         distance = node.goal_distance
         way = "no way to the goal was seen" if distance is None else f"{distance:g} to the goal"
-        value = node.rewardflow_value
         show_text(
             f"{way} · {counted(node.visits, 'visit')} by "
             f"{counted(node.num_trajectories, 'trajectory')}, {node.success_rate:.0%} won"
-            + ("" if value is None else f" · RewardFlow value {value:.3g}")
+            + "".join(f" · {value}" for value in _values(node))
         )
         show_code(node.state, height=_TEXT_HEIGHT if len(node.state) > 400 else None)
         if node.num_merged > 1:
@@ -227,3 +226,14 @@ def tinted(value: float | None) -> str:
 def _title(text: str) -> None:
     """Show a small heading, which must not contain text from a log."""
     st.markdown(f"**{text}**")
+
+
+def _values(node: Node) -> Iterator[str]:
+    """Yield what estimators say a state is worth."""
+    if node.rewardflow_value is not None:
+        yield f"RewardFlow value {node.rewardflow_value:.3g}"
+    if node.reach_value is not None and node.reach_doubt is not None:
+        yield (
+            f"chance to win {node.reach_value:.0%}, as reach sees it, "
+            f"{node.reach_doubt:.0%} of it supposed"
+        )

@@ -1,10 +1,11 @@
-"""All worlds. Adding one is a function and a row here."""
+"""The worlds that judge. Adding one is a function and a row here."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
 
 from experiments.credit_truth.world import World
 from experiments.credit_truth.worlds.chance import ladder, lift, rabbit
+from experiments.credit_truth.worlds.design.table import DESIGN_WORLDS
 from experiments.credit_truth.worlds.grids import cliff, maze, push, vault
 from experiments.credit_truth.worlds.tasks import brew, office, safe, shop
 
@@ -25,5 +26,5 @@ WORLDS: Mapping[str, Callable[[], World]] = {
 
 @cache
 def world_named(name: str) -> World:
-    """Return a world; it is enumerated once in a process."""
-    return WORLDS[name]()
+    """Return a world, of those that judge or of those for design; it is enumerated once."""
+    return {**WORLDS, **DESIGN_WORLDS}[name]()

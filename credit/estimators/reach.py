@@ -6,7 +6,7 @@ import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.hidden_state import hidden_share
-from graphcredit.credit.estimators.outlook import outlook
+from graphcredit.credit.estimators.outlook import horizon_of_group, outlook
 from graphcredit.credit.estimators.relative import Normalize
 from graphcredit.credit.steps.arrays import Bools, Floats
 from graphcredit.store.errors import InputError
@@ -27,7 +27,7 @@ class Reach:
         Q_h(s, a)      = the mean of V_{h-1}(s') over the group's steps with a in s
         step reward    = V_{h-1}(s_{t+1}) - V_h(s_t)
         step advantage = Q_h(s_t, a_t) - V_h(s_t)
-        A              = (step advantage_t + Σ_{k≥1} λ^k step reward_{t+k}) / √(p (1 - p))
+        A              = (step advantage_t + Σ_{k≥1} λ^k step reward_{t+k}) √(H / (p (1 - p)))
 
     h is the number of steps that remain: H, the longest episode of the group, less t. The sum is
     over the n(s) steps of the group that left s. κ is how many more steps are supposed to have left
@@ -49,8 +49,9 @@ class Reach:
     once. κ takes that back, and gives a chain of new states rising values instead of one jump.
 
     **Scale.** Step reward and step advantage are probabilities. A divides by the standard deviation
-    of an outcome, as GRPO does, but of one that is never 0; so all groups have one scale, and a
-    group without a success says little. A step whose state was left once has credit too.
+    of an outcome, as GRPO does, but of one that is never 0: a group without a success says little.
+    The steps of an episode share its outcome, so each has about 1/H of the variance: √H takes that
+    back. A step whose state was left once has credit too.
 
     **Degenerate cases.** A group whose states are all alike in `seen` and that nobody won, credits
     time alone. Nothing is balanced: V counts κ steps that nobody took. Costs are not read: the
@@ -60,7 +61,7 @@ class Reach:
     doubt: Positive = 0.7
     """κ: steps to the unknown that each state is given beside those that left it."""
     normalize: Normalize = "std"
-    """Divide by √(p (1 - p)), or not."""
+    """Multiply by √(H / (p (1 - p))), or not."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the parts of the advantage, each [num_steps].
@@ -80,7 +81,7 @@ class Reach:
         decay = hidden_share(batch) ** (1 / _FAR)
         credit = advantage + _following(batch, gain, decay)
         if self.normalize == "std":
-            credit /= np.sqrt(chance * (1 - chance))[batch.group_of_step]
+            credit *= _scale(batch, chance)[batch.group_of_step]
         parts = {"step_reward": gain, "step_advantage": advantage, "advantage": credit}
         return {name: np.where(np.abs(part) > _ROUNDING, part, 0.0) for name, part in parts.items()}
 
@@ -101,6 +102,11 @@ class Reach:
         group, num_groups = batch.group_of_trajectory, batch.num_groups
         wins = np.bincount(group, batch.is_success, num_groups)
         return (wins + 0.5) / (np.bincount(group, minlength=num_groups) + 1.0)
+
+
+def _scale(batch: StepBatch, chance: Floats) -> Floats:
+    """Return [num_groups] √H / √(p (1 - p))."""
+    return np.sqrt(horizon_of_group(batch) / (chance * (1 - chance)))
 
 
 def _unknown(batch: StepBatch, chance: Floats, least_seen: Floats) -> Floats:

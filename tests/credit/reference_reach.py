@@ -117,7 +117,7 @@ def reach(group: Group, *, doubt: float = 0.7, normalize: str = "std") -> dict[A
         return math.fsum(values) / len(values)
 
     decay = hidden(group) ** (1 / 5)
-    scale = math.sqrt(chance * (1 - chance)) if normalize == "std" else 1.0
+    scale = math.sqrt(chance * (1 - chance) / horizon) if normalize == "std" else 1.0
     found: dict[Any, float] = {}
     for name, steps in group.trajectories.items():
         following = 0.0

@@ -27,7 +27,10 @@ from graphcredit.credit.estimators.table import Assigner, configure
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import options_as_json
 
-ARMS: tuple[str, ...] = ("grpo", "gigpo", "graphgpo", "analogy", "analogy/no-lists")
+ARMS: tuple[str, ...] = (
+    *("grpo", "gigpo", "graphgpo", "reach", "reach/no-lists"),
+    *("analogy", "analogy/no-lists"),
+)
 """Arms by default. Without lists, `analogy` imagines nothing."""
 
 SIZES: tuple[str, ...] = ("6x6b2", "7x7b1")

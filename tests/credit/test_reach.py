@@ -30,8 +30,8 @@ def test_the_chances_around_a_fork():
     """κ = 1, H = 2. S is left three times, M twice, N once; M is won once.
 
     V_1(M) = 1/(2 + 1) = 1/3, V_1(N) = 0, V_2(S) = (1/3 + 1/3 + 0)/(3 + 1) = 1/6. a leads to M.
-    p = (1 + 1/2) / (3 + 1) = 3/8, so √(H / (p (1 - p))) = 8 √(2/15). Nothing is contradicted, and a agreed
-    with itself once: λ⁵ = 2/(4 + 1).
+    p = (1 + 1/2) / (3 + 1) = 3/8, so √(H / (p (1 - p))) = 8 √(2/15). Nothing is contradicted,
+    and a agreed with itself once: λ⁵ = 2/(4 + 1).
     """
     rows = [
         *trajectory("p", "S a M b won", success=True),

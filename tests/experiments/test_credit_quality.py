@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from experiments.credit_quality import worlds
 from experiments.credit_quality.averages import averages, differences, mean
 from experiments.credit_quality.conditions import BASE, Condition, conditions
 from experiments.credit_quality.games import (
@@ -193,3 +194,23 @@ def test_the_first_table_says_how_many_steps_and_how_many_groups_have_no_step_pa
     rows = _rows({"same": [0.5, 1.0]}).with_columns(part=pl.lit("step"))
     line = first_table(rows, averages(rows)).splitlines()[2]
     assert line.endswith("| 75% | 50% |")
+
+
+def test_lists_are_left_out_or_all_alike(tmp_path: Path):
+    world = worlds.WORLDS["sokoban"]
+    log = create_store(tmp_path / "log")
+    games = worlds.play(log, "sokoban", num_tasks=2, num_workers=0)
+    assert len(games) == 2
+    lists: dict[str, list[list[str] | None]] = {}
+    for name in ("exact", "none", "constant"):
+        steps = write_steps(log, world.condition("sokoban", name), tmp_path / name)
+        lists[name] = [
+            row for t in read_steps(steps) for row in t["admissible_actions"].to_pylist()
+        ]
+    assert lists["none"] == [None] * len(lists["exact"])
+    assert {tuple(sorted(of)) for of in lists["constant"]} == {("down", "left", "right", "up")}
+    assert min(map(len, lists["exact"])) < 4
+    rows = pl.concat([judge(log, world.condition("sokoban", name)) for name in lists])
+    text = worlds.tables(rows)
+    assert text.startswith("## sokoban\n\n| estimator | advantage, exact | step part, exact |")
+    assert "`reach`" in text

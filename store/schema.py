@@ -130,8 +130,8 @@ NODE_COLUMNS: tuple[Column, ...] = (
     _column("success_rate", _FLOAT, "share of those that succeeded"),
     _nullable("goal_distance", _FLOAT, "cost of the cheapest observed path to the goal"),
     _nullable("rewardflow_value", _FLOAT, "RewardFlow's potential, where it was computed"),
-    _nullable("reach_value", _FLOAT, "reach's chance to win from here, in a whole episode's steps"),
-    _nullable("reach_doubt", _FLOAT, "share of it that rests on what nobody tried: 0.41 at 1 step"),
+    _nullable("reach_value", _FLOAT, "chance to win from here, by the group's own steps"),
+    _nullable("reach_doubt", _FLOAT, "share of it that doubt takes; null where it is 0"),
     _column("num_merged", _INT, "distinct texts merged into this node"),
 )
 

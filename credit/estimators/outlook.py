@@ -39,7 +39,7 @@ def outlook(batch: StepBatch, *, unknown: Floats, doubt: float) -> Outlook:
     Args:
         batch: The steps. Steps of earlier iterations count where the graph has them.
         unknown: [num_nodes] u(s).
-        doubt: κ, above 0.
+        doubt: κ, at least 0.
     """
     horizon = horizon_of_group(batch)
     value = np.zeros(batch.num_nodes)

@@ -86,22 +86,28 @@ class Reach:
         return {name: np.where(np.abs(part) > _ROUNDING, part, 0.0) for name, part in parts.items()}
 
     def value(self, batch: StepBatch) -> Floats:
-        """Return V_H of each node, where what is unknown does not lead to the goal. [num_nodes]."""
-        return outlook(batch, unknown=np.zeros(batch.num_nodes), doubt=self.doubt).of_node
+        """Return V_H of each node without doubt: what the group's own steps say. [num_nodes]."""
+        return _value(batch, doubt=0.0)
 
     def share_of_doubt(self, batch: StepBatch) -> Floats:
-        """Return the share κ / (n(s) + κ) of each value that is supposed. [num_nodes]; goals 0."""
-        graph = batch.graph
-        left = np.bincount(graph.source, graph.count, batch.num_nodes)
-        found: Floats = self.doubt / (left + self.doubt)
-        found[batch.goal_of_group[batch.goal_of_group >= 0]] = 0.0
-        return found
+        """Return the share of that value which κ more steps to nowhere take away. [num_nodes].
+
+        The more steps lead to the goal, and the less often they were taken, the larger it is. NaN
+        where there is no value.
+        """
+        without, doubted = _value(batch, doubt=0.0), _value(batch, doubt=self.doubt)
+        known = without > 0
+        return 1.0 - np.divide(doubted, without, out=np.full(len(without), np.nan), where=known)
 
     def _chance_of_success(self, batch: StepBatch) -> Floats:
         """Return [num_groups] p."""
         group, num_groups = batch.group_of_trajectory, batch.num_groups
         wins = np.bincount(group, batch.is_success, num_groups)
         return (wins + 0.5) / (np.bincount(group, minlength=num_groups) + 1.0)
+
+
+def _value(batch: StepBatch, *, doubt: float) -> Floats:
+    return outlook(batch, unknown=np.zeros(batch.num_nodes), doubt=doubt).of_node
 
 
 def _scale(batch: StepBatch, chance: Floats) -> Floats:

@@ -47,14 +47,16 @@ def test_the_chances_around_a_fork():
     assert parts(rows, doubt=1.0, normalize="none")["advantage"] == pytest.approx(credit)
 
 
-def test_a_state_has_a_chance_and_a_share_of_it_that_is_supposed():
-    """κ = 1, H = 2: V_2(M) = (1 + 0)/(1 + 1 + 1), V_2(S) = 2 · 1/3 / (2 + 1); X was never left."""
+def test_a_state_has_a_chance_and_a_share_of_it_in_doubt():
+    """H = 2: without doubt V(M) = V(S) = 1/2. With κ = 1, V_2(M) = (1 + 0)/(1 + 1 + 1) = 1/3, and
+    V_2(S) = 2 · 1/3 / (2 + 1) = 2/9. X was never left."""
     rows = [*trajectory("p", "S a M b won", success=True), *trajectory("q", "S a M c X")]
     batch = assembled(rows).batch
     reach = Reach(doubt=1.0)
     # S, M, X, and the goal.
-    assert reach.value(batch).tolist() == pytest.approx([2 / 9, 1 / 3, 0, 1])
-    assert reach.share_of_doubt(batch).tolist() == pytest.approx([1 / 3, 1 / 3, 1, 0])
+    assert reach.value(batch).tolist() == pytest.approx([1 / 2, 1 / 2, 0, 1])
+    expected = [1 - 4 / 9, 1 - 2 / 3, np.nan, 0]
+    assert reach.share_of_doubt(batch).tolist() == pytest.approx(expected, nan_ok=True)
 
 
 def test_a_step_of_chance_has_the_mean_of_its_outcomes():

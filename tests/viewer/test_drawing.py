@@ -67,7 +67,7 @@ def test_reach_colours_states_by_the_chance_to_win(tmp_path: Path):
     goal = next(node for node in graph.nodes if node.is_goal)
     assert (goal.reach_value, goal.reach_doubt) == (1, 0)
     assert _of(drawing.nodes)[node_key(goal.state_id)]["colour"] == sequential(1)
-    assert drawing.legend["state"] == "chance to win (reach)"
+    assert drawing.legend["state"] == "chance to win"
 
 
 def test_edges_are_coloured_by_advantage_and_dashed_where_pruned(graph: TaskGraph):

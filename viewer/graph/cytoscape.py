@@ -36,7 +36,7 @@ STATE_SCALES: Mapping[str, StateScale] = {
         title="distance to the goal", of=lambda node: node.goal_distance, is_cost=True
     ),
     "value": StateScale(title="RewardFlow value", of=lambda node: node.rewardflow_value),
-    "chance": StateScale(title="chance to win (reach)", of=lambda node: node.reach_value),
+    "chance": StateScale(title="chance to win", of=lambda node: node.reach_value),
 }
 """By their names in the address of a page."""
 

@@ -28,9 +28,9 @@ class Node:
     rewardflow_value: float | None
     """RewardFlow's potential; None if it was not computed."""
     reach_value: float | None
-    """The chance to win from here, as `reach` sees it; None if it was not computed."""
+    """The chance to win from here, by the group's own steps; None if `reach` has no credit."""
     reach_doubt: float | None
-    """The share of that chance which rests on what nobody tried."""
+    """The share of that chance which goes if `reach` counts its doubt; None without a chance."""
     num_merged: int
     """Number of distinct texts that were merged into this state."""
 

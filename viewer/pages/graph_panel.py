@@ -232,8 +232,6 @@ def _values(node: Node) -> Iterator[str]:
     """Yield what estimators say a state is worth."""
     if node.rewardflow_value is not None:
         yield f"RewardFlow value {node.rewardflow_value:.3g}"
-    if node.reach_value is not None and node.reach_doubt is not None:
-        yield (
-            f"chance to win {node.reach_value:.0%}, as reach sees it, "
-            f"{node.reach_doubt:.0%} of it supposed"
-        )
+    if node.reach_value is not None:
+        doubt = "" if node.reach_doubt is None else f", {node.reach_doubt:.0%} of it in doubt"
+        yield f"chance to win {node.reach_value:.0%} by the group's own steps{doubt}"

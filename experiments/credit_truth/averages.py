@@ -61,31 +61,42 @@ def differences(
     return {key: mean(_of(gaps, CREDIT, key)["gap"].to_list()) for key in keys}
 
 
-def tuned(curves: pl.DataFrame) -> pl.DataFrame:
-    """Return the reported runs of each credit, at the best rate for its world on other seeds.
+def scored(curves: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of `learning.learn` with figures of each run.
 
-    Args:
-        curves: Rows of `learning.learn`.
-
-    Returns:
-        The rows, with `mean`, the mean success over the curve, `final`, the success at its end,
-        and `stuck`, 1 for a run that ends no better than it began.
+    They are `mean`, the mean success over the curve, `final`, the success at its end, and `stuck`,
+    1 for a run that ends no better than it began.
     """
-    scored = curves.with_columns(
+    return curves.with_columns(
         mean=pl.col("curve").list.mean(),
         final=pl.col("curve").list.last(),
         stuck=(pl.col("curve").list.last() <= pl.col("curve").list.first()).cast(pl.Float64),
     )
+
+
+def reported(curves: pl.DataFrame) -> pl.DataFrame:
+    """Return the `scored` runs that no rate is chosen on."""
+    return scored(curves).filter(pl.col("seed").is_in(REPORTED_SEEDS))
+
+
+def tuned(curves: pl.DataFrame, *, by_world: bool = True) -> pl.DataFrame:
+    """Return the `reported` runs of each credit at its best rate on other seeds.
+
+    Args:
+        curves: Rows of `learning.learn`.
+        by_world: Choose a rate for each world; else one for all, as a trainer must.
+    """
+    of = [*CREDIT, "world"] if by_world else CREDIT
     best = (
-        scored.filter(pl.col("seed").is_in(TUNING_SEEDS))
-        .group_by(*CREDIT, "world", "rate")
+        scored(curves)
+        .filter(pl.col("seed").is_in(TUNING_SEEDS))
+        .group_by(*of, "rate")
         .agg(pl.col("mean").mean())
         .sort("mean", "rate", descending=[True, False])
-        .unique([*CREDIT, "world"], keep="first", maintain_order=True)
-        .select(*CREDIT, "world", "rate")
+        .unique(of, keep="first", maintain_order=True)
+        .select(*of, "rate")
     )
-    reported = scored.filter(pl.col("seed").is_in(REPORTED_SEEDS))
-    return reported.join(best, on=[*CREDIT, "world", "rate"], maintain_order="left")
+    return reported(curves).join(best, on=[*of, "rate"], maintain_order="left")
 
 
 def _of(rows: pl.DataFrame, keys: Sequence[str], values: Sequence[object]) -> pl.DataFrame:

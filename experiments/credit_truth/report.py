@@ -16,6 +16,7 @@ from experiments.credit_truth.averages import (
     averages,
     by_world,
     differences,
+    reported,
     tuned,
 )
 from experiments.credit_truth.judge import MANY
@@ -54,7 +55,11 @@ def tables(rows: pl.DataFrame, curves: pl.DataFrame | None) -> str:
         f"Fraction with {MANY} groups, by world": _grid(rows.filter(num_groups=MANY), "world"),
     }
     if curves is not None:
-        sections["Tabular learning"] = _learning(tuned(curves))
+        sections["Tabular learning, one rate for all worlds"] = _learning(
+            tuned(curves, by_world=False)
+        )
+        sections["Mean success, by rate"] = _by_rate(curves)
+        sections["Tabular learning, a rate for each world"] = _learning(tuned(curves))
         sections["Final success, by world"] = _grid(tuned(curves), "world", "final")
     return "\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
 
@@ -112,6 +117,19 @@ def _grid(rows: pl.DataFrame, column: str, statistic: str = "fraction") -> str:
     return table(
         ["credit", "lists", *titles],
         [[*names(key), *(number(of[*key, title]) for title in titles)] for key in keys],
+    )
+
+
+def _by_rate(curves: pl.DataFrame) -> str:
+    found = averages(reported(curves), ["mean"], [*CREDIT, "rate"])
+    rates: list[float] = curves["rate"].unique().sort().to_list()
+    means = {key[:-1]: [found[*key[:-1], rate]["mean"].value for rate in rates] for key in found}
+    return table(
+        ["credit", "lists", *(f"rate {rate:g}" for rate in rates)],
+        [
+            [*names(key), *map(number, of)]
+            for key, of in sorted(means.items(), key=lambda item: -max(item[1]))
+        ],
     )
 
 

@@ -155,6 +155,10 @@ def test_rates_are_chosen_on_other_seeds_and_who_ends_where_it_began_is_stuck():
     assert found["mean"].to_list() == pytest.approx([0.15, 0.3, 0.5])
     assert found["final"].to_list() == [0.1, 0.4, 0.5]
     assert found["stuck"].to_list() == [1, 0, 1]
+    # Over both worlds the rate 1 has 0.1 and 0.1, the rate 3 0.05 and 0.15: the smaller is taken.
+    one_rate = tuned(curves, by_world=False)
+    assert one_rate["rate"].unique().to_list() == [1]
+    assert one_rate["mean"].to_list() == pytest.approx([0.15, 0.3])
 
 
 def test_the_report_and_the_figure_name_every_credit(rows: pl.DataFrame, tmp_path: Path):

@@ -62,15 +62,50 @@ def made_by(unit: Unit) -> str:
     )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Played:
+    """What a unit plays, always the same, and what is known of it."""
+
+    world: World
+    logits: Floats
+    """[num_views, num_actions] of the policy."""
+    policy: Floats
+    """[num_views, num_actions] probabilities."""
+    exact: Exact
+    rollouts: Rollouts
+    rng: np.random.Generator
+    """The generator that drew the rollouts, after them."""
+
+    @classmethod
+    def of(cls, unit: Unit) -> "Played":
+        """Play a unit."""
+        world = world_named(unit.world)
+        logits = logits_of(world, unit.policy, unit.seed)
+        policy = policy_of(world, logits)
+        rng = np.random.default_rng([crc32(unit.name.encode()), 1])
+        return cls(
+            world=world,
+            logits=logits,
+            policy=policy,
+            exact=Exact.of(world, policy),
+            rollouts=sample(world, policy[None], unit.num_groups * GROUP_SIZE, rng),
+            rng=rng,
+        )
+
+    def best_gain(self) -> float:
+        """Return what the step along the exact gradient gains."""
+        return self.gain(self.exact.gradient)
+
+    def gain(self, gradient: Floats) -> float:
+        """Return what the step along a gradient gains."""
+        return gain_along(self.world, self.logits, self.exact, gradient)
+
+
 def judge(unit: Unit) -> pl.DataFrame:
     """Return a row for each credit and number of groups, always the same."""
-    world = world_named(unit.world)
-    logits = logits_of(world, unit.policy, unit.seed)
-    policy = policy_of(world, logits)
-    exact = Exact.of(world, policy)
-    rng = np.random.default_rng([crc32(unit.name.encode()), 1])
-    rollouts = sample(world, policy[None], unit.num_groups * GROUP_SIZE, rng)
-    best = gain_along(world, logits, exact, exact.gradient)
+    played = Played.of(unit)
+    world, policy, exact, rollouts = played.world, played.policy, played.exact, played.rollouts
+    best = played.best_gain()
     of_unit = {"world": unit.world, "policy": unit.policy, "seed": unit.seed}
     found: list[dict[str, Any]] = []
     for (name, lists), credit in credits_of(world, rollouts, judged(unit.estimators), exact):
@@ -78,7 +113,7 @@ def judge(unit: Unit) -> pl.DataFrame:
         spearman = _spearman(world, rollouts, credit, exact)
         for num_groups in (1, MANY):
             summed = gradients.reshape(-1, num_groups, *policy.shape).sum(1)
-            gains = [gain_along(world, logits, exact, gradient) for gradient in summed]
+            gains = [played.gain(gradient) for gradient in summed]
             found.append(
                 of_unit
                 | {"credit": name, "lists": lists, "num_groups": num_groups}

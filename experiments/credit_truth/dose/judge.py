@@ -5,20 +5,15 @@ and `equal dose`, where each group also has as many steps with credit, and the s
 """
 
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import polars as pl
 
 from experiments.credit_truth.credit import GROUP_SIZE, credits_of, judged
 from experiments.credit_truth.dose.equal import carries, common_number, equal_dose, only_in
-from experiments.credit_truth.exact import Exact, policy_of
-from experiments.credit_truth.judge import MANY, Unit, group_gradients
-from experiments.credit_truth.kl_step import gain_along
-from experiments.credit_truth.policies import logits_of
-from experiments.credit_truth.rollouts import Rollouts, sample
+from experiments.credit_truth.judge import MANY, Played, Unit, group_gradients
+from experiments.credit_truth.rollouts import Rollouts
 from experiments.credit_truth.world import Floats
-from experiments.credit_truth.worlds.table import world_named
 
 STAGES: tuple[str, ...] = ("as is", "same groups", "equal dose")
 
@@ -29,28 +24,23 @@ def judge_dose(unit: Unit) -> pl.DataFrame:
     Its columns are `steps` and `groups`, the shares that carry credit; `size`, the mean of |A| over
     all steps; and the fraction of the true gain with one group and with `MANY`.
     """
-    world = world_named(unit.world)
-    logits = logits_of(world, unit.policy, unit.seed)
-    policy = policy_of(world, logits)
-    exact = Exact.of(world, policy)
-    rng = np.random.default_rng([crc32(unit.name.encode()), 1])
-    rollouts = sample(world, policy[None], unit.num_groups * GROUP_SIZE, rng)
-    best = gain_along(world, logits, exact, exact.gradient)
+    played = Played.of(unit)
+    world, rollouts, best = played.world, played.rollouts, played.best_gain()
 
     def fractions(credit: Floats) -> dict[str, float]:
-        every = group_gradients(world, policy, rollouts, credit)
+        every = group_gradients(world, played.policy, rollouts, credit)
         return {
             f"fraction_{number}": float(
-                np.mean([gain_along(world, logits, exact, gradient) for gradient in summed]) / best
+                np.mean([played.gain(gradient) for gradient in summed]) / best
             )
             for number in (1, MANY)
-            for summed in [every.reshape(-1, number, *policy.shape).sum(1)]
+            for summed in [every.reshape(-1, number, *every.shape[1:]).sum(1)]
         }
 
     of_unit = {"world": unit.world, "policy": unit.policy, "seed": unit.seed}
-    found = dict(credits_of(world, rollouts, judged(unit.estimators), exact))
+    found = dict(credits_of(world, rollouts, judged(unit.estimators), played.exact))
     rows: list[dict[str, Any]] = []
-    for (name, lists), stages in staged(found, rollouts, rng).items():
+    for (name, lists), stages in staged(found, rollouts, played.rng).items():
         for stage, credit in zip(STAGES, stages, strict=True):
             rows.append(
                 of_unit

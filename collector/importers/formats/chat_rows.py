@@ -89,6 +89,9 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
         row: Mapping[str, Any] = {"messages": record.value}
     else:
         row = as_mapping(record.value, "a row")
+    if _is_empty(row):
+        yield Omission(reason="row without messages")
+        return
     policy = as_text(row.get("policy_version"))
     trial = first_of(row, ("trial", "rollout_id", "rollout_index", "sample_idx"))
     task = as_text(_named(row, GROUPS))
@@ -113,6 +116,12 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
 
 
 _HAS_ERROR = "some rows have an `error`; they are trajectories like the others"
+
+
+def _is_empty(row: Mapping[str, Any]) -> bool:
+    """Return whether a row has a list for messages with nothing in it, as of a failed rollout."""
+    lists = [_chat(row[name]) for name in LISTS if row.get(name) is not None]
+    return bool(lists) and all(found == [] for found in lists) and _pair_of(row) is None
 
 
 def _named(row: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -162,8 +171,8 @@ def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[M
     if pair is None:
         names = ", ".join(row) or "none"
         raise RecordError(
-            f"a row must have messages ({', '.join(LISTS)}), or prompt and completion: "
-            f"its fields: {names}"
+            f"a row must have a list of messages ({', '.join(LISTS)}), or prompt and completion: "
+            f"found none in its fields: {names}"
         )
     messages = (
         *chat_messages(_as_chat(row[pair[0]], "user"), pair[0], is_context=True),

@@ -160,7 +160,11 @@ def _message(message: Message, sampling: LoggedSampling, of_turns: Mapping[str, 
             is_context=message.source.get("source") == "input",
             reward=of_turns.get(str(message.source.get("id"))),
         )
-    return replace(message, is_refused=field_at(message.source, "error.type") in _REFUSALS)
+    refusal = field_at(message.source, "error.type")
+    # Inspect leaves the text of a failed tool empty, and tells the model of the error instead.
+    told = field_at(message.source, "error.message")
+    text = message.text or (f"Error: {told}" if told else "")
+    return replace(message, text=text, is_refused=refusal in _REFUSALS)
 
 
 def _rewards(scores: Mapping[str, Any]) -> dict[str, float]:

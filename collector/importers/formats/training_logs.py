@@ -8,11 +8,13 @@ from typing import Any, cast
 from graphcredit.collector.importers.logs.chat import chat_message, chat_messages
 from graphcredit.collector.importers.logs.messages import (
     ASSISTANT,
+    EVALUATED,
     USER,
     LoggedRollout,
     LoggedSampling,
     Message,
     Omission,
+    run_of_evaluation,
 )
 from graphcredit.collector.importers.logs.records import Record
 from graphcredit.collector.importers.logs.values import (
@@ -50,6 +52,7 @@ def read_rllm(record: Record) -> Iterator[LoggedRollout | Omission]:
     reason = as_text(episode.get("termination_reason")) or ""
     correct = episode.get("is_correct")
     task = as_text(first_of(episode, ("task_hash",)))
+    is_evaluation = any(part.startswith("val_") for part in record.path.parts[-2:])
     for number, item in enumerate(trajectories):
         trajectory = as_mapping(item, f"trajectories[{number}]")
         name = as_text(trajectory.get("name")) or str(number)
@@ -59,7 +62,9 @@ def read_rllm(record: Record) -> Iterator[LoggedRollout | Omission]:
             record={**episode, "trajectories": [trajectory]},
             label=f"{as_text(episode['episode_id'])}{role}",
             task=None if task is None else f"{task}{role}",
+            run=run_of_evaluation(None) if is_evaluation else None,
             iteration=step if isinstance(step, int) else None,
+            notes=(EVALUATED,) if is_evaluation else (),
             reward=as_number(trajectory.get("reward"), "reward"),
             rewards=numbers_of(_mapping(episode.get("metrics"))),
             success=correct if isinstance(correct, bool) else None,
@@ -75,8 +80,11 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _rllm_messages(steps: Sequence[Any]) -> Iterator[Message]:
     for item in steps:
         step = as_mapping(item, "a step")
-        seen = text_of_content(step.get("observation"))
-        yield Message(role=USER, text=seen, source={"observation": step.get("observation")})
+        seen = step.get("observation")
+        if seen is None:
+            yield from _last_seen(step.get("chat_completions"))
+        else:
+            yield Message(role=USER, text=text_of_content(seen), source={"observation": seen})
         action = step.get("action")
         answer = text_of_content(step.get("model_response"))
         yield Message(
@@ -87,6 +95,15 @@ def _rllm_messages(steps: Sequence[Any]) -> Iterator[Message]:
             reward=as_number(step.get("reward"), "a step's reward"),
             source={k: v for k, v in step.items() if k != "chat_completions" and v is not None},
         )
+
+
+def _last_seen(chat: object) -> Iterator[Message]:
+    """Yield what the policy had seen since its answer before, from a step's conversation."""
+    messages = list(chat_messages(chat or [], "chat_completions", is_context=True))
+    if messages and messages[-1].role == ASSISTANT:
+        messages.pop()
+    answers = [number for number, message in enumerate(messages) if message.role == ASSISTANT]
+    yield from messages[answers[-1] + 1 if answers else 0 :]
 
 
 def is_art(value: object, path: Path) -> bool:
@@ -108,6 +125,8 @@ def read_art(record: Record) -> Iterator[LoggedRollout | Omission]:
         record={k: v for k, v in row.items() if v is not None},
         label=group if index is None else f"{group}:{index}",
         group=group,
+        run=run_of_evaluation(None) if split == "val" else None,
+        notes=(EVALUATED,) if split == "val" else (),
         iteration=int(step) if step.isdecimal() else None,
         reward=as_number(row["reward"], "reward"),
         rewards=numbers_of(_mapping(metrics)),

@@ -10,10 +10,12 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.logs.chat import chat_message
 from graphcredit.collector.importers.logs.messages import (
+    EVALUATED,
     LoggedRollout,
     LoggedSampling,
     Message,
     Omission,
+    run_of_evaluation,
 )
 from graphcredit.collector.importers.logs.records import Record
 from graphcredit.collector.importers.logs.values import (
@@ -75,16 +77,22 @@ def _rollout(
         trajectory_id=as_text(trace.get("id")),
         group=f"{group}{role}" if group is not None else None,
         task=f"{task}{role}" if task is not None else None,
-        run=as_text(field_at(episode, "run.id")),
+        run=_run(episode),
         iteration=_step(episode),
         reward=total,
         rewards=rewards,
         truncated=trace.get("is_timeout") is True or is_limit(trace.get("stop_condition")),
         info=_info(episode, trace),
+        notes=(EVALUATED,) if field_at(episode, "run.work.type") == "eval" else (),
         left_out={"sampled message of another branch": num_sampled - num_kept}
         if is_branched
         else {},
     )
+
+
+def _run(episode: Mapping[str, Any]) -> str | None:
+    run = as_text(field_at(episode, "run.id"))
+    return run_of_evaluation(run) if field_at(episode, "run.work.type") == "eval" else run
 
 
 def _step(episode: Mapping[str, Any]) -> int | None:

@@ -38,6 +38,14 @@ class LoggedSampling:
     """Which weights sampled it."""
 
 
+EVALUATED = "rollouts of an evaluation are in a run of their own, whose name ends in `eval`"
+
+
+def run_of_evaluation(run: str | None) -> str:
+    """Return the run of a training's evaluations, which must not be compared with its rollouts."""
+    return "eval" if run is None else f"{run}-eval"
+
+
 NO_SAMPLING = LoggedSampling()
 """Of a message of which the log does not say how it was sampled."""
 

@@ -1,5 +1,6 @@
 """Read records from files: JSONL, JSON and Parquet, plain or compressed, one record at a time."""
 
+import errno
 import io
 import os
 import zipfile
@@ -73,7 +74,7 @@ def kind_of(path: Path) -> str:
 def log_files(source: Path) -> tuple[list[Path], list[OSError]]:
     """Return a file, or the files of a folder that may be logs, in the order of their names.
 
-    Also returns why folders in it cannot be read.
+    Also returns why folders and files in it cannot be read.
     """
     if not source.is_dir():
         return [source], []
@@ -83,11 +84,18 @@ def log_files(source: Path) -> tuple[list[Path], list[OSError]]:
         for folder, _, names in os.walk(source, onerror=unreadable.append)
         for name in names
     )
-    return sorted(path for path in paths if _may_be_log(path)), unreadable
+    found: list[Path] = []
+    for path in filter(_may_be_log, paths):
+        if path.is_file():
+            found.append(path)
+        else:
+            reason = "it must be a file: found a link to nothing, a pipe or a device"
+            unreadable.append(OSError(errno.EINVAL, reason, str(path)))
+    return sorted(found), unreadable
 
 
 def _may_be_log(path: Path) -> bool:
-    return kind_of(path) in SUFFIXES and path.is_file() and not path.name.startswith(".")
+    return kind_of(path) in SUFFIXES and not path.name.startswith(".")
 
 
 def read_records(path: Path) -> Iterator[Record]:

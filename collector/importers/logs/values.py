@@ -1,5 +1,6 @@
 """Read values of foreign JSON: texts of content parts, numbers, fields by path."""
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,10 @@ def as_list(value: object, what: str) -> list[Any]:
 
 
 def text_of_content(content: object) -> str:
-    """Return the text of a message's content: text, or a list of parts; images become a mark."""
+    """Return the text of a message's content: text, or a list of parts.
+
+    An image, or another part without text, becomes a mark with a digest, so that two are two.
+    """
     if isinstance(content, str):
         return content
     if content is None:
@@ -58,7 +62,10 @@ def _text_of_part(part: object) -> str:
     kind = str(mapping.get("type", "part"))
     if kind == "tool_result":
         return text_of_content(mapping.get("content"))
-    return "" if kind in _NO_TEXTS else f"[{kind}]"
+    if kind in _NO_TEXTS:
+        return ""
+    digest = hashlib.sha256(canonical(mapping).encode("utf-8", "surrogatepass"))
+    return f"[{kind} {digest.hexdigest()[:12]}]"
 
 
 _NO_TEXTS = ("thinking", "redacted_thinking", "reasoning", "tool_use")

@@ -91,6 +91,14 @@ def test_inspect_scores_on_the_way_are_rewards_of_turns(tmp_path: Path):
     assert brief(tmp_path / "store", "reward") == [(0.5,), (0.25,)]
 
 
+def test_inspect_tells_the_model_of_a_tool_that_failed(tmp_path: Path):
+    failed = said("tool", "", error={"type": "timeout", "message": "Command timed out"})
+    messages = [said("user", "q"), said("assistant", "a"), failed, said("assistant", "b")]
+    log = write_json(tmp_path / "log.json", inspect_log(inspect_sample(messages=messages)))
+    imported(log, tmp_path / "store")
+    assert brief(tmp_path / "store", "state") == [("q",), ("Error: Command timed out",)]
+
+
 def test_inspect_names_the_score_it_takes_and_leaves_invalidated_samples_out(tmp_path: Path):
     scores = {"match": {"value": "P"}, "parts": {"value": {"a": 1.0, "b": float("nan")}}}
     shot = said("assistant", "example", source="input")

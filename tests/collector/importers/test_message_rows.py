@@ -158,3 +158,18 @@ def test_spans_and_pickles_are_refused_with_the_reason(tmp_path: Path):
     (tmp_path / "rollout_3.pt").write_bytes(b"PK\x03\x04")
     report = imported(tmp_path / "rollout_3.pt", tmp_path / "store")
     assert "torch.load(path, weights_only=True)" in report.bad_rows[0].reason
+
+
+def test_two_images_are_two_states_and_two_tasks(tmp_path: Path):
+    def row(image: str, reward: float) -> dict[str, Any]:
+        url = {"url": f"data:image/png;base64,{image}"}
+        parts = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": url}]
+        asked = {"role": "user", "content": parts}
+        return {"reward": reward, "messages": [asked, said("assistant", "cat")]}
+
+    rows = [row(image, reward) for image in ("AAAA", "BBBB") for reward in (0.0, 1.0)]
+    report = imported(write_lines(tmp_path / "log.jsonl", *rows), tmp_path / "store")
+    assert report.num_groups == 2
+    states = [state for (state,) in brief(tmp_path / "store", "state")]
+    assert len(set(states)) == 2
+    assert all(state.startswith("What is it?\n[image_url ") for state in states)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.collector.importers.logs import called, said, write_json, write_lines
+from tests.collector.importers.logs import called, episode, said, write_json, write_lines
 from tests.collector.importers.read_back import brief, imported, steps_of
 
 STEP = ("task_id", "state", "action", "next_state", "reward")
@@ -36,6 +36,29 @@ def test_rllm_episodes_have_observations_and_actions(tmp_path: Path):
         ("h1", "kitchen", "take", "[end: truncated]", 0.5, "I take."),
     ]
     assert steps_of(tmp_path / "store")[0]["iteration"] == 3
+
+
+def test_rllm_steps_without_an_observation_have_that_of_their_conversation(tmp_path: Path):
+    first = [said("system", "Act."), said("user", "hall")]
+    second = [*first, said("assistant", "go"), said("user", "kitchen")]
+    steps = [
+        {"observation": None, "action": action, "chat_completions": [*seen, said("assistant", "x")]}
+        for action, seen in (("go", first), ("take", second))
+    ]
+    episode = {"episode_id": "h:0", "task": {}, "trajectories": [{"reward": 1.0, "steps": steps}]}
+    imported(write_json(tmp_path / "log" / "e.json", episode), tmp_path / "store")
+    assert brief(tmp_path / "store", "state") == [("hall",), ("kitchen",)]
+
+
+def test_evaluations_of_a_training_are_not_compared_with_its_rollouts(tmp_path: Path):
+    rows = [episode("a"), episode("b"), episode("c")]
+    rows[2]["run"]["work"]["type"] = "eval"
+    report = imported(write_lines(tmp_path / "traces.jsonl", *rows), tmp_path / "store")
+    assert [row["run_id"] for row in steps_of(tmp_path / "store")] == [
+        *["run-a"] * 4,
+        *["run-a-eval"] * 2,
+    ]
+    assert any("in a run of their own" in note for note in report.notes)
 
 
 def test_art_groups_by_index_and_keeps_context(tmp_path: Path):

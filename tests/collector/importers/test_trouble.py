@@ -20,7 +20,7 @@ HUGE = "9" * 400
     "first",
     [
         {"task_id": "t", "reward": None, "messages": None, "error": "timeout"},
-        {"task_id": "t", "messages": []},
+        {"task_id": "t", "messages": 5},
         {"config": 1},
         42,
         "{",
@@ -31,6 +31,24 @@ def test_a_first_row_that_failed_does_not_hide_the_others(first: Any, tmp_path: 
     report = imported(log, tmp_path / "store")
     assert (report.num_trajectories, report.num_bad_rows) == (3, 1)
     assert report.bad_rows[0].where == f"{log}, line 1"
+
+
+def test_a_rollout_without_messages_is_left_out_and_counted(tmp_path: Path):
+    failed = {"task_id": 1, "reward": 0.0, "info": {"error": "…"}, "traj": [], "trial": 2}
+    report = imported(write_lines(tmp_path / "w.jsonl", *WALKS, failed), tmp_path / "store")
+    assert (report.num_trajectories, report.num_bad_rows) == (3, 0)
+    assert report.left_out == {"row without messages": 1}
+
+
+def test_a_link_to_nothing_and_a_pipe_are_named(tmp_path: Path):
+    write_lines(tmp_path / "log" / "good.jsonl", *WALKS)
+    link, pipe = tmp_path / "log" / "a.jsonl", tmp_path / "log" / "c.jsonl"
+    link.symlink_to("nowhere")
+    os.mkfifo(pipe)
+    report = imported(tmp_path / "log", tmp_path / "store")
+    assert report.num_trajectories == 3
+    assert [bad.where for bad in report.bad_rows] == [str(link), str(pipe)]
+    assert "must be a file" in report.bad_rows[0].reason
 
 
 def test_broken_lines_of_a_file_that_is_no_log_are_named(tmp_path: Path):

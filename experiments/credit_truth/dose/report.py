@@ -25,23 +25,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     out = parser.parse_args().out
-    rows, curves = (pl.read_parquet(out / f"{name}.parquet") for name in ("dose", "dose-learning"))
-    print(dose_tables(rows, curves))
+    learnt = out / "dose-learning.parquet"
+    print(
+        dose_tables(
+            pl.read_parquet(out / "dose.parquet"),
+            pl.read_parquet(learnt) if learnt.exists() else None,
+        )
+    )
 
 
-def dose_tables(rows: pl.DataFrame, curves: pl.DataFrame) -> str:
+def dose_tables(rows: pl.DataFrame, curves: pl.DataFrame | None) -> str:
     """Return all tables.
 
     Args:
         rows: Rows of `judge.judge_dose`.
-        curves: Rows of `learning.learn_at_equal_dose`.
+        curves: Rows of `learning.learn_at_equal_dose`; None without learning.
     """
-    runs = curves.with_columns(mean=pl.col("curve").list.mean(), final=pl.col("curve").list.last())
+    runs = None
+    if curves is not None:
+        of_curve = pl.col("curve").list
+        runs = curves.with_columns(mean=of_curve.mean(), final=of_curve.last())
     sections = {
         "Dose as it is, and the fraction of the true gain": _fractions(rows),
         "What of the differences between estimators is dose": explained(rows, runs),
-        f"Tabular learning at the rate {learning.RATE:g}": _learning(runs),
     }
+    if runs is not None:
+        sections[f"Tabular learning at the rate {learning.RATE:g}"] = _learning(runs)
     return "\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
 
 
@@ -72,7 +81,7 @@ def _fractions(rows: pl.DataFrame) -> str:
     return f"{table(['credit', 'lists', *dose, *titles], lines)}\n{note}"
 
 
-def explained(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
+def explained(rows: pl.DataFrame, runs: pl.DataFrame | None) -> str:
     """Return how far estimators are apart, and how their order follows their dose, by stage.
 
     Estimators that read lists count once, with exact lists. `apart` is the standard deviation of
@@ -81,7 +90,7 @@ def explained(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
 
     Args:
         rows: Rows of `judge.judge_dose`.
-        runs: Rows of `learning.learn_at_equal_dose` with `mean`.
+        runs: Rows of `learning.learn_at_equal_dose` with `mean`; None without learning.
     """
     own = _estimators(rows)
     dose = _by_world(own.filter(stage="as is"), "steps")
@@ -90,10 +99,11 @@ def explained(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
         for name, title in _FRACTIONS.items()
         for stage in judge.STAGES
     ]
-    of += [
-        ("learning", stage, _by_world(_estimators(runs).filter(stage=stage), "mean"))
-        for stage in learning.STAGES
-    ]
+    if runs is not None:
+        of += [
+            ("learning", stage, _by_world(_estimators(runs).filter(stage=stage), "mean"))
+            for stage in learning.STAGES
+        ]
     lines = [[title, stage, *_spread(found, dose)] for title, stage, found in of]
     titles = ["of", "dose", "apart", "least", "most", "rank correlation with the share of steps"]
     return table(titles, lines)

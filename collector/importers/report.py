@@ -207,7 +207,10 @@ class Tally:
                 "log-probabilities: imported without tokens, since no trainer can use them"
             )
         if counts["reward_of_success"]:
-            notes.append("the log has no reward: it is 1 for success and 0 otherwise")
+            notes.append(
+                f"{counted(counts['reward_of_success'], 'trajectory')} without a reward in the "
+                "log: it is 1 for success and 0 otherwise"
+            )
         if counts["turn_rewards"] and self.options.reward == "end":
             notes.append(
                 f"{counted(counts['turn_rewards'], 'trajectory')} with rewards of single turns, "

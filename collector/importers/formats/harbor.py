@@ -27,7 +27,7 @@ from graphcredit.collector.importers.logs.values import (
     parse_json,
 )
 
-_CONTINUATION = re.compile(r"\.cont-(\d+)(?=\.json)")
+_CONTINUATION = re.compile(r"[.-]cont-(\d+)(?=\.json)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,9 +108,15 @@ def part_of(path: Path) -> str | None:
 
 def continued_steps(root: Mapping[str, Any], path: Path) -> Iterator[Mapping[str, Any]]:
     """Yield the steps of the files that continue a trajectory after its context was compacted."""
-    number = 1
-    while root.get("continued_trajectory_ref") is not None:
-        root = _json_file(path.with_name(f"{path.stem}.cont-{number}{path.suffix}"))
+    number, read = 1, {path.name}
+    while (named := root.get("continued_trajectory_ref")) is not None:
+        following = path.with_name(Path(str(named)).name)
+        if not following.is_file():
+            following = path.with_name(f"{path.stem}.cont-{number}{path.suffix}")
+        if following.name in read:
+            return
+        read.add(following.name)
+        root = _json_file(following)
         for step in as_list(root.get("steps") or [], "steps"):
             yield as_mapping(step, "a step")
         number += 1

@@ -203,12 +203,13 @@ def test_harbor_tasks_of_several_steps_have_a_reward_for_each(tmp_path: Path):
     ]
 
 
-def test_a_compacted_trajectory_goes_on_in_the_next_file(tmp_path: Path):
-    first = {**PLAIN, "continued_trajectory_ref": "trajectory.cont-1.json"}
+@pytest.mark.parametrize("name", ["trajectory.cont-1.json", "trajectory-cont-1.json"])
+def test_a_compacted_trajectory_goes_on_in_the_next_file(name: str, tmp_path: Path):
+    first = {**PLAIN, "continued_trajectory_ref": name}
     copied = {"step_id": 1, "source": "user", "message": "summary", "is_copied_context": True}
     after = {"step_id": 2, "source": "agent", "message": "three"}
     folder = trial(tmp_path / "job", "find__1", first)
-    write_json(folder / "agent" / "trajectory.cont-1.json", {**PLAIN, "steps": [copied, after]})
+    write_json(folder / "agent" / name, {**PLAIN, "steps": [copied, after]})
     write_json(folder / "agent" / "trajectory.summarization-1-summary.json", PLAIN)
     report = imported(tmp_path / "job", tmp_path / "store")
     assert report.left_out == {

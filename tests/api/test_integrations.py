@@ -189,10 +189,12 @@ def test_prime_rl_with_parts_and_without_content(tmp_path: Path):
         credit = StepCredit(estimator="gigpo", recorder=recorder)
         prime_rl.score_group([x, y], credit, task_id="mug")
     rows = graphcredit.scan(tmp_path / "s", "steps").sort("trajectory_id", "step_index").collect()
+    seen = rows["state"][0]
+    assert re.fullmatch(r"hall\n\[image_url [0-9a-f]{12}\]", seen)
     assert rows.select("task_id", "state", "action", "reward", "success").rows() == [
-        ("mug", "hall\n[image_url]", "", 0.0, None),
+        ("mug", seen, "", 0.0, None),
         ("mug", "kitchen", "take({})", 1.0, True),
-        ("mug", "hall\n[image_url]", "west({})", 0.0, False),
+        ("mug", seen, "west({})", 0.0, False),
     ]
     assert x.nodes[1].advantages == pytest.approx([EAST] * 2, rel=1e-4)
 

@@ -49,7 +49,8 @@ _AGREEMENT = f"""
         SELECT {_GROUP}, failed_only, count(*) AS num_steps,
             CASE WHEN min(progress) = max(progress) THEN NULL
                 WHEN min(credit) = max(credit) THEN 0
-                ELSE corr(progress_rank, credit_rank) END AS correlation,
+                ELSE corr(progress_rank, credit_rank ORDER BY progress_rank, credit_rank)
+                END AS correlation,
             avg((sign(credit) = sign(progress))::INT) FILTER (progress <> 0) AS agreement,
             avg((credit = 0)::INT) AS silent_share
         FROM ranked GROUP BY {_GROUP}, failed_only
@@ -60,7 +61,8 @@ _AGREEMENT = f"""
     LEFT JOIN (FROM found WHERE failed_only) AS failed USING ({_GROUP})
     ORDER BY {_GROUP}
 """
-"""Steps of failures are counted twice: among all steps, and among their own."""
+"""Steps of failures are counted twice: among all steps, and among their own. The order in which the
+correlation adds up is fixed, so that the same store always gives the same bytes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

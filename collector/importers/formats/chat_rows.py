@@ -18,6 +18,7 @@ from graphcredit.collector.importers.logs.messages import (
     LoggedSampling,
     Message,
     Omission,
+    with_sampling,
 )
 from graphcredit.collector.importers.logs.records import Record
 from graphcredit.collector.importers.logs.values import (
@@ -26,9 +27,11 @@ from graphcredit.collector.importers.logs.values import (
     as_mapping,
     as_number,
     as_text,
+    as_verdict,
     field_at,
     first_of,
     is_limit,
+    no_verdict,
     numbers_of,
     parse_json,
     short,
@@ -96,6 +99,7 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     trial = first_of(row, ("trial", "rollout_id", "rollout_index", "sample_idx"))
     task = as_text(_named(row, GROUPS))
     reward = _named(row, REWARDS)
+    success = success_of(row)
     yield LoggedRollout(
         messages=_with_turn_rewards(
             messages_of_row(
@@ -108,7 +112,8 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
         task=task,
         reward=_sum(reward) if isinstance(reward, list) else as_number(reward, "the reward"),
         rewards=_named_rewards(row),
-        success=success_of(row),
+        success=as_verdict(success[1]),
+        left_out=no_verdict(*success),
         truncated=_is_truncated(row),
         info=info_of(row),
         notes=(_HAS_ERROR,) if row.get("error") else (),
@@ -125,11 +130,18 @@ def _is_empty(row: Mapping[str, Any]) -> bool:
 
 
 def _named(row: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the first field of a row that is there, else of what the row nests."""
+    """Return the value of the first field that is there, of the row or of what it nests."""
+    return next((value for _, value in _named_fields(row, names)), None)
+
+
+def _named_fields(row: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of these names that are not null: of the row, then of what it nests."""
     parts = (row.get(name) for name in NESTED)
     nested = [cast("Mapping[str, Any]", part) for part in parts if isinstance(part, Mapping)]
-    found = (first_of(part, names) for part in (row, *nested))
-    return next((value for value in found if value is not None), None)
+    for part in (row, *nested):
+        for name in names:
+            if part.get(name) is not None:
+                yield name, part[name]
 
 
 def _sum(rewards: list[Any]) -> float:
@@ -197,13 +209,6 @@ def _messages_of_list(items: list[Any], name: str, sampling: LoggedSampling) -> 
     return tuple(with_sampling(message, sampling) for message in messages)
 
 
-def with_sampling(message: Message, sampling: LoggedSampling) -> Message:
-    """Return a message of the policy as sampled so; others as they are."""
-    if message.role != ASSISTANT or message.is_context:
-        return message
-    return replace(message, sampling=sampling)
-
-
 def _untrained(message: Message) -> Message:
     """Return an answer that the log excludes from training as context: an example, or a stub."""
     source = message.source
@@ -224,14 +229,17 @@ def _named_rewards(row: Mapping[str, Any]) -> dict[str, float]:
     return named
 
 
-def success_of(row: Mapping[str, Any]) -> bool | None:
-    """Return whether a row says that its task was accomplished; None if it does not say."""
-    value = _named(row, SUCCESSES)
-    if value is None and isinstance(row.get("target"), bool):
-        value = row["target"]
-    if isinstance(value, str):
-        return {"true": True, "false": False}.get(value.lower())
-    return bool(value) if value in (0, 1) else None
+def success_of(row: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return the field of a row that says whether its task was accomplished, and its value.
+
+    The first that says yes or no, else the first that is there, else null: `correct` may be the
+    answer.
+    """
+    found = list(_named_fields(row, SUCCESSES))
+    if isinstance(row.get("target"), bool):
+        found.append(("target", row["target"]))
+    clear = (field for field in found if as_verdict(field[1]) is not None)
+    return next(clear, found[0] if found else ("", None))
 
 
 def _is_truncated(row: Mapping[str, Any]) -> bool:

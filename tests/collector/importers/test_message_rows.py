@@ -112,6 +112,24 @@ def test_lists_as_json_text_and_verdicts_as_numbers(tmp_path: Path):
     assert (report.num_success, report.num_failed, report.num_unjudged) == (1, 2, 1)
 
 
+def test_a_field_that_tells_no_success_is_counted(tmp_path: Path):
+    messages = [said("user", "q"), said("assistant", "a")]
+    rows = [
+        {"success": "maybe"},
+        {"success": 0.5},
+        {"correct": "Paris", "reward": 0.0},
+        {"correct": "Paris", "metadata": {"is_correct": "yes"}},  # an answer, and a verdict
+        {"resolved": "Failed"},
+    ]
+    log = write_lines(tmp_path / "s.jsonl", *({"messages": messages, **row} for row in rows))
+    report = imported(log, tmp_path / "store")
+    assert (report.num_success, report.num_failed, report.num_unjudged) == (1, 2, 2)
+    assert report.left_out == {
+        "`success` that is neither true nor false": 2,
+        "`correct` that is neither true nor false": 1,
+    }
+
+
 def test_rewards_and_verdicts_may_be_nested_or_listed(tmp_path: Path):
     messages = [
         said("user", "q"),
@@ -150,6 +168,30 @@ def test_nemo_gym_ends_with_a_placeholder_where_it_has_no_tokens(tmp_path: Path)
     report = imported(write_lines(tmp_path / "r.jsonl", sample), tmp_path / "store")
     assert report.left_out == {"empty message with placeholders for tokens": 1}
     assert len(steps_of(tmp_path / "store")) == 2
+
+
+def test_calls_that_a_server_of_mcp_ran_have_their_result(tmp_path: Path):
+    def call(tool: str, **result: Any) -> dict[str, Any]:
+        given = {"type": "mcp_call", "server_label": "maze", "name": tool, "arguments": "{}"}
+        return {**given, "output": None, "error": None, **result}
+
+    sample = gym_row(info={"success": "unknown"})
+    sample["response"]["output"] = [
+        {"type": "mcp_list_tools", "server_label": "maze", "tools": [{"name": "look"}]},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+        call("look", output="a hall"),
+        call("jump", error={"code": 7}),
+        {"type": "message", "role": "assistant", "content": "I give up."},
+    ]
+    report = imported(write_lines(tmp_path / "r.jsonl", sample), tmp_path / "store")
+    assert report.left_out == {"`info.success` that is neither true nor false": 1}
+    assert brief(tmp_path / "store", *SEEN) == [
+        ("board A", "look({})", "hm"),
+        ("a hall", "jump({})", None),
+        ('{"code": 7}', "I give up.", None),
+    ]
+    first = json.loads(steps_of(tmp_path / "store")[0]["extra"])
+    assert first["seen"][-1]["tools"] == [{"name": "look"}]
 
 
 def test_spans_and_pickles_are_refused_with_the_reason(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Rows with a list of messages: OpenAI-style, tau-bench, TRL's completions, SWE-smith, ShareGPT."""
+"""Rows with a list of messages: OpenAI-style, tau-bench, SWE-smith, ShareGPT."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -34,7 +34,6 @@ from graphcredit.collector.importers.logs.values import (
     no_verdict,
     numbers_of,
     parse_json,
-    short,
 )
 
 LISTS = ("messages", "traj", "conversations", "conversation", "trajectory", "history", "chat")
@@ -110,7 +109,7 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
         record=row,
         label=":".join(part for part in (task, as_text(trial)) if part is not None),
         task=task,
-        reward=_sum(reward) if isinstance(reward, list) else as_number(reward, "the reward"),
+        reward=_total(reward),
         rewards=_named_rewards(row),
         success=as_verdict(success[1]),
         left_out=no_verdict(*success),
@@ -144,9 +143,11 @@ def _named_fields(row: Mapping[str, Any], names: Sequence[str]) -> Iterator[tupl
                 yield name, part[name]
 
 
-def _sum(rewards: list[Any]) -> float:
-    """Return the sum of a list of rewards, of tokens or of turns."""
-    return sum(as_number(reward, "a reward") or 0.0 for reward in rewards)
+def _total(reward: object) -> float | None:
+    """Return the sum of a list of rewards, of tokens or of turns; named ones have no agreed sum."""
+    if isinstance(reward, list):
+        return sum(as_number(each, "a reward") or 0.0 for each in cast("list[Any]", reward))
+    return None if isinstance(reward, Mapping) else as_number(reward, "the reward")
 
 
 def _with_turn_rewards(
@@ -176,10 +177,13 @@ def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[M
     Raises:
         RecordError: The row has none.
     """
-    name = next((name for name in LISTS if is_chat(_chat(row.get(name)))), None)
+    named = [name for name in LISTS if name in row]
+    pair = _pair_of(row)
+    name = next((name for name in named if is_chat(_chat(row[name]))), None)
+    if name is None and pair is None and named:
+        name = named[0]  # the error says what is wrong with it
     if name is not None:
         return _messages_of_list(as_list(_chat(row[name]), name), name, sampling)
-    pair = _pair_of(row)
     if pair is None:
         names = ", ".join(row) or "none"
         raise RecordError(
@@ -222,7 +226,7 @@ def _as_chat(value: object, role: str) -> object:
 
 def _named_rewards(row: Mapping[str, Any]) -> dict[str, float]:
     named = numbers_of(row)
-    for name in ("metrics", "scores", "rewards"):
+    for name in ("metrics", "scores", "rewards", *REWARDS):
         nested = row.get(name)
         if isinstance(nested, Mapping):
             named |= numbers_of(cast("Mapping[str, Any]", nested))
@@ -252,28 +256,3 @@ def info_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a row says besides its messages."""
     left = {*LISTS, *(name for pair in PAIRS for name in pair)}
     return {k: v for k, v in row.items() if k not in left and v is not None}
-
-
-def read_trl(record: Record) -> Iterator[LoggedRollout | Omission]:
-    """Yield the rollout of a row of TRL's completions: its rewards are columns, without a total."""
-    row = as_mapping(record.value, "a row")
-    step = row.get("step")
-    if not isinstance(step, int):
-        raise RecordError(f"step must be a whole number: got {short(step)}")
-    rewards = numbers_of({k: v for k, v in row.items() if k not in ("step", "advantage")})
-    yield LoggedRollout(
-        messages=messages_of_row(row, LoggedSampling(policy_version=f"step-{step}")),
-        record=row,
-        label=f"step-{step}",
-        iteration=step,
-        reward=sum(rewards.values()) if rewards else None,
-        rewards=rewards,
-        info=info_of(row),
-    )
-
-
-def is_trl(value: object, path: Path) -> bool:
-    """Return whether a record is a row of TRL's `completions_*.parquet`."""
-    if not isinstance(value, Mapping):
-        return False
-    return {"step", "prompt", "completion", "advantage"} <= cast("Mapping[str, Any]", value).keys()

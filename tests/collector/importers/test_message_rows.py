@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.collector.importers.logs import gym_row, said, write_lines
+from tests.collector.importers.logs import called, gym_row, said, write_lines
 from tests.collector.importers.read_back import brief, imported, steps_of
 from tests.collector.importers.rows import ROWS
 
@@ -67,6 +67,49 @@ def row(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
                 {"type": "ai", "content": "", "tool_calls": [{"name": "look", "args": {}}]},
             ],
             [("q", "look({})", None)],
+        ),
+        (  # LangChain's messages as dictionaries
+            [
+                {"type": "human", "data": {"content": "q", "type": "human"}},
+                {
+                    "type": "ai",
+                    "data": {"content": "hm", "tool_calls": [{"name": "look", "args": {"at": 1}}]},
+                },
+                {"type": "tool", "data": {"content": "a hall", "tool_call_id": "1"}},
+                {
+                    "type": "AIMessageChunk",
+                    "data": {
+                        "content": "",
+                        "additional_kwargs": {"tool_calls": [called("go")["tool_calls"][0]]},
+                        "tool_calls": [],
+                    },
+                },
+            ],
+            [("q", 'look({"at": 1})', "hm"), ("a hall", "go({})", None)],
+        ),
+        (  # LangChain's messages as it stores objects
+            [
+                {"lc": 1, "type": "constructor", "id": [kind], "kwargs": {"content": text}}
+                for kind, text in (("HumanMessage", "q"), ("AIMessage", "a"))
+            ],
+            [("q", "a", None)],
+        ),
+        (  # LLaMA-Factory: a call is a message
+            [
+                {"from": "human", "value": "q"},
+                {"from": "function_call", "value": '{"name": "look", "arguments": {"at": 1}}'},
+                {"from": "observation", "value": "a hall"},
+                {"from": "function_call", "value": "no JSON"},
+                {"from": "gpt", "value": "done"},
+            ],
+            [("q", 'look({"at": 1})', None), ("a hall", "no JSON", None), ("a hall", "done", None)],
+        ),
+        (  # a tool of OpenAI whose input is no JSON
+            [
+                said("user", "q"),
+                said("assistant", None, tool_calls=[{"custom": {"name": "sh", "input": "ls {"}}]),
+            ],
+            [("q", "sh(ls {)", None)],
         ),
         (  # calls as JSON text, from Parquet
             [

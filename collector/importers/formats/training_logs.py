@@ -52,6 +52,8 @@ def read_rllm(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollouts of an episode: one for each of its trajectories."""
     episode = as_mapping(record.value, "an episode")
     trajectories = as_list(episode["trajectories"], "trajectories")
+    if not trajectories:
+        yield Omission(reason="episode without a trajectory")
     step = episode.get("training_step")
     reason = as_text(episode.get("termination_reason")) or ""
     correct = episode.get("is_correct")

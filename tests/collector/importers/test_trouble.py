@@ -54,6 +54,14 @@ def test_messages_that_are_none_are_described(tmp_path: Path, messages: object, 
     assert report.bad_rows[0].reason.startswith(reason)
 
 
+def test_a_field_that_is_missing_is_named(tmp_path: Path):
+    row = {"input": "q", "output": "a", "score": 1.0, "step": 2}
+    log = write_lines(tmp_path / "2.jsonl", row, {"input": "q", "output": "a", "step": 2})
+    report = imported(log, tmp_path / "store")
+    assert (report.num_files, report.num_trajectories) == ({"verl": 1}, 1)
+    assert report.bad_rows[0].reason == "it must be a record of the format verl: it has no 'score'"
+
+
 def test_named_rewards_have_no_total(tmp_path: Path):
     rows = [walk("a", reward={"exit": 1.0, "short": 0.5}), walk("b", reward={"exit": 0.0})]
     log = write_lines(tmp_path / "w.jsonl", *rows)

@@ -24,7 +24,7 @@ class ImportOptions(Options):
     names, else the prompt."""
     reward: str = "end"
     """end: the log's reward at the last step. turns: the reward of each turn. Otherwise a sum of
-    named rewards at the last step, such as 'correct+0.5*format'."""
+    named rewards at the last step, such as 'correct+0.5*format-0.1*length'."""
     run: str | None = None
     """The run to record; by default the run that the log names, else 'imported'."""
     iteration: Count | None = None

@@ -133,4 +133,5 @@ def _of_record(
     except (RecordError, RowError, StepRefusedError) as error:
         tally.refuse(record.where, str(error))
     except _MALFORMED as error:
-        tally.refuse(record.where, f"it must be a record of the format {row.name}: {error!r}")
+        found = f"it has no {error}" if isinstance(error, KeyError) else repr(error)
+        tally.refuse(record.where, f"it must be a record of the format {row.name}: {found}")

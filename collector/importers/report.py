@@ -128,6 +128,7 @@ class Tally:
         self.counts["tokens"] += made.num_with_tokens
         self.counts["partial_tokens"] += made.num_partial_tokens
         self.counts["missed"] += made.num_missed_states
+        self.counts["empty"] += made.num_empty_actions
         self.counts["turn_rewards"] += bool(made.num_turn_rewards)
         self.counts["reward_of_success"] += made.is_reward_of_success
 
@@ -191,6 +192,11 @@ class Tally:
             notes.append(
                 f"{self.options.state} found nothing in {counted(counts['missed'], 'state')} of "
                 f"{counts['steps']:,}: there the state is what the agent last saw"
+            )
+        if counts["empty"]:
+            notes.append(
+                f"{counted(counts['empty'], 'step')} with an empty action: the message has neither "
+                "text nor a call that is known"
             )
         if counts["unjudged"]:
             numbers = ", ".join(list(self.candidates)[:_SHOWN_CANDIDATES]) or "none"

@@ -71,6 +71,7 @@ def trajectory_of(rollout: LoggedRollout, rules: Rules) -> ImportedTrajectory | 
         is_truncated=rollout.truncated,
         is_reward_of_success=is_reward_of_success,
         num_missed_states=states.num_missed,
+        num_empty_actions=columns["action"].count(""),
         num_turn_rewards=sum(turn.message.reward is not None for turn in turns.turns),
         num_partial_tokens=sum(map(_is_partial, sampled)),
         num_with_tokens=sum(ids is not None for ids in columns.get("response_ids", ())),

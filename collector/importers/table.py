@@ -18,6 +18,7 @@ from graphcredit.collector.importers.formats import (
     swe_agent,
     tau2,
     training_logs,
+    trl,
     verifiers_results,
     verifiers_traces,
     verl,
@@ -131,8 +132,8 @@ FORMATS: tuple[LogFormat, ...] = (
     LogFormat(
         name="trl",
         title="TRL: `completions_*.parquet`",
-        is_row=chat_rows.is_trl,
-        read=chat_rows.read_trl,
+        is_row=trl.is_row,
+        read=trl.read,
     ),
     LogFormat(
         name="verl-agent",
@@ -162,7 +163,7 @@ FORMATS: tuple[LogFormat, ...] = (
     LogFormat(
         name="messages",
         title="any rows with messages, or prompt and completion: OpenAI-style, tau-bench, "
-        "SWE-smith, ShareGPT, SkyRL",
+        "SWE-smith, ShareGPT, LangChain, SkyRL",
         is_row=chat_rows.is_row,
         read=chat_rows.read,
     ),

@@ -28,6 +28,8 @@ class TrajectoryFacts:
     """Whether its reward is 1 or 0 by its success, because the log has no reward."""
     num_missed_states: int
     """States that the rule did not find."""
+    num_empty_actions: int
+    """Steps whose message has neither text nor calls that are known."""
     num_turn_rewards: int
     """Turns with a reward of their own in the log."""
     num_partial_tokens: int

@@ -22,6 +22,7 @@ from graphcredit.collector.importers.logs.values import (
     as_text,
     short,
     text_of_content,
+    version_of,
 )
 
 _TEXTS = ("prompt", "completion", "segments")
@@ -38,8 +39,7 @@ def is_row(value: object, path: Path) -> bool:
 def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollout of a row; newer versions have its turns as segments."""
     row = as_mapping(record.value, "a row")
-    first, last = as_text(row.get("head_version")), as_text(row["tail_version"])
-    version = last if first in (None, last) else f"{first}-{last}"
+    version = version_of(row.get("head_version"), row["tail_version"])
     task = as_text(row["task_id"])
     step = row["tail_version"]
     yield LoggedRollout(

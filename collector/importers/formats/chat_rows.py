@@ -1,4 +1,4 @@
-"""Rows with a list of messages: OpenAI-style, tau-bench, TRL's completions, SWE-smith, ShareGPT."""
+"""Rows with a list of messages: OpenAI-style, tau-bench, SWE-smith, ShareGPT."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +18,7 @@ from graphcredit.collector.importers.logs.messages import (
     LoggedSampling,
     Message,
     Omission,
+    with_sampling,
 )
 from graphcredit.collector.importers.logs.records import Record
 from graphcredit.collector.importers.logs.values import (
@@ -26,12 +27,13 @@ from graphcredit.collector.importers.logs.values import (
     as_mapping,
     as_number,
     as_text,
+    as_verdict,
     field_at,
     first_of,
     is_limit,
+    no_verdict,
     numbers_of,
     parse_json,
-    short,
 )
 
 LISTS = ("messages", "traj", "conversations", "conversation", "trajectory", "history", "chat")
@@ -96,6 +98,7 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     trial = first_of(row, ("trial", "rollout_id", "rollout_index", "sample_idx"))
     task = as_text(_named(row, GROUPS))
     reward = _named(row, REWARDS)
+    success = success_of(row)
     yield LoggedRollout(
         messages=_with_turn_rewards(
             messages_of_row(
@@ -106,9 +109,10 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
         record=row,
         label=":".join(part for part in (task, as_text(trial)) if part is not None),
         task=task,
-        reward=_sum(reward) if isinstance(reward, list) else as_number(reward, "the reward"),
+        reward=_total(reward),
         rewards=_named_rewards(row),
-        success=success_of(row),
+        success=as_verdict(success[1]),
+        left_out=no_verdict(*success),
         truncated=_is_truncated(row),
         info=info_of(row),
         notes=(_HAS_ERROR,) if row.get("error") else (),
@@ -125,16 +129,25 @@ def _is_empty(row: Mapping[str, Any]) -> bool:
 
 
 def _named(row: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the first field of a row that is there, else of what the row nests."""
+    """Return the value of the first field that is there, of the row or of what it nests."""
+    return next((value for _, value in _named_fields(row, names)), None)
+
+
+def _named_fields(row: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of these names that are not null: of the row, then of what it nests."""
     parts = (row.get(name) for name in NESTED)
     nested = [cast("Mapping[str, Any]", part) for part in parts if isinstance(part, Mapping)]
-    found = (first_of(part, names) for part in (row, *nested))
-    return next((value for value in found if value is not None), None)
+    for part in (row, *nested):
+        for name in names:
+            if part.get(name) is not None:
+                yield name, part[name]
 
 
-def _sum(rewards: list[Any]) -> float:
-    """Return the sum of a list of rewards, of tokens or of turns."""
-    return sum(as_number(reward, "a reward") or 0.0 for reward in rewards)
+def _total(reward: object) -> float | None:
+    """Return the sum of a list of rewards, of tokens or of turns; named ones have no agreed sum."""
+    if isinstance(reward, list):
+        return sum(as_number(each, "a reward") or 0.0 for each in cast("list[Any]", reward))
+    return None if isinstance(reward, Mapping) else as_number(reward, "the reward")
 
 
 def _with_turn_rewards(
@@ -164,10 +177,13 @@ def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[M
     Raises:
         RecordError: The row has none.
     """
-    name = next((name for name in LISTS if is_chat(_chat(row.get(name)))), None)
+    named = [name for name in LISTS if name in row]
+    pair = _pair_of(row)
+    name = next((name for name in named if is_chat(_chat(row[name]))), None)
+    if name is None and pair is None and named:
+        name = named[0]  # the error says what is wrong with it
     if name is not None:
         return _messages_of_list(as_list(_chat(row[name]), name), name, sampling)
-    pair = _pair_of(row)
     if pair is None:
         names = ", ".join(row) or "none"
         raise RecordError(
@@ -197,13 +213,6 @@ def _messages_of_list(items: list[Any], name: str, sampling: LoggedSampling) -> 
     return tuple(with_sampling(message, sampling) for message in messages)
 
 
-def with_sampling(message: Message, sampling: LoggedSampling) -> Message:
-    """Return a message of the policy as sampled so; others as they are."""
-    if message.role != ASSISTANT or message.is_context:
-        return message
-    return replace(message, sampling=sampling)
-
-
 def _untrained(message: Message) -> Message:
     """Return an answer that the log excludes from training as context: an example, or a stub."""
     source = message.source
@@ -217,21 +226,24 @@ def _as_chat(value: object, role: str) -> object:
 
 def _named_rewards(row: Mapping[str, Any]) -> dict[str, float]:
     named = numbers_of(row)
-    for name in ("metrics", "scores", "rewards"):
+    for name in ("metrics", "scores", "rewards", *REWARDS):
         nested = row.get(name)
         if isinstance(nested, Mapping):
             named |= numbers_of(cast("Mapping[str, Any]", nested))
     return named
 
 
-def success_of(row: Mapping[str, Any]) -> bool | None:
-    """Return whether a row says that its task was accomplished; None if it does not say."""
-    value = _named(row, SUCCESSES)
-    if value is None and isinstance(row.get("target"), bool):
-        value = row["target"]
-    if isinstance(value, str):
-        return {"true": True, "false": False}.get(value.lower())
-    return bool(value) if value in (0, 1) else None
+def success_of(row: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return the field of a row that says whether its task was accomplished, and its value.
+
+    The first that says yes or no, else the first that is there, else null: `correct` may be the
+    answer.
+    """
+    found = list(_named_fields(row, SUCCESSES))
+    if isinstance(row.get("target"), bool):
+        found.append(("target", row["target"]))
+    clear = (field for field in found if as_verdict(field[1]) is not None)
+    return next(clear, found[0] if found else ("", None))
 
 
 def _is_truncated(row: Mapping[str, Any]) -> bool:
@@ -244,28 +256,3 @@ def info_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a row says besides its messages."""
     left = {*LISTS, *(name for pair in PAIRS for name in pair)}
     return {k: v for k, v in row.items() if k not in left and v is not None}
-
-
-def read_trl(record: Record) -> Iterator[LoggedRollout | Omission]:
-    """Yield the rollout of a row of TRL's completions: its rewards are columns, without a total."""
-    row = as_mapping(record.value, "a row")
-    step = row.get("step")
-    if not isinstance(step, int):
-        raise RecordError(f"step must be a whole number: got {short(step)}")
-    rewards = numbers_of({k: v for k, v in row.items() if k not in ("step", "advantage")})
-    yield LoggedRollout(
-        messages=messages_of_row(row, LoggedSampling(policy_version=f"step-{step}")),
-        record=row,
-        label=f"step-{step}",
-        iteration=step,
-        reward=sum(rewards.values()) if rewards else None,
-        rewards=rewards,
-        info=info_of(row),
-    )
-
-
-def is_trl(value: object, path: Path) -> bool:
-    """Return whether a record is a row of TRL's `completions_*.parquet`."""
-    if not isinstance(value, Mapping):
-        return False
-    return {"step", "prompt", "completion", "advantage"} <= cast("Mapping[str, Any]", value).keys()

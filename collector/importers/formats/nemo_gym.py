@@ -25,12 +25,15 @@ from graphcredit.collector.importers.logs.values import (
     as_mapping,
     as_number,
     as_text,
+    as_verdict,
     field_at,
     first_of,
+    no_verdict,
     numbers_of,
     text_of_content,
 )
 
+_PLACEHOLDERS = "empty message with placeholders for tokens"
 _PLACEHOLDER = ([0], [0])
 """Tokens of the empty message that ends a rollout whose own messages have none."""
 
@@ -61,7 +64,7 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
         task=task,
         reward=as_number(row.get("reward"), "reward"),
         rewards=numbers_of(row),
-        success=success if isinstance(success, bool) else None,
+        success=as_verdict(success),
         truncated=row.get("truncated") is True,
         info={
             "model": first_of(response, ("model",)) or params.get("model"),
@@ -71,9 +74,10 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
             for name, value in row.items()
             if name not in ("responses_create_params", "response") and value is not None
         },
-        left_out={"empty message with placeholders for tokens": len(items) - len(own)}
-        if len(own) < len(items)
-        else {},
+        left_out={
+            **no_verdict("info.success", success),
+            **({_PLACEHOLDERS: len(items) - len(own)} if len(own) < len(items) else {}),
+        },
     )
 
 

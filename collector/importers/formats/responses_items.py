@@ -6,6 +6,7 @@ from typing import Any
 from graphcredit.collector.importers.logs.chat import chat_messages, tool_call
 from graphcredit.collector.importers.logs.messages import (
     ASSISTANT,
+    SYSTEM,
     TOOL,
     LoggedSampling,
     Message,
@@ -45,8 +46,14 @@ def answers_of(items: Sequence[Mapping[str, Any]], settings: LoggedSampling) -> 
             answer = []
         if is_models:
             answer.append(item)
+            if _has_result(item):
+                yield _answer(answer, settings)
+                yield _own_result(item)
+                answer = []
         elif is_result(kind):
             yield result_of(item)
+        elif kind == "mcp_list_tools":
+            yield Message(role=SYSTEM, text="", source=dict(item))
         elif kind == "message":
             yield from chat_messages([item], "output")
         else:
@@ -105,6 +112,21 @@ def _call(item: Mapping[str, Any]) -> ToolCall:
         return tool_call(item, "output")
     name = item["type"].removesuffix("_call")
     return ToolCall(name=name, arguments=canonical(first_of(item, ("action", "code", "queries"))))
+
+
+def _has_result(item: Mapping[str, Any]) -> bool:
+    """Return whether an item is a call with its result, as those that a server of MCP runs."""
+    return is_call(item.get("type")) and first_of(item, _RESULTS) is not None
+
+
+_RESULTS = ("output", "error")
+
+
+def _own_result(item: Mapping[str, Any]) -> Message:
+    source = {name: item[name] for name in _RESULTS if item.get(name) is not None}
+    return Message(
+        role=TOOL, text="\n\n".join(map(text_of_content, source.values())), source=source
+    )
 
 
 def result_of(item: Mapping[str, Any]) -> Message:

@@ -15,6 +15,7 @@ from graphcredit.collector.importers.logs.messages import (
     Message,
     Omission,
     run_of_evaluation,
+    with_sampling,
 )
 from graphcredit.collector.importers.logs.records import Record
 from graphcredit.collector.importers.logs.values import (
@@ -22,11 +23,14 @@ from graphcredit.collector.importers.logs.values import (
     as_mapping,
     as_number,
     as_text,
+    as_verdict,
     first_of,
     is_limit,
+    no_verdict,
     numbers_of,
     parse_json,
     text_of_content,
+    version_of,
 )
 
 FILTERED = (
@@ -48,6 +52,8 @@ def read_rllm(record: Record) -> Iterator[LoggedRollout | Omission]:
     """Yield the rollouts of an episode: one for each of its trajectories."""
     episode = as_mapping(record.value, "an episode")
     trajectories = as_list(episode["trajectories"], "trajectories")
+    if not trajectories:
+        yield Omission(reason="episode without a trajectory")
     step = episode.get("training_step")
     reason = as_text(episode.get("termination_reason")) or ""
     correct = episode.get("is_correct")
@@ -67,7 +73,8 @@ def read_rllm(record: Record) -> Iterator[LoggedRollout | Omission]:
             notes=(EVALUATED,) if is_evaluation else (),
             reward=as_number(trajectory.get("reward"), "reward"),
             rewards=numbers_of(_mapping(episode.get("metrics"))),
-            success=correct if isinstance(correct, bool) else None,
+            success=as_verdict(correct),
+            left_out=no_verdict("is_correct", correct),
             truncated=is_limit(reason),
             info={k: v for k, v in episode.items() if k != "trajectories" and v is not None},
         )
@@ -116,7 +123,16 @@ def read_art(record: Record) -> Iterator[LoggedRollout | Omission]:
     row = as_mapping(record.value, "a row")
     step = record.path.name.partition(".")[0]
     split = record.path.parent.name
-    messages = [_art_message(raw, n) for n, raw in enumerate(as_list(row["messages"], "messages"))]
+    whole = _mapping(parse_json(as_text(row.get("trajectory_json")) or ""))
+    sampling = LoggedSampling(
+        policy_version=version_of(
+            whole.get("initial_policy_version"), whole.get("final_policy_version")
+        )
+    )
+    messages = [
+        with_sampling(_art_message(raw, number), sampling)
+        for number, raw in enumerate(as_list(row["messages"], "messages"))
+    ]
     metrics = parse_json(row.get("metrics") or "")
     index = as_text(row.get("trajectory_index"))
     group = f"{split}:{step}:{row['group_index']}"
@@ -189,7 +205,6 @@ def _titan_answer(turn: Mapping[str, Any]) -> Message:
         reward = sum(as_number(value, "env_rewards") or 0.0 for value in values)
     else:
         reward = as_number(rewards, "env_rewards")
-    first, last = (as_text(turn.get(f"{end}_policy_version")) for end in ("min", "max"))
     return replace(
         message,
         reward=reward,
@@ -197,6 +212,8 @@ def _titan_answer(turn: Mapping[str, Any]) -> Message:
             prompt_ids=turn.get("prompt_token_ids"),
             response_ids=turn.get("completion_token_ids"),
             response_logprobs=turn.get("completion_logprobs"),
-            policy_version=first if first == last or last is None else f"{first}-{last}",
+            policy_version=version_of(
+                turn.get("min_policy_version"), turn.get("max_policy_version")
+            ),
         ),
     )

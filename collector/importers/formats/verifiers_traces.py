@@ -28,6 +28,7 @@ from graphcredit.collector.importers.logs.values import (
     first_of,
     is_limit,
     short,
+    version_of,
 )
 
 
@@ -182,7 +183,9 @@ def _sampling(
         temperature=as_number(settings.get("temperature"), "temperature"),
         top_p=as_number(settings.get("top_p"), "top_p"),
         top_k=top_k if isinstance(top_k, int) and top_k > 0 else None,
-        policy_version=_version(episode),
+        policy_version=version_of(
+            field_at(episode, "run.work.policy.start"), field_at(episode, "run.work.policy.end")
+        ),
     )
 
 
@@ -210,15 +213,6 @@ def _tokens(
         )
     response = list(ids[first : first + num_sampled])
     return [*before, *ids[:first]], response, list(logprobs) if logprobs else None
-
-
-def _version(episode: Mapping[str, Any]) -> str | None:
-    """Return the weights: `3`, or `3-4` where they were replaced while it was played."""
-    start = as_text(field_at(episode, "run.work.policy.start"))
-    end = as_text(field_at(episode, "run.work.policy.end"))
-    if start is None:
-        return None
-    return start if end in (None, start) else f"{start}-{end}"
 
 
 def _rewards(trace: Mapping[str, Any]) -> tuple[dict[str, float], float | None]:

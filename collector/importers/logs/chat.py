@@ -28,7 +28,10 @@ _ROLES = {
     **dict.fromkeys(("system", "developer"), SYSTEM),
     **dict.fromkeys(("user", "human", "environment"), USER),
     **dict.fromkeys(("tool", "function", "observation", "ipython"), TOOL),
+    **dict.fromkeys(("tool_response", "tool_result", "function_response"), TOOL),
 }
+_CALLS = ("function_call", "tool_call")
+"""Roles of messages that are a call, as JSON text."""
 
 _THINKING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.DOTALL)
 
@@ -38,7 +41,9 @@ def is_chat(value: object) -> bool:
     if not isinstance(value, list) or not value:
         return False
     first = cast("list[object]", value)[0]
-    return isinstance(first, Mapping) and _role_of(cast("Mapping[str, Any]", first)) is not None
+    if not isinstance(first, Mapping):
+        return False
+    return _role_of(_translated(cast("Mapping[str, Any]", first))) is not None
 
 
 def chat_messages(value: object, what: str, *, is_context: bool = False) -> tuple[Message, ...]:
@@ -72,17 +77,20 @@ def _message(value: object, what: str, number: int | None, *, is_context: bool) 
         raw = as_mapping(value, _name(what, number))
     if None in raw.values():
         raw = {k: v for k, v in raw.items() if v is not None}
-    role = raw.get("role")
-    role = (_ROLES.get(role) if isinstance(role, str) else None) or _role_of(raw)
+    source, role = raw, raw.get("role")
+    role = _ROLES.get(role) if isinstance(role, str) else None
     if role is None:
-        roles = ", ".join(_ROLES)
+        raw = _translated(raw)
+        role = _role_of(raw)
+    if role is None:
+        roles = ", ".join((*_ROLES, *_CALLS))
         raise RecordError(f"{_name(what, number)} must have a role ({roles}): got {short(raw)}")
     content = raw.get("content")
     if content is None:
         content = first_of(raw, ("value", "text", "parts"))
     text = content if isinstance(content, str) else text_of_content(content)
     if role != ASSISTANT:
-        return Message(role=role, text=text, is_context=is_context, source=raw)
+        return Message(role=role, text=text, is_context=is_context, source=source)
     inline, text = split_thinking(text) if text else ("", "")
     reasoning = first_of(raw, _REASONING)
     apart = "" if reasoning is None else text_of_content(reasoning)
@@ -94,7 +102,7 @@ def _message(value: object, what: str, number: int | None, *, is_context: bool) 
         thought="\n\n".join((apart, inline)) if apart and inline else apart or inline,
         tool_calls=_tool_calls(raw, content, what, number),
         is_context=is_context,
-        source=raw,
+        source=source,
     )
 
 
@@ -111,7 +119,33 @@ def _role_of(raw: Mapping[str, Any]) -> str | None:
         role = raw.get("from")
     if role is None:
         role = raw.get("type")
-    return _ROLES.get(role.lower()) if isinstance(role, str) else None
+    if not isinstance(role, str):
+        return None
+    return _ROLES.get(role.lower().removesuffix("chunk").removesuffix("message"))
+
+
+def _translated(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message of LangChain, or one whose role says that it is a call, as OpenAI has it.
+
+    LangChain has the fields in `data`, or in `kwargs` beside the path of a class.
+    """
+    inner = first_of(raw, ("data", "kwargs"))
+    if isinstance(inner, Mapping):
+        fields = cast("Mapping[str, Any]", inner)
+        path = raw.get("id")
+        kind = path[-1] if isinstance(path, list) and path else raw.get("type")
+        return {
+            "type": kind,
+            **(fields.get("additional_kwargs") or {}),
+            **{name: value for name, value in fields.items() if value not in (None, [])},
+        }
+    if first_of(raw, ("role", "from")) in _CALLS:
+        content = first_of(raw, ("content", "value"))
+        calls = parse_json(content) if isinstance(content, str) else content
+        if isinstance(calls, list | dict):
+            return {"role": ASSISTANT, "tool_calls": calls if isinstance(calls, list) else [calls]}
+        return {**raw, "role": ASSISTANT}
+    return raw
 
 
 def split_thinking(text: str) -> tuple[str, str]:
@@ -166,6 +200,8 @@ def _tool_call(value: object, what: str, number: int | None) -> ToolCall:
     if not isinstance(call, dict):
         raise RecordError(f"{_name(what, number)}: a call must be a JSON object: got {short(call)}")
     function = call.get("function")
+    if function is None:
+        function = call.get("custom")
     inner: Mapping[str, Any] = function if isinstance(function, dict) else call
     name = inner.get("name")
     if name is None:

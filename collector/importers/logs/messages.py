@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 ASSISTANT, SYSTEM, USER, TOOL = "assistant", "system", "user", "tool"
@@ -73,6 +73,13 @@ class Message:
     sampling: LoggedSampling = NO_SAMPLING
     source: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The message as the log has it, for `extra` and for `--state column:NAME`."""
+
+
+def with_sampling(message: Message, sampling: LoggedSampling) -> Message:
+    """Return a message of the policy as sampled so; others as they are."""
+    if message.role != ASSISTANT or message.is_context:
+        return message
+    return replace(message, sampling=sampling)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -136,8 +136,17 @@ def _opens(text: bytes) -> bool:
 
 def _lines(path: Path) -> Iterator[Record]:
     for block in _blocks(path):
+        if block.first_line == 1 and block.lines.startswith(_UTF_16):
+            yield Record(path=path, place="", value=RowError(_NOT_UTF_8), share=1.0)
+            return
         yield from records_of_block(path, block)
 
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_NOT_UTF_8 = (
+    "it must be UTF-8: its first bytes are those of UTF-16, which PowerShell writes. "
+    "`iconv -f UTF-16 -t UTF-8 FILE > NEW.jsonl` converts it"
+)
 
 _PICKLE = (
     "a pickle is not read, since that runs what is in it. Write its samples as JSONL, where you "

@@ -156,6 +156,17 @@ def as_text(value: object) -> str | None:
     return None if value is None else value if isinstance(value, str) else canonical(value)
 
 
+def version_of(first: object, last: object) -> str | None:
+    """Return the weights of a rollout: `3`, or `3-4` where they were replaced while it was played.
+
+    Args:
+        first: Their version at its start; null if the log does not say.
+        last: Their version at its end; the same.
+    """
+    names = [text for version in (first, last) if (text := as_text(version)) is not None]
+    return "-".join(dict.fromkeys(names)) or None
+
+
 def first_of(mapping: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Return the value of the first name that is there and not null; None if there is none."""
     for name in names:
@@ -178,6 +189,26 @@ def field_at(value: object, path: str) -> Any:
         else:
             return None
     return whole
+
+
+VERDICTS: Mapping[str, bool] = {
+    **dict.fromkeys(("true", "yes", "pass", "passed", "success", "resolved"), True),
+    **dict.fromkeys(("false", "no", "fail", "failed", "failure", "unresolved"), False),
+}
+"""Words that say whether a task was accomplished, in lower case."""
+
+
+def as_verdict(value: object) -> bool | None:
+    """Return whether a value says yes: true, 1, or a word for it; None if it says neither."""
+    if isinstance(value, str):
+        return VERDICTS.get(value.strip().lower())
+    return bool(value) if isinstance(value, int | float) and value in (0, 1) else None
+
+
+def no_verdict(name: str, value: object) -> dict[str, int]:
+    """Return what is left out of a rollout where a field for its success does not tell it."""
+    is_unclear = value is not None and as_verdict(value) is None
+    return {f"`{name}` that is neither true nor false": 1} if is_unclear else {}
 
 
 _LIMITS = ("max", "timeout", "length", "truncat", "limit", "context")

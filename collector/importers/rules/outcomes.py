@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from graphcredit.collector.importers.logs.messages import LoggedRollout, Turns, prompt_name
@@ -10,6 +10,7 @@ from graphcredit.collector.importers.logs.values import (
     RecordError,
     as_number,
     as_text,
+    as_verdict,
     field_at,
     short,
 )
@@ -25,7 +26,12 @@ _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
 
 _THRESHOLD = re.compile(r"\s*([^<>=]+?)\s*(>=|<=|==|>|<)\s*(-?[\d.eE+-]+)\s*")
 _TEXT = re.compile(r"\s*([^<>=]+?)\s*==\s*([^<>=]+?)\s*")
-_TERM = re.compile(r"\s*(?:(-?[\d.]+(?:[eE][+-]?\d+)?)\s*\*)?\s*(\S.*?)\s*")
+_WEIGHT = r"[\d.]+(?:[eE][+-]?\d+)?\s*\*"
+_TERM = re.compile(
+    rf"\s*(?P<signs>[+-]?\s*-?)\s*(?P<weight>{_WEIGHT})?\s*(?P<name>[^+*\s].*?)\s*"
+    rf"(?=$|\+|\s-|-\s|-{_WEIGHT})"
+)
+"""A term of a sum. A minus inside a name, as in `exact-match`, has no space and no weight."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,24 +110,17 @@ def _by_field(rollout: LoggedRollout, name: str) -> Verdict:
     value = field_at(rollout.record, name)
     if value is None:
         value = rollout.rewards.get(name)
-    match value:
-        case None:
-            return Verdict(success=None, by="nothing")
-        case bool() | int() | float() if value in (0, 1):
-            return Verdict(success=bool(value), by=name)
-        case str() if value.lower() in _WORDS:
-            return Verdict(success=_WORDS[value.lower()], by=name)
-        case _:
-            raise RecordError(
-                f"{name} must be true, false, 1 or 0 to be the success: got {short(value)}. A "
-                f"threshold such as '{name}>=1' or a text such as '{name}==solved' tells more"
-            )
-
-
-_WORDS = {
-    **dict.fromkeys(("true", "yes", "pass", "passed", "success", "resolved", "c"), True),
-    **dict.fromkeys(("false", "no", "fail", "failed", "failure", "unresolved", "i"), False),
-}
+    if value is None:
+        return Verdict(success=None, by="nothing")
+    if value in ("C", "I"):  # Inspect's letters
+        return Verdict(success=value == "C", by=name)
+    success = as_verdict(value)
+    if success is None:
+        raise RecordError(
+            f"{name} must be true, false, 1 or 0 to be the success: got {short(value)}. A "
+            f"threshold such as '{name}>=1' or a text such as '{name}==solved' tells more"
+        )
+    return Verdict(success=success, by=name)
 
 
 def number_at(rollout: LoggedRollout, name: str) -> float | None:
@@ -165,18 +164,23 @@ def reward_rule(text: str) -> RewardRule:
         return lambda rollout, turns: _at_end(rollout.reward, turns)
     if text == "turns":
         return _of_turns
-    terms = [_term(part, text) for part in text.split("+")]
+    terms = list(_terms(text))
     return lambda rollout, turns: _at_end(_total(rollout, terms), turns)
 
 
-def _term(part: str, whole: str) -> tuple[float, str]:
-    match = _TERM.fullmatch(part)
-    if match is None:
-        raise OptionError(
-            "import.reward must be end, turns, or a sum of named rewards such as "
-            f"'correct+0.5*format': got {whole!r}"
-        )
-    return _number(match[1] or "1", "reward", whole), match[2]
+def _terms(text: str) -> Iterator[tuple[float, str]]:
+    """Yield weights and names of a sum such as `correct + 0.5*format - 0.1*length`."""
+    at = 0
+    while at < len(text) or not text:
+        match = _TERM.match(text, at)
+        if match is None:
+            raise OptionError(
+                "import.reward must be end, turns, or a sum of named rewards such as "
+                f"'correct+0.5*format-0.1*length': got {text!r}"
+            )
+        weight = _number((match["weight"] or "1*").rstrip("* "), "reward", text)
+        yield weight * (-1) ** match["signs"].count("-"), match["name"]
+        at = match.end()
 
 
 def _total(rollout: LoggedRollout, terms: list[tuple[float, str]]) -> float:
@@ -185,7 +189,8 @@ def _total(rollout: LoggedRollout, terms: list[tuple[float, str]]) -> float:
         value = number_at(rollout, name)
         if value is None:
             known = ", ".join(rollout.rewards) or "none"
-            raise RecordError(f"the record must have a reward {name!r}; its rewards: {known}")
+            hint = ". A minus needs a space beside it, or a weight" if "-" in name else ""
+            raise RecordError(f"the record must have a reward {name!r}; its rewards: {known}{hint}")
         total += weight * value
     return total
 

@@ -84,6 +84,7 @@ def test_trl_completions(tmp_path: Path):
     pq.write_table(table, path)
     report = imported(tmp_path / "completions", tmp_path / "store", success="correct>=1")
     assert report.num_files == {"trl": 1}
+    assert any(note.startswith("TRL logs no total") for note in report.notes)
     assert (report.num_groups, report.num_success, report.num_failed) == (1, 1, 1)
     found = brief(tmp_path / "store", "iteration", "action", "thought", "reward", "policy_version")
     assert sorted(found) == [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.collector.importers.logs import gym_row, said, write_lines
+from tests.collector.importers.logs import called, gym_row, said, write_lines
 from tests.collector.importers.read_back import brief, imported, steps_of
 from tests.collector.importers.rows import ROWS
 
@@ -68,6 +68,49 @@ def row(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
             ],
             [("q", "look({})", None)],
         ),
+        (  # LangChain's messages as dictionaries
+            [
+                {"type": "human", "data": {"content": "q", "type": "human"}},
+                {
+                    "type": "ai",
+                    "data": {"content": "hm", "tool_calls": [{"name": "look", "args": {"at": 1}}]},
+                },
+                {"type": "tool", "data": {"content": "a hall", "tool_call_id": "1"}},
+                {
+                    "type": "AIMessageChunk",
+                    "data": {
+                        "content": "",
+                        "additional_kwargs": {"tool_calls": [called("go")["tool_calls"][0]]},
+                        "tool_calls": [],
+                    },
+                },
+            ],
+            [("q", 'look({"at": 1})', "hm"), ("a hall", "go({})", None)],
+        ),
+        (  # LangChain's messages as it stores objects
+            [
+                {"lc": 1, "type": "constructor", "id": [kind], "kwargs": {"content": text}}
+                for kind, text in (("HumanMessage", "q"), ("AIMessage", "a"))
+            ],
+            [("q", "a", None)],
+        ),
+        (  # LLaMA-Factory: a call is a message
+            [
+                {"from": "human", "value": "q"},
+                {"from": "function_call", "value": '{"name": "look", "arguments": {"at": 1}}'},
+                {"from": "observation", "value": "a hall"},
+                {"from": "function_call", "value": "no JSON"},
+                {"from": "gpt", "value": "done"},
+            ],
+            [("q", 'look({"at": 1})', None), ("a hall", "no JSON", None), ("a hall", "done", None)],
+        ),
+        (  # a tool of OpenAI whose input is no JSON
+            [
+                said("user", "q"),
+                said("assistant", None, tool_calls=[{"custom": {"name": "sh", "input": "ls {"}}]),
+            ],
+            [("q", "sh(ls {)", None)],
+        ),
         (  # calls as JSON text, from Parquet
             [
                 said("user", "q"),
@@ -112,6 +155,24 @@ def test_lists_as_json_text_and_verdicts_as_numbers(tmp_path: Path):
     assert (report.num_success, report.num_failed, report.num_unjudged) == (1, 2, 1)
 
 
+def test_a_field_that_tells_no_success_is_counted(tmp_path: Path):
+    messages = [said("user", "q"), said("assistant", "a")]
+    rows = [
+        {"success": "maybe"},
+        {"success": 0.5},
+        {"correct": "Paris", "reward": 0.0},
+        {"correct": "Paris", "metadata": {"is_correct": "yes"}},  # an answer, and a verdict
+        {"resolved": "Failed"},
+    ]
+    log = write_lines(tmp_path / "s.jsonl", *({"messages": messages, **row} for row in rows))
+    report = imported(log, tmp_path / "store")
+    assert (report.num_success, report.num_failed, report.num_unjudged) == (1, 2, 2)
+    assert report.left_out == {
+        "`success` that is neither true nor false": 2,
+        "`correct` that is neither true nor false": 1,
+    }
+
+
 def test_rewards_and_verdicts_may_be_nested_or_listed(tmp_path: Path):
     messages = [
         said("user", "q"),
@@ -150,6 +211,30 @@ def test_nemo_gym_ends_with_a_placeholder_where_it_has_no_tokens(tmp_path: Path)
     report = imported(write_lines(tmp_path / "r.jsonl", sample), tmp_path / "store")
     assert report.left_out == {"empty message with placeholders for tokens": 1}
     assert len(steps_of(tmp_path / "store")) == 2
+
+
+def test_calls_that_a_server_of_mcp_ran_have_their_result(tmp_path: Path):
+    def call(tool: str, **result: Any) -> dict[str, Any]:
+        given = {"type": "mcp_call", "server_label": "maze", "name": tool, "arguments": "{}"}
+        return {**given, "output": None, "error": None, **result}
+
+    sample = gym_row(info={"success": "unknown"})
+    sample["response"]["output"] = [
+        {"type": "mcp_list_tools", "server_label": "maze", "tools": [{"name": "look"}]},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+        call("look", output="a hall"),
+        call("jump", error={"code": 7}),
+        {"type": "message", "role": "assistant", "content": "I give up."},
+    ]
+    report = imported(write_lines(tmp_path / "r.jsonl", sample), tmp_path / "store")
+    assert report.left_out == {"`info.success` that is neither true nor false": 1}
+    assert brief(tmp_path / "store", *SEEN) == [
+        ("board A", "look({})", "hm"),
+        ("a hall", "jump({})", None),
+        ('{"code": 7}', "I give up.", None),
+    ]
+    first = json.loads(steps_of(tmp_path / "store")[0]["extra"])
+    assert first["seen"][-1]["tools"] == [{"name": "look"}]
 
 
 def test_spans_and_pickles_are_refused_with_the_reason(tmp_path: Path):

@@ -27,6 +27,19 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_lines_in_other_encodings(tmp_path: Path, encoding: str):
+    text = write_lines(tmp_path / "w.jsonl", *WALKS).read_text()
+    log = tmp_path / "other.jsonl"
+    log.write_bytes(text.replace("\n", "\r\n").encode(encoding))
+    report = imported(log, tmp_path / "store")
+    if encoding == "utf-16":
+        assert [bad.where for bad in report.bad_rows] == [str(log)]
+        assert "must be UTF-8: its first bytes are those of UTF-16" in report.bad_rows[0].reason
+    else:
+        assert (report.num_trajectories, report.num_bad_rows) == (3, 0)
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(items=st.lists(VALUES), chunk=st.integers(1, 9), indent=st.sampled_from([None, 1]))
 def test_a_list_is_read_item_by_item(items: list[Any], chunk: int, indent: int | None):

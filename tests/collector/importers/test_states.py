@@ -134,7 +134,24 @@ def test_rewards():
     assert reward_rule("end")(rollout, turns) == [0.0, 0.0, 0.0, 3.0]
     assert reward_rule("a+0.5*b")(rollout, turns)[-1] == 3.0
     assert reward_rule("-1*a + bonus")(rollout, turns)[-1] == 1.0
+    assert reward_rule("a-0.5*b")(rollout, turns)[-1] == -1.0
+    assert reward_rule("-a + 2 * b - 1e-1*bonus")(rollout, turns)[-1] == pytest.approx(6.8)
     with pytest.raises(RecordError, match="a reward for each turn"):
         reward_rule("turns")(rollout, turns)
     with pytest.raises(RecordError, match="a reward 'c'; its rewards: a, b"):
         reward_rule("a+c")(rollout, turns)
+    with pytest.raises(RecordError, match=r"'a-b'.* A minus needs a space beside it, or a weight"):
+        reward_rule("a-b")(rollout, turns)
+
+
+def test_a_name_of_a_reward_may_have_a_minus():
+    rollout = _rollout(rewards={"exact-match": 4.0, "pass-2": 1.0})
+    turns = turns_of(rollout.messages)
+    for rule in ("exact-match - pass-2", "exact-match -pass-2", "exact-match-1*pass-2"):
+        assert reward_rule(rule)(rollout, turns)[-1] == 3.0
+
+
+@pytest.mark.parametrize("rule", ["", "a+", "a++b", "*a", "1.2.3*a"])
+def test_sums_that_are_none(rule: str):
+    with pytest.raises(OptionError, match=r"import\.reward must "):
+        reward_rule(rule)

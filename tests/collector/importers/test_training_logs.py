@@ -61,6 +61,25 @@ def test_evaluations_of_a_training_are_not_compared_with_its_rollouts(tmp_path: 
     assert any("in a run of their own" in note for note in report.notes)
 
 
+def test_an_episode_of_rllm_without_a_trajectory_is_counted(tmp_path: Path):
+    episode = {"episode_id": "h:0", "task": "?", "trajectories": []}
+    report = imported(write_json(tmp_path / "e.json", episode), tmp_path / "store")
+    assert report.left_out == {"episode without a trajectory": 1}
+
+
+@pytest.mark.parametrize(
+    ("correct", "counts"),
+    [("True", (1, 0, 0)), (None, (0, 0, 0)), ("partly", (0, 0, 1))],
+)
+def test_a_verdict_of_rllm_may_be_text(tmp_path: Path, correct: object, counts: tuple[int, ...]):
+    step = {"observation": "hall", "action": "go"}
+    episode = {"episode_id": "h:0", "task": "?", "task_hash": "h", "is_correct": correct}
+    log = write_json(tmp_path / "e.json", {**episode, "trajectories": [{"steps": [step]}]})
+    report = imported(log, tmp_path / "store")
+    unclear = report.left_out.get("`is_correct` that is neither true nor false", 0)
+    assert (report.num_success, report.num_failed, unclear) == counts
+
+
 def test_art_groups_by_index_and_keeps_context(tmp_path: Path):
     def row(index: int, reward: float) -> dict[str, Any]:
         call = json.dumps(called("look")["tool_calls"])
@@ -71,7 +90,10 @@ def test_art_groups_by_index_and_keeps_context(tmp_path: Path):
             {"role": "assistant", "content": "", "tool_calls": call, "trainable": True},
         ]
         indices = {"format_version": 2, "group_index": 0, "trajectory_index": index}
-        return {**indices, "reward": reward, "metrics": '{"short": 1}', "messages": messages}
+        versions = {"initial_policy_version": 7, "final_policy_version": 7 + index}
+        whole = json.dumps({"exchanges": [], **versions})
+        given = {**indices, "reward": reward, "metrics": '{"short": 1}', "messages": messages}
+        return {**given, "trajectory_json": whole}
 
     path = tmp_path / "trajectories" / "train" / "0007.parquet"
     path.parent.mkdir(parents=True)
@@ -82,6 +104,7 @@ def test_art_groups_by_index_and_keeps_context(tmp_path: Path):
         (7, "train:0007:0", "hi\n\nan example\n\ngo", "look({})", "[end: success]", 1.0),
         (7, "train:0007:0", "hi\n\nan example\n\ngo", "look({})", "[end: failure]", 0.0),
     ]
+    assert brief(tmp_path / "store", "policy_version") == [("7",), ("7-8",)]
 
 
 def test_titan_rl_has_tokens_and_a_warning(tmp_path: Path):

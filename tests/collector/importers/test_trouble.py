@@ -40,6 +40,45 @@ def test_a_rollout_without_messages_is_left_out_and_counted(tmp_path: Path):
     assert report.left_out == {"row without messages": 1}
 
 
+@pytest.mark.parametrize(
+    ("messages", "reason"),
+    [
+        (None, "messages must be a list: got None"),
+        ("hello", "messages must be a list: got 'hello'"),
+        ([{"content": "hi"}], "messages[0] must have a role"),
+    ],
+)
+def test_messages_that_are_none_are_described(tmp_path: Path, messages: object, reason: str):
+    log = write_lines(tmp_path / "w.jsonl", WALKS[0], {"task_id": "t", "messages": messages})
+    report = imported(log, tmp_path / "store")
+    assert report.bad_rows[0].reason.startswith(reason)
+
+
+def test_a_field_that_is_missing_is_named(tmp_path: Path):
+    row = {"input": "q", "output": "a", "score": 1.0, "step": 2}
+    log = write_lines(tmp_path / "2.jsonl", row, {"input": "q", "output": "a", "step": 2})
+    report = imported(log, tmp_path / "store")
+    assert (report.num_files, report.num_trajectories) == ({"verl": 1}, 1)
+    assert report.bad_rows[0].reason == "it must be a record of the format verl: it has no 'score'"
+
+
+def test_named_rewards_have_no_total(tmp_path: Path):
+    rows = [walk("a", reward={"exit": 1.0, "short": 0.5}), walk("b", reward={"exit": 0.0})]
+    log = write_lines(tmp_path / "w.jsonl", *rows)
+    report = imported(log, tmp_path / "none")
+    assert report.num_unjudged == 2
+    assert any("numbers of these records: exit, short" in note for note in report.notes)
+    report = imported(log, tmp_path / "store", reward="exit")
+    assert (report.num_success, report.num_failed) == (1, 1)
+
+
+def test_empty_actions_are_counted(tmp_path: Path):
+    messages = [*WALKS[0]["messages"], {"role": "user", "content": "?"}, {"role": "assistant"}]
+    log = write_lines(tmp_path / "w.jsonl", {**WALKS[0], "messages": messages})
+    report = imported(log, tmp_path / "store")
+    assert any(note.startswith("1 step with an empty action") for note in report.notes)
+
+
 def test_a_link_to_nothing_and_a_pipe_are_named(tmp_path: Path):
     write_lines(tmp_path / "log" / "good.jsonl", *WALKS)
     link, pipe = tmp_path / "log" / "a.jsonl", tmp_path / "log" / "c.jsonl"

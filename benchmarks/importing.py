@@ -6,6 +6,10 @@ A log has rollouts of 20 turns: a tool call and its result. `short` results have
 `long` ones 3,000. Their words are drawn by Zipf's law, so they compress about as text does. Both
 sides are processes of their own, start-up included, and run in turns; the least time counts. The
 import has all default options. Peak memory is that of the largest process.
+
+`cpu` are the seconds of all cores that the import takes; other programs on the machine change them
+less than the time. Of these, `parse` and `write` are what cannot be left out: to parse each line
+with orjson, and to write the shards of the store once more as they are.
 """
 
 import argparse
@@ -16,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -43,7 +48,7 @@ def main() -> None:
     print(f"{describe()}, best of {options.repeats}")
     print(
         f"{'format':<14}{'results':<9}{'MB':>6}{'s':>8}{'MB/s':>8}{'again':>8}{'polars':>8}"
-        f"{'ratio':>7}{'peak MiB':>10}"
+        f"{'ratio':>7}{'peak MiB':>10}{'cpu':>7}{'parse':>7}{'write':>7}"
     )
     for name in options.formats:
         for results, length in LENGTHS.items():
@@ -57,25 +62,40 @@ def _time(folder: Path, name: str, results: str, length: int, megabytes: int, re
     log = folder / f"log{suffix}"
     write(log, rows(length, megabytes * 1_000_000))
     size = log.stat().st_size / 1e6
-    imports: list[tuple[float, int]] = []
+    imports: list[_Spent] = []
     again: list[float] = []
     floors: list[float] = []
+    needed: list[str] = []
     for number in range(repeats):
         store = folder / f"store-{number}"
         imports.append(_run(_IMPORT, "import", log, store))
-        again.append(_run(_IMPORT, "import", log, store)[0])
+        again.append(_run(_IMPORT, "import", log, store).seconds)
         if suffix == ".jsonl":
-            floors.append(_run(_POLARS, log)[0])
-    seconds, peak = min(imports)[0], max(peak for _, peak in imports)
+            floors.append(_run(_POLARS, log).seconds)
+            needed.append(_run(_NEEDED, log, store).said)
+    seconds, peak = min(spent.seconds for spent in imports), max(spent.peak for spent in imports)
     floor = f"{size / min(floors):>8.0f}{seconds / min(floors):>7.1f}" if floors else f"{'':>15}"
     print(
         f"{name:<14}{results:<9}{size:>6.0f}{seconds:>8.2f}{size / seconds:>8.0f}"
-        f"{size / min(again):>8.0f}{floor}{peak:>10}"
+        f"{size / min(again):>8.0f}{floor}{peak:>10}{min(spent.cpu for spent in imports):>7.1f}"
+        f"{min(needed, default='')}"
     )
 
 
-def _run(program: str, *arguments: object) -> tuple[float, int]:
-    """Run a program in Python; return its seconds, and the MiB of its largest process."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Spent:
+    """What a program took."""
+
+    seconds: float
+    cpu: float
+    """Seconds of all cores."""
+    peak: int
+    """MiB of its largest process."""
+    said: str
+
+
+def _run(program: str, *arguments: object) -> _Spent:
+    """Run a program in Python."""
     measured = f"{_PEAK}\n{program}"
     start = time.perf_counter()
     ended = subprocess.run(
@@ -84,14 +104,37 @@ def _run(program: str, *arguments: object) -> tuple[float, int]:
         capture_output=True,
         text=True,
     )
-    return time.perf_counter() - start, int(ended.stderr.split()[-1])
+    seconds = time.perf_counter() - start
+    *_, cpu, peak = ended.stderr.split()
+    return _Spent(seconds=seconds, cpu=float(cpu), peak=int(peak), said=ended.stdout.rstrip("\n"))
 
+
+_NEEDED = """
+import time
+from pathlib import Path
+import orjson
+import pyarrow.parquet as pq
+from graphcredit.store.files.atomic import write_table
+log, store = map(Path, sys.argv[1:])
+start = time.process_time()
+with log.open("rb") as file:
+    for line in file:
+        orjson.loads(line)
+parse, write = time.process_time() - start, 0.0
+for shard in store.glob("steps/*/*/*.parquet"):
+    table = pq.read_table(shard, partitioning=None)
+    start = time.process_time()
+    write_table(table, log.with_name("again.parquet"))
+    write += time.process_time() - start
+print(f"{parse:>7.1f}{write:>7.1f}")
+"""
 
 _PEAK = """
 import atexit, resource, sys
 def _peak():
-    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    sys.stderr.write(f"\\n{max(resource.getrusage(kind).ru_maxrss for kind in kinds) >> 10}\\n")
+    used = [resource.getrusage(k) for k in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu = sum(each.ru_utime + each.ru_stime for each in used)
+    sys.stderr.write(f"\\n{cpu} {max(each.ru_maxrss for each in used) >> 10}\\n")
 atexit.register(_peak)
 """
 

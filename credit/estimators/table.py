@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
-from graphcredit.credit.estimators.analogy import Analogy
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.g2po import G2po
 from graphcredit.credit.estimators.gigpo import Gigpo
@@ -169,24 +168,14 @@ ESTIMATORS: tuple[Estimator, ...] = (
         name="reach",
         options=Reach,
         writes=("step_reward", "step_advantage", "advantage"),
-        inputs=("least_seen",),
-        reads=("terminated",),
+        inputs=("analogies",),
+        where_missing="reach imagines nothing there, and new is what has rare words",
+        where_partial="reach imagines nothing at the others, and new is what has rare words",
         node_values=(
             NodeValue(column="reach_value", of=Reach.value, options=("doubt",)),
             NodeValue(column="reach_doubt", of=Reach.share_of_doubt, options=("doubt",)),
         ),
         paper="this project, docs/credit-truth.md",
-    ),
-    Estimator(
-        name="analogy",
-        options=Analogy,
-        writes=("step_reward", "step_advantage", "advantage"),
-        inputs=("analogies",),
-        where_missing="analogy imagines nothing there, its step reward is the gain on the walked "
-        "graph, and 0 where no trajectory succeeds",
-        where_partial="analogy imagines nothing at the others",
-        balanced=_GROUP,
-        paper="this project, docs/estimator-analogy.md",
     ),
 )
 

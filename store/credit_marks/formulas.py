@@ -17,7 +17,7 @@ from graphcredit.store.schema import CONFIGURATION_KEY
 FORMULA_KEY = "formula"
 """Where a configuration has the version; without it that is 1."""
 
-_VERSIONS: Mapping[str, int] = {"analogy": 2, "spo3": 2}
+_VERSIONS: Mapping[str, int] = {"analogy": 2, "reach": 2, "spo3": 2}
 """Version of an estimator's formula; 1 of those that are not listed.
 
 analogy: 2 imagines only where lists of admissible actions say something of their states. 1 did from

@@ -20,8 +20,8 @@ FORMULA_KEY = "formula"
 _VERSIONS: Mapping[str, int] = {"analogy": 2, "reach": 2, "spo3": 2}
 """Version of an estimator's formula; 1 of those that are not listed.
 
-analogy: 2 imagines only where lists of admissible actions say something of their states. 1 did from
-any list.
+analogy: an estimator of earlier versions of the program; its last formula.
+reach: 2 has the progress of a step as its step advantage, and another measure of what is new.
 spo3: 2 counts the states in which trajectories acted. 1 also counted what a last step led to.
 """
 

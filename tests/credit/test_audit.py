@@ -23,7 +23,6 @@ from tests.credit.audit_worlds import (
     START,
     Row,
     at,
-    by_analogy,
     change_configuration,
     change_credit,
     credited,
@@ -387,22 +386,6 @@ FAULTS = (
         detail="2 of 8 steps have no list",
     ),
     Fault(
-        check="analogy_without_lists",
-        make=lambda root: by_analogy(root, sound_group("t0"), LISTED),
-        severity=WARNING,
-        counted=(1, 2),
-        detail="none of 8 steps has a list",
-    ),
-    Fault(
-        check="analogy_without_lists",
-        make=lambda root: by_analogy(
-            root, listed(sound_group("t0"), lambda row, number: ["up", "wait"]), LISTED
-        ),
-        severity=WARNING,
-        counted=(1, 2),
-        detail="the visits of other states show the same list 100% of the time",
-    ),
-    Fault(
         # S → M is progress, in one of the 6 steps of failures.
         check="progress_in_failures",
         make=_credited([*sound_group(), *rollout("e", "S up M wait M")]),
@@ -488,16 +471,6 @@ SOUND: dict[str, tuple[str, Callable[[Path], Store]]] = {
     "actions with several outcomes in different groups": (
         "aliased_actions",
         _credited([*sound_group("t0"), *win("a", "S up N win G", task="t1")]),
-    ),
-    "lists that say little of states, where the audit warns that analogy fell back": (
-        "weak_action_lists",
-        lambda root: by_analogy(
-            root, listed(sound_group("t0"), lambda row, number: ["up", "wait"]), LISTED
-        ),
-    ),
-    "lists that tell states apart, read by analogy": (
-        "analogy_without_lists",
-        lambda root: by_analogy(root, LISTED),
     ),
     "lists that differ in order only between the visits of a state": (
         "weak_action_lists",

@@ -7,12 +7,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise, ranges
 
 Bits: TypeAlias = NDArray[np.uint64]
 """[num_nodes, num_words] a set as the bits of some words."""
 
 _WORD = 64
+_FEW = 16
+"""Members of less than one node in so many are looked up; others are compared as bits."""
+
 _BLOCK = 1 << 20
 """Words of bits that are compared at a time: bounds the memory, changes no number."""
 
@@ -41,7 +44,7 @@ class Block:
     first: int
     """First node of the group."""
     alike: Floats
-    """[len(rows), nodes of the group] between 0 and 1."""
+    """[len(rows), nodes of the group] between 0 and 1; of no use for a node and itself."""
 
 
 def compare(kinds: Sequence[Sets], node_start: Ints, groups: Ints) -> Iterator[Block]:
@@ -54,53 +57,69 @@ def compare(kinds: Sequence[Sets], node_start: Ints, groups: Ints) -> Iterator[B
         node_start: [num_groups + 1] first node of each group.
         groups: The groups whose nodes are compared.
     """
-    columns = [_Columns.of(sets, node_start) for sets in kinds]
     for group in groups.tolist():
         first, stop = node_start[group : group + 2].tolist()
-        members = [kind.bits(group, first, stop) for kind in columns]
-        width = max(bits.shape[1] for bits in members)
+        members = [_Members.of(sets, first, stop) for sets in kinds]
+        width = max(own.bits.shape[1] for own in members)
         height = max(1, _BLOCK // ((stop - first) * width))
         for row in range(first, stop, height):
             rows = range(row, min(row + height, stop))
-            own = slice(rows.start - first, rows.stop - first)
-            alike = np.prod([_jaccard(bits[own], bits) for bits in members], axis=0)
+            alike = np.prod(
+                [own.index(rows.start - first, rows.stop - first) for own in members], axis=0
+            )
             yield Block(rows=rows, first=first, alike=alike)
 
 
-def _jaccard(rows: Bits, columns: Bits) -> Floats:
-    """Return [num_rows, num_columns] the index of each two sets."""
-    both = _size(rows[:, np.newaxis] & columns)
-    either = _size(rows)[:, np.newaxis] + _size(columns) - both
-    return np.divide(both, either, out=np.ones(both.shape), where=either > 0)
-
-
-def _size(sets: Bits) -> Ints:
-    """Return the number of members of each set; the last axis is the words of one."""
-    return np.bitwise_count(sets).sum(axis=-1, dtype=np.int64)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Columns:
-    """Sets with their codes numbered group by group."""
+class _Members:
+    """The sets of a group's nodes: what many have in bits, what few have in lists of nodes."""
 
-    node: Ints
-    column: Ints
-    """[num_pairs] the codes of a group are consecutive."""
-    start: Ints
-    """[num_groups + 1] first column of each group."""
+    size: Ints
+    """[num_nodes] members of each set."""
+    bits: Bits
+    """[num_nodes, num_words] the members that many nodes have."""
+    first: Ints
+    """[num_nodes + 1] where each node's members that few nodes have begin."""
+    code: Ints
+    """[num_rare] their codes, node by node."""
+    num_holders: Ints
+    """[num_codes] how many nodes have each of these codes."""
+    holder: Ints
+    """[num_rare] which, code by code."""
 
     @classmethod
-    def of(cls, sets: Sets, node_start: Ints) -> "_Columns":
-        num_groups = len(node_start) - 1
-        group = np.repeat(np.arange(num_groups), np.diff(node_start))[sets.node]
-        column, group_of_column, _ = factorise_pairs(group, sets.code)
-        start = np.searchsorted(group_of_column, np.arange(num_groups + 1))
-        return cls(node=sets.node, column=column, start=start)
+    def of(cls, sets: Sets, first: int, stop: int) -> "_Members":
+        """Take the sets of the nodes from `first` to `stop`."""
+        own = slice(*np.searchsorted(sets.node, (first, stop)).tolist())
+        num_nodes, node = stop - first, sets.node[own] - first
+        code, _ = factorise(sets.code[own])
+        holders = np.bincount(code)[code]
+        is_common = holders * _FEW > num_nodes
+        common, distinct = factorise(code[is_common])
+        bits = np.zeros((num_nodes, len(distinct) // _WORD + 1), np.uint64)
+        places = (node[is_common], common // _WORD)
+        np.bitwise_or.at(bits, places, np.uint64(1) << (common % _WORD).astype(np.uint64))
+        # What one node alone has is in no other set.
+        is_rare = ~is_common & (holders > 1)
+        rare, _ = factorise(code[is_rare])
+        return cls(
+            size=np.bincount(node, minlength=num_nodes),
+            bits=bits,
+            first=np.searchsorted(node[is_rare], np.arange(num_nodes + 1)),
+            code=rare,
+            num_holders=np.bincount(rare),
+            holder=node[is_rare][np.argsort(rare, kind="stable")],
+        )
 
-    def bits(self, group: int, first: int, stop: int) -> Bits:
-        """Return the sets of a group's nodes; the group's codes number the bits."""
-        own = slice(*np.searchsorted(self.node, (first, stop)).tolist())
-        start, end = self.start[group : group + 2].tolist()
-        is_member = np.zeros((stop - first, ((end - start) // _WORD + 1) * _WORD), bool)
-        is_member[self.node[own] - first, self.column[own] - start] = True
-        return np.packbits(is_member, axis=1).view(np.uint64)
+    def index(self, start: int, stop: int) -> Floats:
+        """Return [stop - start, num_nodes] Jaccard's index of some nodes with all."""
+        both = np.bitwise_count(self.bits[start:stop, np.newaxis] & self.bits)
+        both = both.sum(axis=-1, dtype=np.int64)
+        begin, end = self.first[[start, stop]].tolist()
+        if begin < end:
+            row = np.repeat(np.arange(stop - start), np.diff(self.first[start : stop + 1]))
+            owner, place = ranges(self.num_holders, self.code[begin:end])
+            pairs = row[owner] * both.shape[1] + self.holder[place]
+            both += np.bincount(pairs, minlength=both.size).reshape(both.shape)
+        either = self.size[start:stop, np.newaxis] + self.size - both
+        return np.divide(both, either, out=np.ones(both.shape), where=either > 0)

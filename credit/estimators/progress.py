@@ -24,7 +24,7 @@ from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 SEARCH = 30.0
 """C: steps that it takes to find the goal from a state with one thing that nobody did."""
 
-AGREEMENT = 0.6
+AGREEMENT = 0.7
 """Least share of a group's known steps whose progress imagination must not change."""
 
 _CHANGE = 0.5

@@ -18,6 +18,7 @@ from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.steps.arrays import Floats
+from graphcredit.store.credit_marks.formulas import SUCCESSORS
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import check_options, options_from_text
 from graphcredit.store.schema import STEP_COLUMNS
@@ -189,6 +190,8 @@ def estimator_named(name: str) -> Estimator:
         OptionError: There is none of that name; the message lists those there are. Or its row
             declares a column that steps do not have.
     """
+    if name in SUCCESSORS:
+        raise OptionError(f"there is no {name} any more: {SUCCESSORS[name]} has taken its place")
     if name not in _BY_NAME:
         raise OptionError(f"no estimator is called {name!r}; there are {', '.join(_BY_NAME)}")
     row = _BY_NAME[name]

@@ -105,7 +105,7 @@ def progress(group: Group, earlier: Group | None = None) -> dict[Key, float]:
         if step["state"] in walked and group.target(name, index) in walked
     ]
     same = sum(abs(bold[key] - found[key]) < 0.5 for key in known)
-    return bold if known and same >= 0.6 * len(known) else found
+    return bold if known and same >= 0.7 * len(known) else found
 
 
 def reach(

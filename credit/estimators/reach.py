@@ -6,7 +6,7 @@ import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.hidden_state import hidden_share
-from graphcredit.credit.estimators.outlook import horizon_of_group, outlook
+from graphcredit.credit.estimators.outlook import chance_of_nodes, horizon_of_group, outlook
 from graphcredit.credit.estimators.progress import progress
 from graphcredit.credit.estimators.relative import Normalize
 from graphcredit.credit.steps.arrays import Floats
@@ -117,7 +117,7 @@ class Reach:
 
 
 def _value(batch: StepBatch, *, doubt: float) -> Floats:
-    return outlook(batch, unknown=np.zeros(batch.num_nodes), doubt=doubt).of_node
+    return chance_of_nodes(batch, unknown=np.zeros(batch.num_nodes), doubt=doubt)
 
 
 def _scale(batch: StepBatch, chance: Floats) -> Floats:

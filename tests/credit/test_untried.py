@@ -165,7 +165,8 @@ def test_words_that_one_state_alone_has_take_no_memory():
     """60 states with 2 words that all have and 50 of their own: 1 word of bits each, not 47."""
     node = np.repeat(np.arange(60), 52)
     code = np.concatenate([[0, 1, *range(2 + 50 * n, 52 + 50 * n)] for n in range(60)])
-    members = jaccard._Members.of(jaccard.Sets(node=node, code=code), 0, 60)
+    sets = jaccard.Sets(node=node, code=code)
+    members = jaccard._Described.of(sets, np.array([0, 60])).members(0, 0, 60)
     assert (members.bits.shape, len(members.holder)) == ((60, 1), 0)
     is_other = ~np.eye(60, dtype=bool)
     np.testing.assert_allclose(members.index(0, 60)[is_other], 2 / 102)

@@ -7,12 +7,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise, ranges
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs, ranges
 
 Bits: TypeAlias = NDArray[np.uint64]
 """[num_nodes, num_words] a set as the bits of some words."""
 
 _WORD = 64
+_BIT = np.uint64(1) << np.arange(_WORD, dtype=np.uint64)
 _FEW = 16
 """Members of less than one node in so many are looked up; others are compared as bits."""
 
@@ -57,9 +58,10 @@ def compare(kinds: Sequence[Sets], node_start: Ints, groups: Ints) -> Iterator[B
         node_start: [num_groups + 1] first node of each group.
         groups: The groups whose nodes are compared.
     """
+    described = [_Described.of(sets, node_start) for sets in kinds]
     for group in groups.tolist():
         first, stop = node_start[group : group + 2].tolist()
-        members = [_Members.of(sets, first, stop) for sets in kinds]
+        members = [kind.members(group, first, stop) for kind in described]
         width = max(own.bits.shape[1] for own in members)
         height = max(1, _BLOCK // ((stop - first) * width))
         for row in range(first, stop, height):
@@ -68,6 +70,75 @@ def compare(kinds: Sequence[Sets], node_start: Ints, groups: Ints) -> Iterator[B
                 [own.index(rows.start - first, rows.stop - first) for own in members], axis=0
             )
             yield Block(rows=rows, first=first, alike=alike)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Numbered:
+    """Pairs of a node and a code, the codes numbered from 0 in each group."""
+
+    node: Ints
+    """[num_pairs] ascending."""
+    code: Ints
+    """[num_pairs]."""
+    start: Ints
+    """[num_groups + 1] how many codes the groups before have."""
+
+    @classmethod
+    def of(cls, node: Ints, code: Ints, group: Ints, num_groups: int) -> "_Numbered":
+        number, group_of_code, _ = factorise_pairs(group, code)
+        start = np.searchsorted(group_of_code, np.arange(num_groups + 1))
+        return cls(node=node, code=number - start[group], start=start)
+
+    def at(self, group: int, first: int, stop: int) -> tuple[Ints, Ints, int]:
+        """Return the nodes of a group, from 0, and their codes; and how many codes there are."""
+        own = slice(*np.searchsorted(self.node, (first, stop)).tolist())
+        return (
+            self.node[own] - first,
+            self.code[own],
+            int(np.diff(self.start[group : group + 2])[0]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Described:
+    """Sets, with what many nodes of a group have apart from what few have."""
+
+    size: Ints
+    """[num_nodes] members of each set."""
+    common: _Numbered
+    rare: _Numbered
+
+    @classmethod
+    def of(cls, sets: Sets, node_start: Ints) -> "_Described":
+        num_nodes = np.diff(node_start)
+        # What one node alone has is in no other set.
+        is_shared = np.bincount(sets.code)[sets.code] > 1
+        node, shared = sets.node[is_shared], sets.code[is_shared]
+        group = np.repeat(np.arange(len(num_nodes)), num_nodes)[node]
+        code, _, _ = factorise_pairs(group, shared)
+        holders = np.bincount(code)[code]
+        is_common = holders * _FEW > num_nodes[group]
+        common, rare = (
+            _Numbered.of(node[part], code[part], group[part], len(num_nodes))
+            for part in (is_common, ~is_common & (holders > 1))
+        )
+        size = np.bincount(sets.node, minlength=int(node_start[-1]))
+        return cls(size=size, common=common, rare=rare)
+
+    def members(self, group: int, first: int, stop: int) -> "_Members":
+        """Return the sets of a group's nodes."""
+        node, code, width = self.common.at(group, first, stop)
+        bits = np.zeros((stop - first, width // _WORD + 1), np.uint64)
+        np.bitwise_or.at(bits, (node, code // _WORD), _BIT[code % _WORD])
+        node, code, _ = self.rare.at(group, first, stop)
+        return _Members(
+            size=self.size[first:stop],
+            bits=bits,
+            first=np.searchsorted(node, np.arange(stop - first + 1)),
+            code=code,
+            num_holders=np.bincount(code),
+            holder=node[np.argsort(code, kind="stable")],
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,30 +157,6 @@ class _Members:
     """[num_codes] how many nodes have each of these codes."""
     holder: Ints
     """[num_rare] which, code by code."""
-
-    @classmethod
-    def of(cls, sets: Sets, first: int, stop: int) -> "_Members":
-        """Take the sets of the nodes from `first` to `stop`."""
-        own = slice(*np.searchsorted(sets.node, (first, stop)).tolist())
-        num_nodes, node = stop - first, sets.node[own] - first
-        code, _ = factorise(sets.code[own])
-        holders = np.bincount(code)[code]
-        is_common = holders * _FEW > num_nodes
-        common, distinct = factorise(code[is_common])
-        bits = np.zeros((num_nodes, len(distinct) // _WORD + 1), np.uint64)
-        places = (node[is_common], common // _WORD)
-        np.bitwise_or.at(bits, places, np.uint64(1) << (common % _WORD).astype(np.uint64))
-        # What one node alone has is in no other set.
-        is_rare = ~is_common & (holders > 1)
-        rare, _ = factorise(code[is_rare])
-        return cls(
-            size=np.bincount(node, minlength=num_nodes),
-            bits=bits,
-            first=np.searchsorted(node[is_rare], np.arange(num_nodes + 1)),
-            code=rare,
-            num_holders=np.bincount(rare),
-            holder=node[is_rare][np.argsort(rare, kind="stable")],
-        )
 
     def index(self, start: int, stop: int) -> Floats:
         """Return [stop - start, num_nodes] Jaccard's index of some nodes with all."""

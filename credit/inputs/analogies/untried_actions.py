@@ -28,11 +28,12 @@ import pyarrow.compute as pc
 from graphcredit.credit.inputs.analogies.action_lists import ActionLists, Worth, judge_lists
 from graphcredit.credit.inputs.analogies.jaccard import Block, Sets, compare
 from graphcredit.credit.inputs.analogies.novelty import novelty
-from graphcredit.credit.merging.admissible import signatures
+from graphcredit.credit.merging.admissible import UNKNOWN, signatures
 from graphcredit.credit.steps.arrays import (
     Bools,
     Floats,
     Ints,
+    distinct_pairs,
     factorise,
     factorise_pairs,
     ranges,
@@ -78,13 +79,10 @@ def find_analogies(
         admissible_actions: [rows of the table] the column that the steps came with.
         terminated: [rows of the table] likewise.
     """
-    lists = judge_lists(
-        signatures(admissible_actions)[steps.row],
-        nodes.state_of_step,
-        nodes.group_of_step,
-        len(nodes.goal_of_group),
-    )
-    possible, action = _actions(steps, nodes, admissible_actions)
+    signature = signatures(admissible_actions)[steps.row]
+    num_groups = len(nodes.goal_of_group)
+    lists = judge_lists(signature, nodes.state_of_step, nodes.group_of_step, num_groups)
+    possible, action = _actions(steps, nodes, admissible_actions, signature)
     possible = possible.at(lists.is_useful[nodes.group_of_node])
     taken = _Taken.of(steps, nodes, action)
     untried = taken.not_in(possible)
@@ -218,24 +216,24 @@ def _most_alike(block: Block, node: Ints, run: Ints, taken: _Taken) -> _Best:
     return first + untried[is_best], place[is_best], alike[is_best]
 
 
-def _actions(steps: Steps, nodes: Nodes, admissible_actions: pa.ChunkedArray) -> tuple[Sets, Ints]:
-    """Return what is possible at each node, and [num_steps] the code of each step's action."""
-    chunks = admissible_actions.chunks
-    listed = [pc.list_flatten(lists).cast(pa.string()) for lists in chunks]
-    code = encode(pa.chunked_array([steps.action_texts, *listed])).rank()
+def _actions(
+    steps: Steps, nodes: Nodes, admissible_actions: pa.ChunkedArray, signature: Ints
+) -> tuple[Sets, Ints]:
+    """Return what is possible at each node, and [num_steps] the code of each step's action.
+
+    Each list of a node is read once; `signature` [num_steps] tells lists apart.
+    """
+    listed = np.flatnonzero(signature != UNKNOWN)
+    node = nodes.state_of_step[listed]
+    pair, _, _ = factorise_pairs(node, factorise(signature[listed])[0])
+    _, first = np.unique(pair, return_index=True)
+    lists = admissible_actions.take(pa.array(steps.row[listed[first]])).combine_chunks()
+    flat = pc.list_flatten(lists).cast(pa.string())
+    code = encode(pa.chunked_array([steps.action_texts, flat])).rank()
     of_text, of_list = np.split(code, [len(steps.action_texts)])
-    node_of_row = np.full(len(admissible_actions), -1)
-    node_of_row[steps.row] = nodes.state_of_step
-    starts = np.cumsum([0, *map(len, chunks)])[:-1]
-    rows = [start + _parents(lists) for start, lists in zip(starts, chunks, strict=True)]
-    node = node_of_row[np.concatenate([np.empty(0, np.int64), *rows])]
-    is_known = (node >= 0) & (of_list >= 0)
-    return _sets(node[is_known], of_list[is_known]), of_text[steps.action]
-
-
-def _parents(lists: pa.ListArray) -> Ints:
-    """Return the list of each value."""
-    return pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+    owner = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+    is_known = of_list >= 0
+    return _sets(node[first[owner[is_known]]], of_list[is_known]), of_text[steps.action]
 
 
 def _words(steps: Steps, nodes: Nodes) -> Sets:
@@ -251,6 +249,5 @@ def _words(steps: Steps, nodes: Nodes) -> Sets:
 
 def _sets(node: Ints, code: Ints) -> Sets:
     """Return the distinct pairs of a node and a code, in ascending order."""
-    num_codes = int(code.max(initial=0)) + 1
-    node, code = np.divmod(np.sort(factorise(node * num_codes + code)[1]), num_codes)
+    node, code = distinct_pairs(node, code)
     return Sets(node=node, code=code)

@@ -60,9 +60,7 @@ class StepBatch:
     mentions: Mentions | None = None
     """Which step comes across which entity."""
     analogies: Analogies | None = None
-    """What untried actions would do."""
-    least_seen: Floats | None = None
-    """[num_nodes] how often the group saw what is rarest in each of its nodes."""
+    """What untried actions would do, and how new each node is."""
 
     @property
     def num_steps(self) -> int:

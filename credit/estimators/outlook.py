@@ -42,9 +42,7 @@ def outlook(batch: StepBatch, *, unknown: Floats, doubt: float) -> Outlook:
         doubt: κ, at least 0.
     """
     horizon = horizon_of_group(batch)
-    value = np.zeros(batch.num_nodes)
-    value[batch.goal_of_group[batch.goal_of_group >= 0]] = 1.0
-    sweep = _Sweep.of(batch, horizon, unknown, doubt)
+    value, sweep = _start(batch, horizon, unknown, doubt)
     actions = _Actions.of(batch)
     remaining = horizon[batch.group_of_step] - _time_of_step(batch)
     order = np.argsort(remaining, kind="stable")
@@ -57,6 +55,24 @@ def outlook(batch: StepBatch, *, unknown: Floats, doubt: float) -> Outlook:
         sweep.update(value, left)
         before[acting] = value[batch.state_of_step[acting]]
     return Outlook(before=before, after=after, of_action=of_action, of_node=value)
+
+
+def chance_of_nodes(batch: StepBatch, *, unknown: Floats, doubt: float) -> Floats:
+    """Return `Outlook.of_node` alone."""
+    horizon = horizon_of_group(batch)
+    value, sweep = _start(batch, horizon, unknown, doubt)
+    for left in range(1, int(horizon.max(initial=0)) + 1):
+        sweep.update(value, left)
+    return value
+
+
+def _start(
+    batch: StepBatch, horizon: Ints, unknown: Floats, doubt: float
+) -> "tuple[Floats, _Sweep]":
+    """Return V_0, and what turns V_{h-1} into V_h."""
+    value = np.zeros(batch.num_nodes)
+    value[batch.goal_of_group[batch.goal_of_group >= 0]] = 1.0
+    return value, _Sweep.of(batch, horizon, unknown, doubt)
 
 
 def horizon_of_group(batch: StepBatch) -> Ints:

@@ -6,9 +6,10 @@ import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.hidden_state import hidden_share
-from graphcredit.credit.estimators.outlook import horizon_of_group, outlook
+from graphcredit.credit.estimators.outlook import chance_of_nodes, horizon_of_group, outlook
+from graphcredit.credit.estimators.progress import progress
 from graphcredit.credit.estimators.relative import Normalize
-from graphcredit.credit.steps.arrays import Bools, Floats
+from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.errors import InputError
 from graphcredit.store.options import Positive
 
@@ -26,36 +27,42 @@ class Reach:
         V_h(s)         = (Σ V_{h-1}(s') + κ u(s) h / H) / (n(s) + κ)     V_0 = 0, V_h(goal) = 1
         Q_h(s, a)      = the mean of V_{h-1}(s') over the group's steps with a in s
         step reward    = V_{h-1}(s_{t+1}) - V_h(s_t)
-        step advantage = Q_h(s_t, a_t) - V_h(s_t)
-        A              = (step advantage_t + Σ_{k≥1} λ^k step reward_{t+k}) √(H / (p (1 - p)))
+        A              = √(H / (p (1 - p))) · (Q_h(s_t, a_t) - V_h(s_t)
+                                               + Σ_{k≥1} λ^k step reward_{t+k})
+        step advantage = the share of its cost that the step turned into distance to the goal
 
     h is the number of steps that remain: H, the longest episode of the group, less t. The sum is
-    over the n(s) steps of the group that left s. κ is how many more steps are supposed to have left
+    over the n(s) steps of the graph that left s. κ is how many more steps are supposed to have left
     s for something unknown, which reaches the goal with chance u(s) if all H steps remain:
 
-        u(s) = 0                  in a group with a goal: what is not known does not lead there
-        u(s) = p / (1 + seen(s))  in a group without one: the goal lies behind what is rare
-        u(s) = 0                  where an episode was lost for good (`terminated`, no success)
+        u(s) = 0                    in a group with a goal: what is not known does not lead there
+        u(s) = p N(s) / (1 + N(s))  in a group without one: the goal lies behind what is new
         p    = (successes + 1/2) / (trajectories + 1)
 
-    seen(s) is how often the group took the least tried admissible action of s; where the lists of
-    admissible actions are missing or say nothing of their states, how many visits show the rarest
-    word, or pair of neighbouring words, of s (`inputs/rarity/`). λ⁵ is the share of contradictory
+    N(s) is how new s is: the untried actions of s, each the less the more often the group took it
+    elsewhere; where the lists of admissible actions are missing or say nothing of their states,
+    the words of s, likewise (`inputs/analogies/novelty.py`). λ⁵ is the share of contradictory
     transitions that their history explains (`hidden_state.py`): small where states hide nothing, so
     that the graph is believed; near 1 where they do, so that the outcome is.
 
-    **Why.** The gradient of success is made of Q - V of the policy that played, not of progress
-    towards the goal. Few rollouts know V badly: a state that was left once is worth what happened
-    once. κ takes that back, and gives a chain of new states rising values instead of one jump.
+    **Two questions.** A is what to learn from: the gradient of success is made of Q - V of the
+    policy that played, not of progress towards the goal. The step advantage is what the step did:
+    progress on the shortest way, whoever took it (`progress.py`). It is no part of A. For the way,
+    untried actions do what they did in the one most alike state, in groups where that leaves what
+    was walked as it is; where nobody won, it leads to what is new.
 
-    **Scale.** Step reward and step advantage are probabilities. A divides by the standard deviation
-    of an outcome, as GRPO does, but of one that is never 0: a group without a success says little.
-    The steps of an episode share its outcome, so each has about 1/H of the variance: √H takes that
-    back. A step whose state was left once has credit too.
+    **Doubt.** Few rollouts know V badly: a state that was left once is worth what happened once.
+    κ takes that back, and gives a chain of new states rising values instead of one jump.
 
-    **Degenerate cases.** A group whose states are all alike in `seen` and that nobody won, credits
-    time alone. Nothing is balanced: V counts κ steps that nobody took. Costs are not read: the
-    horizon counts steps. Source: this project; docs/credit-truth.md.
+    **Scale.** The step reward is a probability. A divides by the standard deviation of an outcome,
+    as GRPO does, but of one that is never 0: a group without a success says little. The steps of an
+    episode share its outcome, so each has about 1/H of the variance: √H takes that back. A step
+    whose state was left once has credit too. The step advantage is between -1 and 1.
+
+    **Degenerate cases.** A group whose states are all equally new and that nobody won, credits time
+    alone in A. Nothing is balanced: V counts κ steps that nobody took. A does not read costs: the
+    horizon counts steps. With earlier iterations in the graph, V, N and the ways are of their steps
+    too; Q, H, p and λ are of the group's. Source: this project; docs/credit-truth.md.
     """
 
     doubt: Positive = 0.7
@@ -64,25 +71,28 @@ class Reach:
     """Multiply by √(H / (p (1 - p))), or not."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
-        """Return the parts of the advantage, each [num_steps].
+        """Return the parts of the credit, each [num_steps].
 
         Raises:
-            InputError: The batch was made without `least_seen`.
+            InputError: The batch was made without analogies.
         """
-        if batch.least_seen is None:
+        if batch.analogies is None:
             raise InputError(
-                "reach needs to know what is rare in a group: assemble the batch with least_seen"
+                "reach needs to know what is untried in a group: assemble the batch with analogies"
             )
-        chance = self._chance_of_success(batch)
-        unknown = _unknown(batch, chance, batch.least_seen)
+        chance, novelty = self._chance_of_success(batch), batch.analogies.novelty
+        unknown = chance[batch.group_of_node] * novelty / (1 + novelty)
         found = outlook(batch, unknown=unknown, doubt=self.doubt)
         gain = found.after - found.before
-        advantage = found.of_action - found.before
         decay = hidden_share(batch) ** (1 / _FAR)
-        credit = advantage + _following(batch, gain, decay)
+        credit = found.of_action - found.before + _following(batch, gain, decay)
         if self.normalize == "std":
             credit *= _scale(batch, chance)[batch.group_of_step]
-        parts = {"step_reward": gain, "step_advantage": advantage, "advantage": credit}
+        parts = {
+            "step_reward": gain,
+            "step_advantage": progress(batch, batch.analogies),
+            "advantage": credit,
+        }
         return {name: np.where(np.abs(part) > _ROUNDING, part, 0.0) for name, part in parts.items()}
 
     def value(self, batch: StepBatch) -> Floats:
@@ -107,26 +117,12 @@ class Reach:
 
 
 def _value(batch: StepBatch, *, doubt: float) -> Floats:
-    return outlook(batch, unknown=np.zeros(batch.num_nodes), doubt=doubt).of_node
+    return chance_of_nodes(batch, unknown=np.zeros(batch.num_nodes), doubt=doubt)
 
 
 def _scale(batch: StepBatch, chance: Floats) -> Floats:
     """Return [num_groups] √H / √(p (1 - p))."""
     return np.sqrt(horizon_of_group(batch) / (chance * (1 - chance)))
-
-
-def _unknown(batch: StepBatch, chance: Floats, least_seen: Floats) -> Floats:
-    """Return [num_nodes] u(s)."""
-    is_searched = (batch.goal_of_group < 0)[batch.group_of_node]
-    found = np.where(is_searched, chance[batch.group_of_node] / (1 + least_seen), 0.0)
-    found[batch.target_of_step[_is_lost(batch)]] = 0.0
-    return found
-
-
-def _is_lost(batch: StepBatch) -> Bools:
-    """Return [num_steps] whether the episode ended there for good without a success."""
-    terminated = batch.columns["terminated"].to_numpy().astype(bool)
-    return terminated & ~batch.is_success[batch.trajectory_of_step]
 
 
 def _following(batch: StepBatch, gain: Floats, decay: Floats) -> Floats:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
-from graphcredit.credit.estimators.analogy import Analogy
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.g2po import G2po
 from graphcredit.credit.estimators.gigpo import Gigpo
@@ -19,6 +18,7 @@ from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.steps.arrays import Floats
+from graphcredit.store.credit_marks.formulas import SUCCESSORS
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import check_options, options_from_text
 from graphcredit.store.schema import STEP_COLUMNS
@@ -169,24 +169,14 @@ ESTIMATORS: tuple[Estimator, ...] = (
         name="reach",
         options=Reach,
         writes=("step_reward", "step_advantage", "advantage"),
-        inputs=("least_seen",),
-        reads=("terminated",),
+        inputs=("analogies",),
+        where_missing="reach imagines nothing there, and new is what has rare words",
+        where_partial="reach imagines nothing at the others, and new is what has rare words",
         node_values=(
             NodeValue(column="reach_value", of=Reach.value, options=("doubt",)),
             NodeValue(column="reach_doubt", of=Reach.share_of_doubt, options=("doubt",)),
         ),
         paper="this project, docs/credit-truth.md",
-    ),
-    Estimator(
-        name="analogy",
-        options=Analogy,
-        writes=("step_reward", "step_advantage", "advantage"),
-        inputs=("analogies",),
-        where_missing="analogy imagines nothing there, its step reward is the gain on the walked "
-        "graph, and 0 where no trajectory succeeds",
-        where_partial="analogy imagines nothing at the others",
-        balanced=_GROUP,
-        paper="this project, docs/estimator-analogy.md",
     ),
 )
 
@@ -200,6 +190,8 @@ def estimator_named(name: str) -> Estimator:
         OptionError: There is none of that name; the message lists those there are. Or its row
             declares a column that steps do not have.
     """
+    if name in SUCCESSORS:
+        raise OptionError(f"there is no {name} any more: {SUCCESSORS[name]} has taken its place")
     if name not in _BY_NAME:
         raise OptionError(f"no estimator is called {name!r}; there are {', '.join(_BY_NAME)}")
     row = _BY_NAME[name]

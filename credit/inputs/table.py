@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from graphcredit.credit.inputs.analogies.untried_actions import find_analogies
 from graphcredit.credit.inputs.entities.mentions import Mentions, find_mentions
-from graphcredit.credit.inputs.rarity.least_seen import least_seen
 from graphcredit.credit.inputs.run_history.before import Past
 from graphcredit.credit.merging.recognise import Identify
 from graphcredit.credit.steps.complete import Steps
@@ -85,14 +84,10 @@ INPUTS: tuple[Input, ...] = (
         reads=("admissible_actions",),
         of_window=True,
         build=lambda material: find_analogies(
-            material.steps, material.nodes, material.table["admissible_actions"]
-        ),
-    ),
-    Input(
-        name="least_seen",
-        reads=("admissible_actions",),
-        build=lambda material: least_seen(
-            material.steps, material.nodes, material.table["admissible_actions"]
+            material.steps,
+            material.nodes,
+            material.table["admissible_actions"],
+            material.table["terminated"],
         ),
     ),
     Input(name="past", reads=("logged_at",), source="read_past", build=_past),

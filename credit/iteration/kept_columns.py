@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 from graphcredit.credit.iteration.columns import read_keys
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.batches import Piece, read_rows
-from graphcredit.store.credit_marks.formulas import is_of_other_formula, stated_configuration
+from graphcredit.store.credit_marks.formulas import (
+    is_of_other_formula,
+    stated_configuration,
+    successor,
+)
 from graphcredit.store.credit_marks.sources import MARKS, Way
 from graphcredit.store.credit_marks.state import State, judge
 from graphcredit.store.errors import SchemaError
@@ -137,6 +141,8 @@ def _refusal(name: str, way: Way, state: State, reason: str, other: str) -> str:
 
 
 def _again(name: str) -> str:
+    if (today := successor(name)) != name:
+        return f"Run credit with --estimator {today}, which has taken its place"
     return f"Run credit again with --estimator {name}"
 
 

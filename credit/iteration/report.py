@@ -149,7 +149,8 @@ def _notices(found: Mapping[str, bool], row: Estimator) -> Iterator[str]:
 
 
 def _found_lists(report: CreditReport) -> dict[str, bool]:
-    worths = (Worth.PARTIAL, Worth.MISSING, Worth.CONSTANT, Worth.CHANGING)
+    # Who logs no lists knows it; who logs some may take them for good ones.
+    worths = (Worth.PARTIAL, Worth.CONSTANT, Worth.CHANGING)
     return {
         f"{_groups_with(count, report)} {MEANING[worth]}": worth == Worth.PARTIAL
         for worth in worths

@@ -9,7 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.credit.steps.arrays import Bools, Ints, factorise, factorise_pairs
+from graphcredit.credit.steps.arrays import (
+    Bools,
+    Ints,
+    distinct_pairs,
+    factorise,
+    factorise_pairs,
+)
 from graphcredit.credit.steps.codes import encode
 
 UNKNOWN = -1
@@ -38,7 +44,7 @@ def signatures(admissible_actions: pa.ChunkedArray) -> Ints:
 def _signatures(lists: pa.ListArray) -> Ints:
     row = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
     actions = encode(pa.chunked_array([pc.list_flatten(lists)]))
-    _, row, code = factorise_pairs(row, actions.code + 1)
+    row, code = distinct_pairs(row, actions.code + 1)
     hashes = np.array([0, *map(_hash, actions.texts.to_pylist())], np.uint64)
     totals = np.zeros(len(lists), np.uint64)
     is_empty = pc.equal(pc.list_value_length(lists), 0).fill_null(False)

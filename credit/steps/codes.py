@@ -55,7 +55,7 @@ def encode_together(*columns: pa.ChunkedArray) -> list[Codes]:
     if not unified.num_chunks:
         return [Codes(code=np.empty(0, np.int64), texts=pa.array([], pa.string()))] * len(columns)
     code, texts = _indices(unified), unified.chunk(0).dictionary
-    if unified.num_chunks == 1:
+    if unified.num_chunks == 1 and pa.types.is_dictionary(chunks[0].type):
         # Nothing was unified, and a foreign dictionary may repeat a text.
         distinct = texts.dictionary_encode()
         code_of_text = np.append(distinct.indices.to_numpy().astype(np.int64), -1)

@@ -27,11 +27,8 @@ from graphcredit.credit.estimators.table import Assigner, configure
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import options_as_json
 
-ARMS: tuple[str, ...] = (
-    *("grpo", "gigpo", "graphgpo", "reach", "reach/no-lists"),
-    *("analogy", "analogy/no-lists"),
-)
-"""Arms by default. Without lists, `analogy` imagines nothing."""
+ARMS: tuple[str, ...] = ("grpo", "gigpo", "graphgpo", "reach", "reach/no-lists")
+"""Arms by default."""
 
 SIZES: tuple[str, ...] = ("6x6b2", "7x7b1")
 """Rows, columns and boxes of the boards. Each size is an experiment of its own."""

@@ -32,7 +32,7 @@ from graphcredit.store import Store, create_store
 from graphcredit.store.sql.catalog import connect
 
 GROUP_SIZE = 32
-ESTIMATORS = ("gigpo", "hgpo", "spo3", "g2po", "rewardflow", "graphgpo", "analogy")
+ESTIMATORS = ("gigpo", "hgpo", "spo3", "g2po", "rewardflow", "graphgpo", "reach")
 """Estimators with a step part."""
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from experiments.textworld.curves import coverage, smoothed
-from experiments.textworld.settings import ARMS, Setting
+from experiments.textworld.settings import Setting
 from experiments.textworld.tables import BASELINE
 from graphcredit.store.files.atomic import atomic_path
 
@@ -32,7 +32,7 @@ def plot(runs: pl.DataFrame, setting: Setting, path: Path) -> None:
     """
     mpl.use("Agg")
     arms = [str(arm) for arm in runs["arm"].unique(maintain_order=True)]
-    colours = {arm: _COLOURS[number % len(_COLOURS)] for number, arm in enumerate(ARMS)}
+    colours = {arm: _COLOURS[number % len(_COLOURS)] for number, arm in enumerate(arms)}
     steps = np.linspace(0, setting.budget, _POINTS)
     curves = {arm: _curves(runs, arm, "env_steps", steps, setting.window) for arm in arms}
     num_rows = -(-len(arms) // _COLUMNS)

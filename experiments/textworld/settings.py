@@ -24,7 +24,7 @@ PUBLISHED: tuple[str, ...] = (
 )
 """Estimators of the papers."""
 
-ARMS: tuple[str, ...] = (*PUBLISHED, "analogy")
+ARMS: tuple[str, ...] = (*PUBLISHED, "reach")
 """Estimators that are compared."""
 
 _SCORES: Mapping[str, Any] = MappingProxyType({"set": ["spo3.xi=1000000", "spo3.omega_k=10"]})

@@ -17,16 +17,25 @@ from graphcredit.store.schema import CONFIGURATION_KEY
 FORMULA_KEY = "formula"
 """Where a configuration has the version; without it that is 1."""
 
-_VERSIONS: Mapping[str, int] = {"analogy": 2, "spo3": 2}
+_VERSIONS: Mapping[str, int] = {"analogy": 2, "reach": 2, "spo3": 2}
 """Version of an estimator's formula; 1 of those that are not listed.
 
-analogy: 2 imagines only where lists of admissible actions say something of their states. 1 did from
-any list.
+analogy: the last version of it (see `SUCCESSORS`); 1 imagined from any list.
+reach: 2 has the progress of a step as its step advantage, and another measure of what is new.
 spo3: 2 counts the states in which trajectories acted. 1 also counted what a last step led to.
 """
 
+SUCCESSORS: Mapping[str, str] = {"analogy": "reach"}
+"""Estimators that this program no longer has, and which one has taken the place of each. Their
+columns stay in old stores, and are read like those of any other program."""
+
 HISTORY_FORMULA = 2
 """Version of the counts in `history/`; an estimator made of them gets a new version with them."""
+
+
+def successor(estimator: str) -> str:
+    """Return the estimator to run where one is asked for: itself, or what took its place."""
+    return SUCCESSORS.get(estimator, estimator)
 
 
 def formula_of(estimator: str) -> int:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from graphcredit.store.credit_marks.formulas import FORMULA_KEY, configuration_of
+from graphcredit.store.credit_marks.formulas import FORMULA_KEY, configuration_of, successor
 from graphcredit.store.credit_marks.sources import Sources, Way
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
@@ -168,13 +168,17 @@ def doubts(states: Iterable[CreditState], most: int = _MOST_LINES) -> list[str]:
             alike.setdefault(key, []).append(found.estimator)
     lines = [
         f"the credit of run {run}, iteration {iteration} by {', '.join(names)} is {state}: "
-        f"{reason}. Run `graphcredit credit STORE{''.join(f' -e {name}' for name in names)} "
+        f"{reason}. Run `graphcredit credit STORE{_asking_for(names)} "
         f"--run {run} --iteration {iteration}` again"
         for (run, iteration, state, reason), names in alike.items()
     ]
     if (num_more := len(lines) - most) > 0:
         return [*lines[:most], f"and {num_more:,} more like these: see the view credit_state"]
     return lines
+
+
+def _asking_for(names: Iterable[str]) -> str:
+    return "".join(f" -e {name}" for name in dict.fromkeys(map(successor, names)))
 
 
 def state_table(states: Iterable[CreditState]) -> pa.Table:

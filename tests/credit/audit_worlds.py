@@ -74,13 +74,6 @@ def listed(rows: list[Row], actions: Callable[[Row, int], list[str] | None]) -> 
     return [row | {"admissible_actions": actions(row, number)} for number, row in enumerate(rows)]
 
 
-def by_analogy(root: Path, *shards: list[Row]) -> Store:
-    """Write a store and let analogy credit it."""
-    store = write_store(root, *shards)
-    assign_credit(store, CreditSettings(estimators=configure(["analogy"])))
-    return store
-
-
 def at(rows: list[Row], time: datetime) -> list[Row]:
     """Return steps that were all logged at one time."""
     return [row | {"logged_at": time} for row in rows]

@@ -1,43 +1,15 @@
-"""Slow reach: the recursion written as a recursion, pairs counted as pairs."""
+"""Slow reach: the recursion written as a recursion, networkx for distances."""
 
 import math
-import re
-from collections import Counter
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
+import networkx as nx
+
 from tests.credit.reference import GOAL, Group
-from tests.credit.reference_analogy import lists_are_of_states
+from tests.credit.reference_untried import imagined, novelty
 
-
-def _things(text: str) -> set[tuple[str, ...]]:
-    words = re.findall(r"\w+", text)
-    return {(word,) for word in words} | {*pairwise(words)}
-
-
-def _has_lists(group: Group) -> bool:
-    is_whole = all(step.get("admissible_actions") is not None for _, _, step in group.steps())
-    return is_whole and lists_are_of_states(group)
-
-
-def seen(group: Group, state: str) -> float:
-    """Return how often the group saw what is rarest in a state."""
-    if _has_lists(group):
-        taken = Counter(step["action"] for _, _, step in group.steps())
-        offered = {
-            action
-            for _, _, step in group.steps()
-            if step["state"] == state
-            for action in step["admissible_actions"]
-        }
-        return min((taken[action] for action in offered), default=math.inf)
-    visited = [step["state"] for _, _, step in group.steps()]
-    visited += [steps[-1]["next_state"] for steps in group.trajectories.values()]
-    return min(
-        (sum(thing in _things(text) for text in visited) for thing in _things(state)),
-        default=math.inf,
-    )
+Key = tuple[str, int]
 
 
 def hidden(group: Group) -> float:
@@ -85,22 +57,80 @@ def hidden(group: Group) -> float:
     return max(0.0, min(1.0, (2 + resolved) / (4 + contradicted + agreed)))
 
 
-def reach(group: Group, *, doubt: float = 0.7, normalize: str = "std") -> dict[Any, float]:
-    wins = sum(map(group.ok, group.trajectories))
-    chance = (wins + 0.5) / (len(group.trajectories) + 1)
-    horizon = max(map(len, group.trajectories.values()))
-    lost = {
-        steps[-1]["next_state"]
-        for name, steps in group.trajectories.items()
-        if steps[-1]["terminated"] and not group.ok(name)
-    }
-    leaving: dict[Any, list[tuple[str, Any]]] = {}
-    for name, index, step in group.steps():
-        leaving.setdefault(step["state"], []).append((step["action"], group.target(name, index)))
+def _joined(group: Group, earlier: Group | None) -> Group:
+    """Return the group with the trajectories of earlier iterations beside its own."""
+    before = earlier.trajectories if earlier else {}
+    return Group({f"earlier {name}": steps for name, steps in before.items()} | group.trajectories)
 
-    @cache
-    def unknown(state: Any) -> float:
-        return 0.0 if wins or state in lost else chance / (1 + seen(group, state))
+
+def _distances(whole: Group, cost: float, imagined: list[tuple[Any, Any, float]]) -> dict[Any, Any]:
+    """Return d of every state that has a way; `cost` is the mean cost of a step."""
+    edges = [
+        (step["state"], whole.target(name, index), step["cost"])
+        for name, index, step in whole.steps()
+    ]
+    edges += imagined
+    if not any(map(whole.ok, whole.trajectories)):
+        edges += [(state, GOAL, 30 * cost / new) for state, new in novelty(whole).items() if new]
+    graph = nx.DiGraph()
+    graph.add_node(GOAL)
+    for source, target, weight in edges:
+        if not graph.has_edge(source, target) or graph[source][target]["cost"] > weight:
+            graph.add_edge(source, target, cost=weight)
+    return nx.single_source_dijkstra_path_length(graph.reverse(), GOAL, weight="cost")
+
+
+def progress(group: Group, earlier: Group | None = None) -> dict[Key, float]:
+    """Return the step advantage of every step."""
+    whole = _joined(group, earlier)
+    mean_cost = math.fsum(step["cost"] for _, _, step in group.steps()) / len([*group.steps()])
+
+    def gains(distance: dict[Any, Any]) -> dict[Key, float]:
+        found: dict[Key, float] = {}
+        for name, index, step in group.steps():
+            before = distance.get(step["state"], math.inf)
+            after = distance.get(group.target(name, index), math.inf)
+            gain = 0.0 if math.isinf(before) else before - after
+            found[name, index] = max(-1.0, min(1.0, gain / step["cost"]))
+        return found
+
+    walked = _distances(whole, mean_cost, [])
+    found = gains(walked)
+    if not any(map(whole.ok, whole.trajectories)):
+        return found
+    bold = gains(_distances(whole, mean_cost, imagined(whole)))
+    known = [
+        (name, index)
+        for name, index, step in group.steps()
+        if step["state"] in walked and group.target(name, index) in walked
+    ]
+    same = sum(abs(bold[key] - found[key]) < 0.5 for key in known)
+    return bold if known and same >= 0.7 * len(known) else found
+
+
+def reach(
+    group: Group,
+    *,
+    doubt: float = 0.7,
+    normalize: str = "std",
+    earlier: Group | None = None,
+) -> dict[Key, float]:
+    """Return the advantage of every step.
+
+    Args:
+        group: Its trajectories.
+        doubt: κ.
+        normalize: Whether to scale.
+        earlier: Those of its task in earlier iterations of the graph's window.
+    """
+    whole = _joined(group, earlier)
+    chance = (sum(map(group.ok, group.trajectories)) + 0.5) / (len(group.trajectories) + 1)
+    horizon = max(map(len, group.trajectories.values()))
+    has_goal = any(map(whole.ok, whole.trajectories))
+    new = {} if has_goal else novelty(whole)
+    leaving: dict[Any, list[Any]] = {}
+    for name, index, step in whole.steps():
+        leaving.setdefault(step["state"], []).append(whole.target(name, index))
 
     @cache
     def value(state: Any, left: int) -> float:
@@ -108,17 +138,22 @@ def reach(group: Group, *, doubt: float = 0.7, normalize: str = "std") -> dict[A
             return 1.0
         if left == 0:
             return 0.0
-        targets = [target for _, target in leaving.get(state, [])]
+        targets = leaving.get(state, [])
         reached = math.fsum(value(target, left - 1) for target in targets)
-        return (reached + doubt * unknown(state) * left / horizon) / (len(targets) + doubt)
+        unknown = chance * new.get(state, 0.0) / (1 + new.get(state, 0.0))
+        return (reached + doubt * unknown * left / horizon) / (len(targets) + doubt)
 
     def of_action(state: Any, action: str, left: int) -> float:
-        values = [value(target, left - 1) for a, target in leaving[state] if a == action]
+        values = [
+            value(group.target(name, index), left - 1)
+            for name, index, step in group.steps()
+            if step["state"] == state and step["action"] == action
+        ]
         return math.fsum(values) / len(values)
 
     decay = hidden(group) ** (1 / 5)
     scale = math.sqrt(chance * (1 - chance) / horizon) if normalize == "std" else 1.0
-    found: dict[Any, float] = {}
+    found: dict[Key, float] = {}
     for name, steps in group.trajectories.items():
         following = 0.0
         for index in reversed(range(len(steps))):

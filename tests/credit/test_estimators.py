@@ -15,7 +15,7 @@ from graphcredit.credit.inputs.run_history.timeline import past_of_table
 from graphcredit.credit.inputs.table import INPUTS, InputSources
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.store.options import options_from_text
-from tests.credit import reference, reference_analogy, reference_reach, reference_sapo
+from tests.credit import reference, reference_reach, reference_sapo
 from tests.credit.entity_world import world_of_the_random_logs
 from tests.credit.strategies import logs
 from tests.examples import examples
@@ -67,7 +67,6 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "reach": [{}, {"normalize": "none", "doubt": 2.5}],
-    "analogy": [{}, {"normalize": "none", "search_cost": 2.5}],
 }
 CASES = [(row, options) for row in ESTIMATORS for options in VARIANTS[row.name]]
 
@@ -99,7 +98,6 @@ def slow_advantages(
 ) -> dict[Key, float]:
     slow: dict[str, Callable[[reference.Group, str], dict[tuple[str, int], float]]] = {
         "sapo": lambda group, task: reference_sapo.sapo(group, WORLD, task, **options),
-        "analogy": lambda group, task: reference_analogy.analogy(group, **options),
         "reach": lambda group, task: reference_reach.reach(group, **options),
     }
     if name not in slow:
@@ -124,6 +122,18 @@ def test_the_fast_implementation_agrees_with_the_slow_one(
     assert fast.keys() == slow.keys()
     for key, value in slow.items():
         assert fast[key] == pytest.approx(value, rel=1e-6, abs=1e-9), key
+
+
+REACH = next(row for row in ESTIMATORS if row.name == "reach")
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(rows=logs())
+def test_the_progress_of_reach_agrees_with_the_slow_one(rows: list[dict[str, Any]]):
+    fast = compute(rows, REACH, {}, "step_advantage")
+    for task, group in reference.groups_of(rows).items():
+        for (name, index), value in reference_reach.progress(group).items():
+            assert fast[task, name, index] == pytest.approx(value, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("row", ESTIMATORS, ids=lambda row: row.name)
@@ -173,8 +183,8 @@ def test_a_group_is_credited_alone_as_among_others(row: Estimator, rows: Any):
             assert together[key] == pytest.approx(value, rel=1e-9, abs=1e-12)
 
 
-READS_NAMES = {"analogy", "reach", "sapo", "spo3"}
-"""Analogy, reach and SAPO read texts, 3SPO breaks ties of time by the names of trajectories."""
+READS_NAMES = {"reach", "sapo", "spo3"}
+"""Reach and SAPO read texts, 3SPO breaks ties of time by the names of trajectories."""
 
 
 @pytest.mark.parametrize(
@@ -198,8 +208,8 @@ def test_the_names_of_states_and_trajectories_do_not_matter(row: Estimator, rows
     assert after == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-TELLS_EQUAL_TRAJECTORIES_APART = {"analogy", "g2po", "reach", "spo3"}
-"""Analogy, G2PO and reach compare the states of a group with each other, 3SPO a trajectory with
+TELLS_EQUAL_TRAJECTORIES_APART = {"g2po", "reach", "spo3"}
+"""G2PO and reach compare the states of a group with each other, 3SPO a trajectory with
 those before it."""
 
 

@@ -116,8 +116,9 @@ def test_incomplete_trajectories_are_an_error_or_nothing_where_that_is_asked_for
 
 def test_groups_that_an_estimator_lacks_something_for_are_named():
     table = step_table(worked_example())
-    with pytest.warns(CreditWarning, match="1 of 1 group has no lists of admissible actions"):
-        compute(table, estimators=["analogy"])
+    menu = [row | {"admissible_actions": ["a", "b", "c"]} for row in worked_example()]
+    with pytest.warns(CreditWarning, match="1 of 1 group has the same list of admissible actions"):
+        compute(step_table(menu), estimators=["reach"])
     nothing = ErGraph(entities=ENTITY_SCHEMA.empty_table(), relations=RELATION_SCHEMA.empty_table())
     with pytest.warns(CreditWarning, match=r"1 of 1 group has no entities in er_graph/"):
         compute(table, estimators=["sapo"], er_graph=nothing)

@@ -1,29 +1,49 @@
-"""Reach on worlds small enough to solve by hand, and what its inputs say of them."""
+"""Reach on worlds small enough to solve by hand, and with earlier iterations in its graph."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
 
+from graphcredit.credit import compute
 from graphcredit.credit.estimators.hidden_state import hidden_share
 from graphcredit.credit.estimators.reach import Reach
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.inputs.analogies.action_lists import MEANING, Worth
 from graphcredit.credit.inputs.table import INPUT_NAMED
 from graphcredit.credit.iteration.assemble import Assembly, assemble
-from graphcredit.store.errors import InputError
-from tests.worlds import step_table, trajectory
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.table import MergeSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.store import Store
+from graphcredit.store.errors import CreditWarning, InputError
+from tests.credit.reference import groups_of
+from tests.credit.reference_reach import progress, reach
+from tests.credit.strategies import logs
+from tests.credit.untried_worlds import CARROT, EVERYTHING, KITCHEN, POSSIBLE, example
+from tests.examples import examples
+from tests.worlds import START, step_table, trajectory, write_store
 
 Row = dict[str, Any]
 
 
 def assembled(rows: list[Row]) -> Assembly:
-    inputs = [INPUT_NAMED["least_seen"]]
-    return assemble(step_table(rows), inputs=inputs, columns=["terminated"])
+    return assemble(step_table(rows), inputs=[INPUT_NAMED["analogies"]])
 
 
 def parts(rows: list[Row], **options: Any) -> dict[str, list[float]]:
     """Return each part of the credit, in the order of the steps."""
     found = Reach(**options).assign(assembled(rows).batch)
     return {name: values.tolist() for name, values in found.items()}
+
+
+def steps_of(rows: list[Row]) -> list[float]:
+    """Return the progress of each step."""
+    return parts(rows)["step_advantage"]
 
 
 def test_the_chances_around_a_fork():
@@ -41,7 +61,8 @@ def test_the_chances_around_a_fork():
     found = parts(rows, doubt=1.0)
     credit = np.array([1 / 3 - 1 / 6, 1 - 1 / 3, 1 / 6, -1 / 3, -1 / 6, 0])
     assert found["step_reward"] == pytest.approx(credit)
-    assert found["step_advantage"] == pytest.approx(credit)
+    # From S the goal is 2 steps away, by M; N and X lead nowhere.
+    assert found["step_advantage"] == [1, 1, 1, -1, -1, 0]
     credit[::2] += (2 / 5) ** (1 / 5) * credit[1::2]
     assert found["advantage"] == pytest.approx(credit * 8 * np.sqrt(2 / 15))
     assert parts(rows, doubt=1.0, normalize="none")["advantage"] == pytest.approx(credit)
@@ -60,13 +81,17 @@ def test_a_state_has_a_chance_and_a_share_of_it_in_doubt():
 
 
 def test_a_step_of_chance_has_the_mean_of_its_outcomes():
-    """Action a leads from S to M, where the goal is, and to X: Q = V_1(M) / 2 = 1/4 with κ = 1."""
+    """Action a leads from S to M, where the goal is, and to X: Q = V_1(M) / 2 = 1/4 with κ = 1.
+
+    V_2(S) = (1/2 + 0) / (2 + 1) = 1/6. Nothing is contradicted that a history tells, which has
+    resolved 2 of 4 and one contradiction each of two steps: λ⁵ = 2/(4 + 2).
+    """
     rows = [*trajectory("p", "S a M b won", success=True), *trajectory("q", "S a X b Y")]
-    found = parts(rows, doubt=1.0)
-    before = (1 / 2 + 0) / (2 + 1)
-    assert found["step_reward"][0] == pytest.approx(1 / 2 - before)
-    assert found["step_reward"][2] == pytest.approx(0 - before)
-    assert found["step_advantage"][0] == found["step_advantage"][2] == pytest.approx(1 / 4 - before)
+    found = parts(rows, doubt=1.0, normalize="none")
+    assert found["step_reward"] == pytest.approx([1 / 2 - 1 / 6, 1 - 1 / 2, 0 - 1 / 6, 0])
+    decay = (2 / 6) ** (1 / 5)
+    expected = [1 / 4 - 1 / 6 + decay / 2, 1 / 2, 1 / 4 - 1 / 6, 0]
+    assert found["advantage"] == pytest.approx(expected)
 
 
 def test_who_found_something_rare_is_credited_where_nobody_won():
@@ -80,44 +105,13 @@ def test_who_found_something_rare_is_credited_where_nobody_won():
     assert found[0] == found[2] < 0
 
 
-def test_a_rare_word_is_news_and_a_rare_state_of_common_words_is_not():
-    """All three states have been seen once; only `gold` is a word that was seen once."""
-    rows = [
-        row | {"state": state, "next_state": following}
-        for row, (state, following) in zip(
-            trajectory("p", "A a B a C a D"),
-            [("lamp on", "lamp off"), ("lamp off", "door on"), ("door on", "door gold")],
-            strict=True,
-        )
-    ]
-    least = assembled(rows).batch.least_seen
-    assert least is not None
-    assert least.tolist() == [1, 1, 1, 1]  # the pair of words: each state is seen once
-    twice = rows + [row | {"trajectory_id": "q"} for row in rows[:2]]
-    twice[-1] = twice[-1] | {"truncated": True, "success": False}
-    least = assembled(twice).batch.least_seen
-    assert least is not None
-    assert least.tolist() == [2, 2, 2, 1]
-
-
-def test_lists_of_actions_say_what_is_new_where_they_tell_states_apart():
-    """The key was never used: where it can be used is new, though its text is seen twice."""
-    lists = {"A": ["go", "look"], "B": ["go", "unlock"], "C": ["go", "wait"]}
-    rows = [
-        row | {"admissible_actions": lists[row["state"]]}
-        for name in "pq"
-        for row in trajectory(name, "A go B go C wait A")
-    ]
-    least = assembled(rows).batch.least_seen
-    assert least is not None
-    assert least.tolist() == [0, 0, 2]  # look and unlock were never taken, wait twice
-
-
 def test_a_lost_episode_ends_without_a_chance():
     rows = trajectory("p", "A a trap")
     lost = [rows[0] | {"terminated": True, "truncated": False}]
+    # No step remains where it was cut either; but there, it might be searched on.
+    assert parts(lost)["step_reward"] == parts(rows)["step_reward"]
     assert parts(lost)["step_reward"][0] < 0
-    assert parts(lost) == parts(rows)  # no step remains: it is the same where it was cut
+    assert (steps_of(lost), steps_of(rows)) == ([-1], [0])
 
 
 def hidden_of(*walks: str) -> float:
@@ -161,6 +155,195 @@ def test_chance_is_not_taken_for_something_hidden():
 
 
 def test_what_reach_reads_must_be_there():
-    batch = assemble(step_table(trajectory("p", "A a B")), columns=["terminated"]).batch
-    with pytest.raises(InputError, match="assemble the batch with least_seen"):
+    batch = assemble(step_table(trajectory("p", "A a B"))).batch
+    with pytest.raises(InputError, match="assemble the batch with analogies"):
         Reach().assign(batch)
+
+
+def test_progress_by_an_imagined_way():
+    """From CARROT, `east` is supposed to lead to HALL at 3: it is at 4, and KITCHEN at 2.
+
+    The steps of x are known, and keep their progress. To take the carrot loses at most a step."""
+    assert steps_of(example()) == [1, 1, -1, 0]
+    nearer = [
+        *example(),
+        *(
+            row | {"admissible_actions": ["east", "drop", "look"]}
+            for row in trajectory("z", ["a kitchen carrot pan", "go", CARROT])
+        ),
+    ]
+    # A pan is nowhere without imagination, and with it at 5.
+    assert steps_of(nearer)[-1] == 1
+
+
+def test_progress_is_a_share_of_what_the_step_cost():
+    rows = example()
+    rows[0]["cost"], rows[2]["cost"] = 2.0, 8.0
+    # KITCHEN at 3, CARROT at 2 · 3 + 1.
+    assert steps_of(rows) == pytest.approx([1, 1, (3 - 7) / 8, 0])
+
+
+def test_imagination_that_makes_what_is_known_look_idle_is_not_believed():
+    """The way is from room 1 to room 5. That `jump` led from a like cellar to room 5 is no way."""
+    rooms = [f"room {n}" for n in range(1, 6)]
+    lists = {room: ["go", "jump", "sing"] for room in rooms[:-1]}
+    lists |= {"room 5": ["go", "win"], "room cellar": ["go", "jump"]}
+    walk = [word for room in rooms[:-1] for word in (room, "go")]
+    rows = [
+        *trajectory("x", [*walk, "room 5", "win", "won"], success=True),
+        *trajectory("y", ["room cellar", "jump", "room 5", "go", "room 5"]),
+    ]
+    rows = [row | {"admissible_actions": lists[row["state"]]} for row in rows]
+    batch = assembled(rows).batch
+    assert batch.analogies is not None
+    # From each of the four rooms, at 1 / (2/3 · 1/3): 4.5 and 1 beside the walked 5, 4, 3 and 2.
+    assert batch.analogies.cost.tolist() == pytest.approx([4.5] * 4)
+    assert steps_of(rows) == [1, 1, 1, 1, 1, 1, 0]
+    far = [f"room {n} of 30" for n in range(1, 31)]
+    walk = [word for room in far[:-1] for word in (room, "go")]
+    long = [
+        *trajectory("x", [*walk, far[-1], "win", "won"], success=True),
+        *trajectory("y", ["room cellar of 30", "jump", far[-1], "go", far[-1]]),
+    ]
+    lists = {room: ["go", "jump", "sing"] for room in far[:-1]}
+    lists |= {far[-1]: ["go", "win"], "room cellar of 30": ["go", "jump"]}
+    long = [row | {"admissible_actions": lists[row["state"]]} for row in long]
+    # From all rooms but the last three, the jump would be nearer, and each step there idle.
+    assert steps_of(long)[:30] == [1] * 30
+
+
+def test_without_a_success_progress_leads_to_what_is_new():
+    """N is 1/4 in KITCHEN, 5/4 in CARROT: 30/N = 120 and 24. HALL is a dead end."""
+    rows = example(success=False)
+    assert steps_of(rows) == [-1, 1, 0]
+    dear = [row | {"cost": 4.0} for row in rows]
+    assert steps_of(dear) == [-1, 1, 0]
+
+
+WORTHLESS: dict[str, Callable[[int], list[str] | None]] = {
+    "constant": lambda number: EVERYTHING,
+    "changing": lambda number: [*EVERYTHING, f"wait {number} minutes"],
+}
+"""Number of a step to a list that says nothing of its state, by what the report calls it."""
+
+
+def relisted(rows: list[Row], worth: str) -> list[Row]:
+    """Return the steps with worthless lists."""
+    lists = map(WORTHLESS[worth], range(len(rows)))
+    return [row | {"admissible_actions": own} for row, own in zip(rows, lists, strict=True)]
+
+
+@pytest.mark.parametrize("worth", WORTHLESS)
+@pytest.mark.parametrize("success", [True, False])
+def test_lists_that_say_nothing_are_as_no_lists(worth: str, success: bool):
+    rows = example(success=success)
+    without = [row | {"admissible_actions": None} for row in rows]
+    assert parts(relisted(rows, worth)) == parts(without)
+
+
+@pytest.mark.parametrize("worth", WORTHLESS)
+def test_each_group_is_judged_by_itself_and_the_report_says_so(tmp_path: Path, worth: str):
+    sound = example(success=False)
+    broken = relisted(example(task_id="t1"), worth)
+    broken = [row | {"trajectory_id": f"t1-{row['trajectory_id']}"} for row in broken]
+    store = write_store(tmp_path / "s", sound, broken)
+    (report,) = assign_credit(store, CreditSettings(estimators=configure(["reach"]))).values()
+    assert report.action_lists == {"useful": 1, worth: 1}
+    (notice,) = report.notices
+    assert notice.startswith(f"1 of 2 groups has {MEANING[Worth[worth.upper()]]}: reach imagines")
+    # Without the way that is imagined, to take the carrot is a loss all the same.
+    credit = [row["reach_step_advantage"] for row in stored(store)]
+    assert credit == pytest.approx([-1, 1, 0, 1, 1, -1, 0])
+    with pytest.warns(CreditWarning, match="1 of 2 groups has") as said:
+        table = compute(step_table([*sound, *broken]), estimators=["reach"])
+    assert table["reach_step_advantage"].to_pylist() == credit
+    assert [str(warning.message) for warning in said] == [notice]
+
+
+def test_who_logs_no_lists_is_not_told_so(tmp_path: Path):
+    rows = [row | {"admissible_actions": None} for row in example()]
+    store = write_store(tmp_path / "s", rows)
+    (report,) = assign_credit(store, CreditSettings(estimators=configure(["reach"]))).values()
+    assert (report.action_lists, report.notices) == ({"missing": 1}, [])
+
+
+def test_states_that_are_merged_are_one_state(tmp_path: Path):
+    """With the carrot ignored, both states are one: nothing is left to imagine."""
+    store = write_store(tmp_path / "s", example())
+    merge = MergeSettings(substitute=(" carrot=>",), guard=False)
+    assert [row["reach_step_advantage"] for row in credited(store, merge=merge)] == [1, 1, 0, 0]
+
+
+def test_the_size_of_a_batch_changes_nothing(tmp_path: Path):
+    tasks = [
+        [
+            row | {"trajectory_id": f"t{n}-{row['trajectory_id']}"}
+            for row in example(task_id=f"t{n}", success=n % 2 == 0)
+        ]
+        for n in range(4)
+    ]
+    store = write_store(tmp_path / "s", *tasks)
+    assert credited(store) == credited(store, batch_rows=1)
+
+
+@pytest.mark.parametrize(("cheap", "dear"), [(5e-324, 1e308), (1e-9, 1e9), (1e308, 1e308)])
+def test_extreme_costs_give_finite_credit(cheap: float, dear: float):
+    for success in (True, False):
+        rows = example(success=success)
+        for row, cost in zip(rows, (cheap, dear, dear, cheap), strict=False):
+            row["cost"] = cost
+        assert all(np.isfinite(values).all() for values in parts(rows).values())
+
+
+def credited(store: Store, iteration: int = 0, **options: Any) -> list[Row]:
+    assign_credit(store, CreditSettings(estimators=configure(["reach"]), **options))
+    return stored(store, iteration)
+
+
+def stored(store: Store, iteration: int = 0) -> list[Row]:
+    tables = [pq.ParquetFile(shard.credit_path).read() for shard in store.shards(None, iteration)]
+    return [row for table in tables for row in table.to_pylist()]
+
+
+def test_a_window_lends_what_was_walked_and_tried(tmp_path: Path):
+    """CARROT is left by `drop`, to KITCHEN, which the window knows the way from."""
+    write_store(tmp_path / "s", example())
+    dropped = trajectory("z", [CARROT, "drop", KITCHEN], logged_at=START)
+    store = write_store(
+        tmp_path / "s",
+        [row | {"admissible_actions": POSSIBLE[CARROT]} for row in dropped],
+        iteration=1,
+    )
+    # Alone, CARROT's list tells nothing apart, and both its words and the kitchen's are seen.
+    assert [row["reach_step_advantage"] for row in credited(store, 1)] == [-1]
+    assert [row["reach_step_advantage"] for row in credited(store, 1, graph_window=1)] == [1]
+
+
+@settings(
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(before=logs(), rows=logs())
+def test_with_a_window_it_agrees_with_the_slow_one(
+    tmp_path: Path, before: list[Row], rows: list[Row]
+):
+    root = tmp_path / str(len(list(tmp_path.iterdir())))
+    write_store(root, before, iteration=0)
+    # So that some trajectory is complete.
+    store = write_store(root, [*rows, *trajectory("whole", "A go B", task_id="t9")], iteration=1)
+    names = ("reach_advantage", "reach_step_advantage")
+    found = [tuple(row[name] for name in names) for row in credited(store, 1, graph_window=1)]
+    earlier, num_compared = groups_of(before), 0
+    for task, group in groups_of(rows).items():
+        values, steps = reach(group, earlier=earlier.get(task)), progress(group, earlier.get(task))
+        for (name, index), value in values.items():
+            (place,) = [
+                number
+                for number, row in enumerate(rows)
+                if (row["trajectory_id"], row["step_index"]) == (name, index)
+            ]
+            expected = pytest.approx((value, steps[name, index]), rel=1e-5, abs=1e-6)
+            assert found[place] == expected, (task, name, index)
+            num_compared += 1
+    assert sum(own[0] is not None for own in found[: len(rows)]) == num_compared

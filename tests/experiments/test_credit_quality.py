@@ -38,7 +38,6 @@ FLOORS: Mapping[str, tuple[float, float]] = {
     "g2po": (0.35, 0.4),
     "sapo": (0.1, 0.0),
     "reach": (0.45, 0.4),
-    "analogy": (0.75, 0.7),
 }
 """Least rank correlation of the advantage over all steps and over those of failures."""
 

@@ -63,10 +63,10 @@ def test_every_estimator_without_entities_is_judged_and_readers_with_every_list(
 ):
     names = {row.name for row in ESTIMATORS} - {"sapo"}
     assert set(rows["credit"]) == names | REFERENCES
-    assert reads_lists("analogy")
+    assert reads_lists("reach")
     assert not reads_lists("graphgpo")
     lists = dict(rows.group_by("credit").agg(pl.col("lists").unique().sort()).iter_rows())
-    assert lists["analogy"] == ["constant", "exact", "noisy", "none", "wrong"]
+    assert lists["reach"] == ["constant", "exact", "noisy", "none", "wrong"]
     assert lists["graphgpo"] == lists["true Q - V"] == [""]
 
 
@@ -177,5 +177,5 @@ def test_a_policy_learns_from_true_credit():
     assert found["true Q - V", ""]["mean"].value > 0.3
     assert found["true Q - V", ""]["stuck"].value < 0.2
     assert "Tabular learning" in tables(judge(_unit("ladder", "rare", "grpo")), curves)
-    assert len(list(curves_of(WORLDS, ("grpo", "analogy")))) == len(WORLDS) * (3 + 1 + 5)
+    assert len(list(curves_of(WORLDS, ("grpo", "reach")))) == len(WORLDS) * (3 + 1 + 5)
     assert judged(["grpo"]).keys() == {"grpo"}

@@ -132,7 +132,7 @@ def test_an_arm_names_an_estimator_its_options_and_whether_there_are_lists():
         0.5,
         True,
     )
-    assert read_arm("analogy/no-lists")[2] is False
+    assert read_arm("reach/no-lists")[2] is False
     for wrong in ("nobody", "grpo/nothing", "grpo:no=1"):
         with pytest.raises(OptionError):
             read_arm(wrong)
@@ -142,10 +142,9 @@ def test_without_lists_the_credit_is_another():
     boards = Boards.of(drawn("5x5b1", 4, first_seed=0))
     rng = np.random.default_rng(0)
     episodes = sample(boards, np.arange(4), lambda at: oracle(boards, at, 0.8), rng)
-    _, options, _ = read_arm("analogy")
+    _, options, _ = read_arm("reach")
     with_lists, without = (
-        advantages(boards, episodes, options, "analogy", with_lists=given)
-        for given in (True, False)
+        advantages(boards, episodes, options, "reach", with_lists=given) for given in (True, False)
     )
     assert not np.allclose(with_lists, without)
     group = episodes.episode // GROUP_SIZE

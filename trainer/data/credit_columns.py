@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphcredit.store.credit_marks.formulas import successor
 from graphcredit.store.credit_marks.sources import Sources
 from graphcredit.store.credit_marks.state import states_of
 from graphcredit.store.errors import InputError
@@ -111,7 +112,7 @@ def check_credit(store: Store, shards: Sequence[Shard], column: str) -> None:
     """
     parts = split_estimator_column(column)
     estimator = parts[0] if parts else column
-    again = f"Run `graphcredit credit STORE -e {estimator}`"
+    again = f"Run `graphcredit credit STORE -e {successor(estimator)}`"
     _refuse_missing(shards, column, again)
     for shard in shards:
         num_rows, num_credited = _num_rows(shard.path), _num_rows(shard.credit_path)

@@ -11,7 +11,6 @@ from graphcredit.viewer.queries.views import columns
 
 MOST_TELLING = (
     "reach",
-    "analogy",
     "graphgpo",
     "graft",
     "milegpo",

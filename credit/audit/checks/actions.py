@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from graphcredit.credit.audit.check import AuditSeverity, Check
-from graphcredit.credit.audit.scope import GROUP, NOTHING, Scope
+from graphcredit.credit.audit.scope import GROUP, Scope
 from graphcredit.credit.inputs.analogies.action_lists import Worth, judge_lists
 from graphcredit.credit.merging.admissible import UNKNOWN
 
@@ -43,15 +43,8 @@ _TABLE = """
     )
 """
 
-_IMAGINED = """
-    SELECT run_id, iteration, bool_or(is_outdated) AS is_outdated
-    FROM made_by WHERE list_contains(inputs, 'analogies') GROUP BY ALL
-"""
-"""Where an estimator imagined untried actions, and whether by an older formula."""
-
 _DETAIL = f"""
     CASE worth
-        WHEN '{Worth.MISSING.name}' THEN format('none of {{}} steps has a list', num_steps)
         WHEN '{Worth.PARTIAL.name}' THEN format('{{}} of {{}} steps have no list',
             num_steps - num_listed, num_steps)
         WHEN '{Worth.CONSTANT.name}' THEN format(
@@ -95,39 +88,15 @@ def _judge(scope: Scope, run_id: str, iteration: int) -> None:
     scope.connection.unregister("judged")
 
 
-def _places(scope: Scope, credited: str, *kinds: Worth) -> str:
-    """Return the SQL of groups whose lists are of some kinds.
-
-    Args:
-        scope: What is audited.
-        credited: Condition on `is_outdated`: null where no estimator imagined actions, true where
-            an older version did, which imagined from any list.
-        kinds: What their lists are worth.
-    """
-    names = ", ".join(f"'{kind.name}'" for kind in kinds)
+def _weak(scope: Scope) -> str:
+    """Return the SQL of groups whose lists are logged and say little."""
+    names = ", ".join(f"'{kind.name}'" for kind in (Worth.PARTIAL, Worth.CONSTANT, Worth.CHANGING))
     return f"""
         SELECT {GROUP}, 1 AS number, num_steps AS badness, {_DETAIL} AS detail
         FROM {judged_lists(scope)}
-        LEFT JOIN ({_IMAGINED}) USING (run_id, iteration)
-        WHERE worth IN ({names}) AND {credited}
+        WHERE worth IN ({names})
     """
 
-
-def _logged(scope: Scope) -> str:
-    """Return the SQL of lists that are logged, say little, and misled nobody."""
-    weak = (Worth.PARTIAL, Worth.CONSTANT, Worth.CHANGING)
-    return _places(scope, f"(is_outdated IS NULL OR worth = '{Worth.PARTIAL.name}')", *weak)
-
-
-def _where_imagined(scope: Scope, credited: str, *kinds: Worth) -> str:
-    """Return the SQL of `_places`, which reads long lists, only where an estimator imagined any."""
-    is_there = scope.any(f"FROM ({_IMAGINED})")
-    return _places(scope, credited, *kinds) if is_there else NOTHING
-
-
-_REMEDY = (
-    "log on each step what the environment accepts in its state, and null where that is not known"
-)
 
 CHECKS: tuple[Check, ...] = (
     Check(
@@ -135,21 +104,9 @@ CHECKS: tuple[Check, ...] = (
         severity=AuditSeverity.INFO,
         means="have lists of admissible actions on some steps only, or lists that say nothing of "
         "their states: most states show the same one, or a state shows others at other visits",
-        remedy=_REMEDY,
+        remedy="log on each step what the environment accepts in its state, and null where that is "
+        "not known",
         of="groups",
-        places=_logged,
-    ),
-    Check(
-        name="analogy_without_lists",
-        severity=AuditSeverity.WARNING,
-        means="have no lists of admissible actions that say anything of their states: analogy "
-        "imagines nothing there, its step reward is the gain on the walked graph, and 0 where no "
-        "trajectory succeeds",
-        remedy=f"{_REMEDY}; or use another estimator",
-        of="groups",
-        places=lambda scope: _where_imagined(
-            scope, "NOT is_outdated", Worth.MISSING, Worth.CONSTANT, Worth.CHANGING
-        ),
-        needs="credit",
+        places=_weak,
     ),
 )

@@ -20,8 +20,8 @@ MOST_ELSEWHERE = 1 / 2
 """Above it, a list is one of many states: more often than not it does not tell them apart."""
 
 LEAST_AGAIN = 2 / 3
-"""Below it, a state does not have a list: `experiments/analogy/lists.py` shows that imagining is
-then worth less than the walked graph."""
+"""Below it, a state does not have a list: it comes with the step, or with something that the state
+leaves out."""
 
 _ROUNDING = 1e-9
 """Sums of ratios that are equal differ by less."""

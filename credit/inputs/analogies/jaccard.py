@@ -7,12 +7,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs, ranges
 
 Bits: TypeAlias = NDArray[np.uint64]
 """[num_nodes, num_words] a set as the bits of some words."""
 
 _WORD = 64
+_BIT = np.uint64(1) << np.arange(_WORD, dtype=np.uint64)
+_FEW = 16
+"""Members of less than one node in so many are looked up; others are compared as bits."""
+
 _BLOCK = 1 << 20
 """Words of bits that are compared at a time: bounds the memory, changes no number."""
 
@@ -41,7 +45,7 @@ class Block:
     first: int
     """First node of the group."""
     alike: Floats
-    """[len(rows), nodes of the group] between 0 and 1."""
+    """[len(rows), nodes of the group] between 0 and 1; of no use for a node and itself."""
 
 
 def compare(kinds: Sequence[Sets], node_start: Ints, groups: Ints) -> Iterator[Block]:
@@ -54,53 +58,115 @@ def compare(kinds: Sequence[Sets], node_start: Ints, groups: Ints) -> Iterator[B
         node_start: [num_groups + 1] first node of each group.
         groups: The groups whose nodes are compared.
     """
-    columns = [_Columns.of(sets, node_start) for sets in kinds]
+    described = [_Described.of(sets, node_start) for sets in kinds]
     for group in groups.tolist():
         first, stop = node_start[group : group + 2].tolist()
-        members = [kind.bits(group, first, stop) for kind in columns]
-        width = max(bits.shape[1] for bits in members)
+        members = [kind.members(group, first, stop) for kind in described]
+        width = max(own.bits.shape[1] for own in members)
         height = max(1, _BLOCK // ((stop - first) * width))
         for row in range(first, stop, height):
             rows = range(row, min(row + height, stop))
-            own = slice(rows.start - first, rows.stop - first)
-            alike = np.prod([_jaccard(bits[own], bits) for bits in members], axis=0)
+            alike = np.prod(
+                [own.index(rows.start - first, rows.stop - first) for own in members], axis=0
+            )
             yield Block(rows=rows, first=first, alike=alike)
 
 
-def _jaccard(rows: Bits, columns: Bits) -> Floats:
-    """Return [num_rows, num_columns] the index of each two sets."""
-    both = _size(rows[:, np.newaxis] & columns)
-    either = _size(rows)[:, np.newaxis] + _size(columns) - both
-    return np.divide(both, either, out=np.ones(both.shape), where=either > 0)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Numbered:
+    """Pairs of a node and a code, the codes numbered from 0 in each group."""
 
+    node: Ints
+    """[num_pairs] ascending."""
+    code: Ints
+    """[num_pairs]."""
+    start: Ints
+    """[num_groups + 1] how many codes the groups before have."""
 
-def _size(sets: Bits) -> Ints:
-    """Return the number of members of each set; the last axis is the words of one."""
-    return np.bitwise_count(sets).sum(axis=-1, dtype=np.int64)
+    @classmethod
+    def of(cls, node: Ints, code: Ints, group: Ints, num_groups: int) -> "_Numbered":
+        number, group_of_code, _ = factorise_pairs(group, code)
+        start = np.searchsorted(group_of_code, np.arange(num_groups + 1))
+        return cls(node=node, code=number - start[group], start=start)
+
+    def at(self, group: int, first: int, stop: int) -> tuple[Ints, Ints, int]:
+        """Return the nodes of a group, from 0, and their codes; and how many codes there are."""
+        own = slice(*np.searchsorted(self.node, (first, stop)).tolist())
+        return (
+            self.node[own] - first,
+            self.code[own],
+            int(np.diff(self.start[group : group + 2])[0]),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Columns:
-    """Sets with their codes numbered group by group."""
+class _Described:
+    """Sets, with what many nodes of a group have apart from what few have."""
 
-    node: Ints
-    column: Ints
-    """[num_pairs] the codes of a group are consecutive."""
-    start: Ints
-    """[num_groups + 1] first column of each group."""
+    size: Ints
+    """[num_nodes] members of each set."""
+    common: _Numbered
+    rare: _Numbered
 
     @classmethod
-    def of(cls, sets: Sets, node_start: Ints) -> "_Columns":
-        num_groups = len(node_start) - 1
-        group = np.repeat(np.arange(num_groups), np.diff(node_start))[sets.node]
-        column, group_of_column, _ = factorise_pairs(group, sets.code)
-        start = np.searchsorted(group_of_column, np.arange(num_groups + 1))
-        return cls(node=sets.node, column=column, start=start)
+    def of(cls, sets: Sets, node_start: Ints) -> "_Described":
+        num_nodes = np.diff(node_start)
+        # What one node alone has is in no other set.
+        is_shared = np.bincount(sets.code)[sets.code] > 1
+        node, shared = sets.node[is_shared], sets.code[is_shared]
+        group = np.repeat(np.arange(len(num_nodes)), num_nodes)[node]
+        code, _, _ = factorise_pairs(group, shared)
+        holders = np.bincount(code)[code]
+        is_common = holders * _FEW > num_nodes[group]
+        common, rare = (
+            _Numbered.of(node[part], code[part], group[part], len(num_nodes))
+            for part in (is_common, ~is_common & (holders > 1))
+        )
+        size = np.bincount(sets.node, minlength=int(node_start[-1]))
+        return cls(size=size, common=common, rare=rare)
 
-    def bits(self, group: int, first: int, stop: int) -> Bits:
-        """Return the sets of a group's nodes; the group's codes number the bits."""
-        own = slice(*np.searchsorted(self.node, (first, stop)).tolist())
-        start, end = self.start[group : group + 2].tolist()
-        is_member = np.zeros((stop - first, ((end - start) // _WORD + 1) * _WORD), bool)
-        is_member[self.node[own] - first, self.column[own] - start] = True
-        return np.packbits(is_member, axis=1).view(np.uint64)
+    def members(self, group: int, first: int, stop: int) -> "_Members":
+        """Return the sets of a group's nodes."""
+        node, code, width = self.common.at(group, first, stop)
+        bits = np.zeros((stop - first, width // _WORD + 1), np.uint64)
+        np.bitwise_or.at(bits, (node, code // _WORD), _BIT[code % _WORD])
+        node, code, _ = self.rare.at(group, first, stop)
+        return _Members(
+            size=self.size[first:stop],
+            bits=bits,
+            first=np.searchsorted(node, np.arange(stop - first + 1)),
+            code=code,
+            num_holders=np.bincount(code),
+            holder=node[np.argsort(code, kind="stable")],
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Members:
+    """The sets of a group's nodes: what many have in bits, what few have in lists of nodes."""
+
+    size: Ints
+    """[num_nodes] members of each set."""
+    bits: Bits
+    """[num_nodes, num_words] the members that many nodes have."""
+    first: Ints
+    """[num_nodes + 1] where each node's members that few nodes have begin."""
+    code: Ints
+    """[num_rare] their codes, node by node."""
+    num_holders: Ints
+    """[num_codes] how many nodes have each of these codes."""
+    holder: Ints
+    """[num_rare] which, code by code."""
+
+    def index(self, start: int, stop: int) -> Floats:
+        """Return [stop - start, num_nodes] Jaccard's index of some nodes with all."""
+        both = np.bitwise_count(self.bits[start:stop, np.newaxis] & self.bits)
+        both = both.sum(axis=-1, dtype=np.int64)
+        begin, end = self.first[[start, stop]].tolist()
+        if begin < end:
+            row = np.repeat(np.arange(stop - start), np.diff(self.first[start : stop + 1]))
+            owner, place = ranges(self.num_holders, self.code[begin:end])
+            pairs = row[owner] * both.shape[1] + self.holder[place]
+            both += np.bincount(pairs, minlength=both.size).reshape(both.shape)
+        either = self.size[start:stop, np.newaxis] + self.size - both
+        return np.divide(both, either, out=np.ones(both.shape), where=either > 0)

@@ -7,8 +7,10 @@ states are alike as far as the same actions are possible in them and the same wo
     alike(s, t) = J(actions of s, actions of t) · J(words of s, words of t)
     J(X, Y)     = |X ∩ Y| / |X ∪ Y|
 
-That holds only where a list is that of its state. In a group whose lists are missing, or say
-nothing of its states (`action_lists.py`), nothing is imagined.
+Where several states are most alike and the action led from them to several states, nothing is
+known. Nor is it in a group whose lists are missing, or say nothing of its states
+(`action_lists.py`). A group without a goal has nowhere to be nearer to: there, what is untried is
+what is new (`novelty.py`).
 
 Texts end here: an estimator sees nodes and numbers only.
 """
@@ -23,10 +25,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.credit.inputs.analogies.action_lists import ActionLists, judge_lists
+from graphcredit.credit.inputs.analogies.action_lists import ActionLists, Worth, judge_lists
 from graphcredit.credit.inputs.analogies.jaccard import Block, Sets, compare
-from graphcredit.credit.merging.admissible import signatures
-from graphcredit.credit.steps.arrays import Floats, Ints, factorise, ranges, starts_of_runs
+from graphcredit.credit.inputs.analogies.novelty import novelty
+from graphcredit.credit.merging.admissible import UNKNOWN, signatures
+from graphcredit.credit.steps.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    distinct_pairs,
+    factorise,
+    factorise_pairs,
+    ranges,
+    starts_of_runs,
+)
 from graphcredit.credit.steps.codes import encode
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes
@@ -37,65 +49,86 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Analogies:
-    """Transitions that no step took, and how much of each node is like nothing that was tried."""
+    """Transitions that no step took, and how new each node is."""
 
     source: Ints
-    """[num_imagined] node with an admissible action that no step took there."""
+    """[num_imagined] node with an admissible action that no step took there; of a group with a
+    goal."""
     target: Ints
     """[num_imagined] node that the action led to where it was taken; never the node it left."""
     cost: Floats
     """[num_imagined] what it cost there, divided by how alike the two nodes are; inf where that is
     beyond all numbers."""
     novelty: Floats
-    """[num_nodes] Σ (1 - alike) over the node's untried actions, alike being that of the most alike
-    node where the action was taken: 0 if no step of the group ever took it."""
+    """[num_nodes] N(s) of the nodes of groups without a goal; 0 elsewhere."""
     lists: ActionLists
-    """What the lists of each group are worth: nothing is untried where they say nothing."""
+    """What the lists of each group are worth: nothing is imagined where they say nothing."""
 
 
-def find_analogies(steps: Steps, nodes: Nodes, admissible_actions: pa.ChunkedArray) -> Analogies:
-    """Find for each untried action of each node what it did in the most alike nodes of the group.
+def find_analogies(
+    steps: Steps, nodes: Nodes, admissible_actions: pa.ChunkedArray, terminated: pa.ChunkedArray
+) -> Analogies:
+    """Find what each untried action of each node did in the most alike nodes of the group.
 
-    Nodes that are equally alike all count. A node at which nothing was logged as admissible has no
-    untried actions, nor has any node of a group whose lists say nothing of its states. The time
-    grows with the square of a group's nodes.
+    A node at which nothing was logged as admissible has no untried actions. The time grows with the
+    square of a group's nodes, the memory does not.
 
     Args:
         steps: Complete trajectories; an invalid action counts as not tried.
         nodes: Of their states.
         admissible_actions: [rows of the table] the column that the steps came with.
+        terminated: [rows of the table] likewise.
     """
-    lists = judge_lists(
-        signatures(admissible_actions)[steps.row],
-        nodes.state_of_step,
-        nodes.group_of_step,
-        len(nodes.goal_of_group),
-    )
-    possible, action = _actions(steps, nodes, admissible_actions)
+    signature = signatures(admissible_actions)[steps.row]
+    num_groups = len(nodes.goal_of_group)
+    lists = judge_lists(signature, nodes.state_of_step, nodes.group_of_step, num_groups)
+    possible, action = _actions(steps, nodes, admissible_actions, signature)
     possible = possible.at(lists.is_useful[nodes.group_of_node])
     taken = _Taken.of(steps, nodes, action)
     untried = taken.not_in(possible)
+    source, target, cost = _imagine(steps, nodes, possible, untried, taken)
+    return Analogies(
+        source=source,
+        target=target,
+        cost=cost,
+        novelty=novelty(
+            steps,
+            nodes,
+            possible=possible,
+            action=action,
+            has_lists=lists.worth == Worth.USEFUL,
+            terminated=terminated,
+        ),
+        lists=lists,
+    )
+
+
+def _imagine(
+    steps: Steps, nodes: Nodes, possible: Sets, untried: Sets, taken: "_Taken"
+) -> tuple[Ints, Ints, Floats]:
+    """Return the source, the target and the cost of each imagined transition."""
     group = nodes.group_of_node[untried.node]
     run = taken.run(group, untried.code)
-    known = np.flatnonzero(run >= 0)
+    known = np.flatnonzero((run >= 0) & (nodes.goal_of_group[group] >= 0))
     kinds = (possible, _words(steps, nodes)) if len(known) else ()
     found = [_NOTHING] + [
         _most_alike(block, untried.node[known], run[known], taken)
         for block in compare(kinds, nodes.node_start, np.unique(group[known]))
     ]
-    best, owner, place, alike = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    unlike = np.ones(len(untried.node))
-    unlike[known] -= best
+    owner, place, alike = (np.concatenate(parts) for parts in zip(*found, strict=True))
     item, outcome = ranges(taken.num_outcomes, place)
+    owner, target = owner[item], taken.target[outcome]
     with np.errstate(over="ignore"):
         cost = taken.cost[outcome] / alike[item]
-    return Analogies(
-        source=untried.node[known][owner[item]],
-        target=taken.target[outcome],
-        cost=cost,
-        novelty=np.bincount(untried.node, unlike, len(nodes.text_of_node)).astype(np.float64),
-        lists=lists,
-    )
+    is_sure = _has_one_target(owner, target)
+    return untried.node[known][owner[is_sure]], target[is_sure], cost[is_sure]
+
+
+def _has_one_target(owner: Ints, target: Ints) -> Bools:
+    """Return [n] whether all transitions of one owner have one target."""
+    pair, owner_of_pair, _ = factorise_pairs(owner, target)
+    is_sure: Bools = np.bincount(owner_of_pair)[owner_of_pair][pair] == 1
+    return is_sure
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -157,11 +190,11 @@ class _Taken:
         return np.where(np.append(self.run_key, -1)[place] == wanted, place, -1)
 
 
-_Best: TypeAlias = tuple[Floats, Ints, Ints, Floats]
-"""[n] how alike the most alike node is, for each untried action; then row by row, for each node
-that is as alike: the untried action, the place in `_Taken`, and how alike."""
+_Best: TypeAlias = tuple[Ints, Ints, Floats]
+"""Row by row, for each of the nodes that are most alike: the untried action, the place in `_Taken`,
+and how alike."""
 
-_NOTHING: _Best = (np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+_NOTHING: _Best = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def _most_alike(block: Block, node: Ints, run: Ints, taken: _Taken) -> _Best:
@@ -180,27 +213,27 @@ def _most_alike(block: Block, node: Ints, run: Ints, taken: _Taken) -> _Best:
     alike = block.alike[node[first + untried] - block.rows.start, taken.node[place] - block.first]
     best = np.maximum.reduceat(alike, starts_of_runs(untried)[:-1])
     is_best = (alike >= best[untried] * (1 - _ROUNDING)) & (alike > 0)
-    return best, first + untried[is_best], place[is_best], alike[is_best]
+    return first + untried[is_best], place[is_best], alike[is_best]
 
 
-def _actions(steps: Steps, nodes: Nodes, admissible_actions: pa.ChunkedArray) -> tuple[Sets, Ints]:
-    """Return what is possible at each node, and [num_steps] the code of each step's action."""
-    chunks = admissible_actions.chunks
-    listed = [pc.list_flatten(lists).cast(pa.string()) for lists in chunks]
-    code = encode(pa.chunked_array([steps.action_texts, *listed])).rank()
+def _actions(
+    steps: Steps, nodes: Nodes, admissible_actions: pa.ChunkedArray, signature: Ints
+) -> tuple[Sets, Ints]:
+    """Return what is possible at each node, and [num_steps] the code of each step's action.
+
+    Each list of a node is read once; `signature` [num_steps] tells lists apart.
+    """
+    listed = np.flatnonzero(signature != UNKNOWN)
+    node = nodes.state_of_step[listed]
+    pair, _, _ = factorise_pairs(node, factorise(signature[listed])[0])
+    _, first = np.unique(pair, return_index=True)
+    lists = admissible_actions.take(pa.array(steps.row[listed[first]])).combine_chunks()
+    flat = pc.list_flatten(lists).cast(pa.string())
+    code = encode(pa.chunked_array([steps.action_texts, flat])).rank()
     of_text, of_list = np.split(code, [len(steps.action_texts)])
-    node_of_row = np.full(len(admissible_actions), -1)
-    node_of_row[steps.row] = nodes.state_of_step
-    starts = np.cumsum([0, *map(len, chunks)])[:-1]
-    rows = [start + _parents(lists) for start, lists in zip(starts, chunks, strict=True)]
-    node = node_of_row[np.concatenate([np.empty(0, np.int64), *rows])]
-    is_known = (node >= 0) & (of_list >= 0)
-    return _sets(node[is_known], of_list[is_known]), of_text[steps.action]
-
-
-def _parents(lists: pa.ListArray) -> Ints:
-    """Return the list of each value."""
-    return pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+    owner = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+    is_known = of_list >= 0
+    return _sets(node[first[owner[is_known]]], of_list[is_known]), of_text[steps.action]
 
 
 def _words(steps: Steps, nodes: Nodes) -> Sets:
@@ -216,6 +249,5 @@ def _words(steps: Steps, nodes: Nodes) -> Sets:
 
 def _sets(node: Ints, code: Ints) -> Sets:
     """Return the distinct pairs of a node and a code, in ascending order."""
-    num_codes = int(code.max(initial=0)) + 1
-    node, code = np.divmod(np.sort(factorise(node * num_codes + code)[1]), num_codes)
+    node, code = distinct_pairs(node, code)
     return Sets(node=node, code=code)

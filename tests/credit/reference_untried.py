@@ -1,12 +1,12 @@
-"""Slow analogy: sets and exact fractions for likeness, networkx for distances."""
+"""Slow twin of what is untried: sets and exact fractions for likeness, pairs counted as pairs."""
 
-import math
+import re
+from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
-import networkx as nx
-
-from tests.credit.reference import GOAL, Group, relative
+from tests.credit.reference import Group
 
 Tried = dict[str, dict[str, list[tuple[Any, float]]]]
 """Action to the states it was taken at, to where it led there and at what cost."""
@@ -69,56 +69,54 @@ def tried_actions(group: Group) -> Tried:
     return tried
 
 
-def distances(group: Group, search_cost: float) -> dict[Any, float]:
-    """Return d of every state; those without a path are left out."""
-    has_goal = any(group.ok(name) for name in group.trajectories)
+def imagined(group: Group) -> list[tuple[Any, Any, float]]:
+    """Return (state, where an untried action may lead, at what cost)."""
     possible, tried = possible_actions(group), tried_actions(group)
-    edges: list[tuple[Any, Any, float]] = [
-        (step["state"], group.target(name, index), step["cost"])
-        for name, index, step in group.steps()
-    ]
+    edges: list[tuple[Any, Any, float]] = []
     for state, actions in possible.items():
-        novelty = Fraction(0)
         for action in actions:
             where = tried.get(action, {})
-            if state in where:
-                continue
             best = max((alike(state, other, possible) for other in where), default=Fraction(0))
-            novelty += 1 - best
-            edges += [
-                (state, target, cost / best)
-                for other, outcomes in where.items()
-                if best and alike(state, other, possible) == best
-                for target, cost in outcomes
+            if state in where or not best:
+                continue
+            outcomes = [
+                (target, cost)
+                for other, led in where.items()
+                if alike(state, other, possible) == best
+                for target, cost in led
                 if target != other
             ]
-        if novelty and not has_goal:
-            edges.append((state, GOAL, search_cost / novelty))
-    graph = nx.DiGraph()
-    graph.add_node(GOAL)
-    for source, target, cost in edges:
-        if not graph.has_edge(source, target) or graph[source][target]["cost"] > cost:
-            graph.add_edge(source, target, cost=float(cost))
-    return nx.single_source_dijkstra_path_length(graph.reverse(), GOAL, weight="cost")
+            if len({target for target, _ in outcomes}) == 1:
+                edges += [(state, target, float(cost / best)) for target, cost in outcomes]
+    return edges
 
 
-def step_rewards(group: Group, search_cost: float) -> dict[tuple[str, int], float]:
-    distance = distances(group, search_cost)
-
-    def reward(name: str, index: int) -> float:
-        step = group.trajectories[name][index]
-        before = distance.get(step["state"], math.inf)
-        if math.isinf(before):
-            return 0.0
-        gain = before - distance.get(group.target(name, index), math.inf)
-        return max(gain / step["cost"], -1.0)
-
-    return {(name, index): reward(name, index) for name, index, _ in group.steps()}
+def _things(text: str) -> set[tuple[str, ...]]:
+    words = re.findall(r"\w+", text)
+    return {(word,) for word in words} | {*pairwise(words)}
 
 
-def analogy(
-    group: Group, *, search_cost: float = 30.0, normalize: str = "std"
-) -> dict[tuple[str, int], float]:
-    """Return the advantage of every step."""
-    rewards = step_rewards(group, search_cost)
-    return dict(zip(rewards, relative(list(rewards.values()), normalize), strict=True))
+def novelty(group: Group) -> dict[str, float]:
+    """Return N of each state that was seen, in a group without a goal."""
+    acted = Counter(step["action"] for _, _, step in group.steps())
+    took = {(step["state"], step["action"]) for _, _, step in group.steps()}
+    visited = [step["state"] for _, _, step in group.steps()]
+    visited += [steps[-1]["next_state"] for steps in group.trajectories.values()]
+    is_whole = all(step.get("admissible_actions") is not None for _, _, step in group.steps())
+    possible = possible_actions(group) if is_whole else {}
+    new: dict[str, list[int]] = {
+        state: [acted[action] for action in possible.get(state, ()) if (state, action) not in took]
+        for state in visited
+    }
+    if not any(new.values()):
+        shown = Counter(thing for state in visited for thing in _things(state))
+        new = {state: [shown[thing] for thing in _things(state)] for state in visited}
+    lost = {
+        steps[-1]["next_state"]
+        for name, steps in group.trajectories.items()
+        if steps[-1]["terminated"] and not group.ok(name)
+    }
+    return {
+        state: 0.0 if state in lost else sum((1 + times) ** -2 for times in seen)
+        for state, seen in new.items()
+    }

@@ -1,1 +1,0 @@
-"""How often a group saw what is rarest in each of its states."""

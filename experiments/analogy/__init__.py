@@ -1,1 +1,0 @@
-"""Experiments on the parts and the inputs of the estimator `analogy`."""

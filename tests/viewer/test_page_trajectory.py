@@ -168,7 +168,7 @@ def test_a_list_that_is_cut_says_so_and_the_reason_counts_all(
     assert not app.exception
     text = markdown_of(app)
     why = "\n".join(element.value for element in app.text)
-    assert "it is number 3 of the 3 actions that the group took in this state" in why
+    assert "this step's action is number 3 of the 3 that the group took here" in why
     assert "Of 5 steps, the 2 with the most credit are listed." in text
 
 

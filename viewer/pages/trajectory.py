@@ -1,6 +1,6 @@
 """The Trajectory page: observation, thought, action and credit of each step."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -8,16 +8,21 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.queries import trajectory as queries
-from graphcredit.viewer.queries.estimators import estimators
-from graphcredit.viewer.steps import charts
+from graphcredit.viewer.queries.estimators import estimators, words_of
+from graphcredit.viewer.queries.graphs import task_steps
+from graphcredit.viewer.steps import alternatives, charts
 from graphcredit.viewer.steps import facts as step_facts
 from graphcredit.viewer.steps.choose import choose_steps
+from graphcredit.viewer.steps.compared import GroupSteps
 from graphcredit.viewer.steps.html_export import trajectory_page
-from graphcredit.viewer.steps.reasons import reason
+from graphcredit.viewer.steps.reasons import reasons
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.selection import after, choose_estimator, current, link, select
-from graphcredit.viewer.widgets.text import show_code, show_table, show_text, visible
+from graphcredit.viewer.widgets.text import label, show_code, show_table, show_text, visible
+
+_MOST_OUTCOMES = 8
+"""Most actions and outcomes to list one by one."""
 
 
 def show() -> None:
@@ -42,9 +47,8 @@ def show() -> None:
     missing.doubtful_credit(**where)
     _buttons(table, estimator, step)
     here = None if estimator is None else _here(table, estimator, step)
-    actions = None if here is None else ask(queries.actions_here, **here)
-    if estimator is not None:
-        show_text(reason(table, step, estimator, actions))
+    if estimator is not None and here is not None:
+        _why(table, step, estimator)
     text, credit = st.columns([3, 2], gap="medium")
     with text:
         _what_happened(table, step)
@@ -52,9 +56,8 @@ def show() -> None:
         _numbers(table, estimator, step)
         for line in step_facts.replay_lines(_replays(table), _index(table, step)):
             show_text(line)
-    if here is not None and actions is not None:
-        num_steps = sum(actions["num_steps"].to_pylist())
-        _elsewhere(ask(queries.steps_here, **here), table, step, here["estimator"], num_steps)
+    if here is not None:
+        _others_here(here, table, step)
     _tokens(table, step)
     _all_steps(table, step, _replays(table))
 
@@ -178,6 +181,19 @@ def _go(title: str, step: int, *, disabled: bool, shortcut: str | None = None) -
     )
 
 
+def _why(table: pa.Table, step: int, estimator: str) -> None:
+    words = ask(words_of, **_place(), estimator=estimator)
+    steps = ask(task_steps, **_place(), task_id=current().task)
+    lines = reasons(
+        table,
+        step,
+        estimator,
+        explanation=words.explanation,
+        group=GroupSteps(steps, penalty=words.penalty),
+    )
+    show_text("\n".join(lines))
+
+
 def _what_happened(table: pa.Table, step: int) -> None:
     row = table.slice(step, 1).to_pylist()[0]
     st.caption("Action" if row["is_action_valid"] else "Action, refused by the environment")
@@ -230,13 +246,36 @@ def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
     return {**_place(), "task_id": current().task, "state_id": state_id, "estimator": estimator}
 
 
-def _elsewhere(found: pa.Table, table: pa.Table, step: int, estimator: str, num_steps: int) -> None:
+def _others_here(here: Mapping[str, Any], table: pa.Table, step: int) -> None:
+    """Show what the group did in the state of a step, and where it led."""
+    outcomes = ask(queries.outcomes_here, **here).to_pylist()
+    row = table.slice(step, 1).to_pylist()[0]
+    st.subheader("What others did in this state")
+    show_text(" ".join(alternatives.summary(outcomes, row["action"])))
+    num_steps = sum(outcome["num_steps"] for outcome in outcomes)
+    if num_steps == 1:
+        return
+    own = row["action"], row["next_state_id"]
+    outcomes.sort(key=lambda outcome: (outcome["action"], outcome["next_state_id"]) != own)
+    for outcome in outcomes[:_MOST_OUTCOMES]:
+        is_here = (outcome["action"], outcome["next_state_id"]) == own
+        with st.expander(label(alternatives.title(outcome, is_here=is_here), 200)):
+            if is_here:
+                st.caption("Where it led")
+                _box(row["next_state"])
+            else:
+                st.caption("Where it led: + only there, - only after the step that is shown")
+                _box(alternatives.difference(row["next_state"], outcome["next_state"]))
+    if len(outcomes) > _MOST_OUTCOMES:
+        st.caption(f"{len(outcomes) - _MOST_OUTCOMES} more outcomes with less credit.")
+    _steps_here(ask(queries.steps_here, **here), table, step, here["estimator"], num_steps)
+
+
+def _steps_here(
+    found: pa.Table, table: pa.Table, step: int, estimator: str, num_steps: int
+) -> None:
     """List the steps from the same state that the query found; there are `num_steps` in total."""
     trajectory_id = table["trajectory_id"][step].as_py()
-    st.subheader("The same state elsewhere in this group")
-    if num_steps == 1:
-        st.caption("No other step of the group starts from this state.")
-        return
     rows = found.to_pylist()
     here = [row["trajectory_id"] == trajectory_id and row["step_index"] == step for row in rows]
     shown = pa.table(

@@ -39,7 +39,8 @@ def test_one_action_with_several_outcomes_is_named(store: Store):
     first, several, rank = summary(found, "push")
     assert (
         first
-        == "4 steps of the group start from this state, with 2 different actions and 3 outcomes."
+        == "4 steps of the group start from this state, by 2 different actions, and lead to 3 "
+        "different states."
     )
     assert several.startswith("This step's action led to 2 different states from here:")
     assert rank == (

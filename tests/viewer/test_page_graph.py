@@ -265,7 +265,7 @@ def test_a_damaged_graph_is_named(store: Store, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_graph_without_a_winner_says_so(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "graph", task="t1")
-    assert "no trajectory won" in app.caption[0].value
+    assert "no trajectory succeeded" in app.caption[0].value
 
 
 def test_picking_nothing_clears_the_address(monkeypatch: pytest.MonkeyPatch):

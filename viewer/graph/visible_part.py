@@ -17,13 +17,13 @@ MOST = 2000
 def best_path(graph: TaskGraph) -> list[int]:
     """Return the states of the cheapest path from the start to the goal.
 
-    If nobody won, return the path of the most visited edges, until it meets itself or ends.
+    If nobody succeeded, return the path of the most visited edges, until it meets itself or ends.
     """
     goal = graph.goal
     if goal is None:
         return _beaten_path(graph)
     states = [node.state_id for node in graph.nodes]
-    # If only earlier iterations won, the goal may be unreachable; igraph would warn and return [].
+    # If only earlier iterations succeeded, there may be no way to the goal: igraph would warn.
     whole = drawn(graph)
     if whole.distances(source=[0], target=[states.index(goal)], mode="out")[0][0] == float("inf"):
         return _beaten_path(graph)

@@ -5,19 +5,16 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from graphcredit.viewer.graph.cytoscape import (
-    STATE_SCALES,
-    Ends,
-    StateScale,
-    edge_key,
-    node_key,
-)
+from graphcredit.viewer.graph.cytoscape import edge_key, node_key
+from graphcredit.viewer.graph.shading import STATE_SCALES, Ends, StateScale, true_scale
 from graphcredit.viewer.graph.task_graph import TaskGraph
+from graphcredit.viewer.graph.true_distances import TrueDistances
 from graphcredit.viewer.graph.visible_part import READABLE
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.text import one_line
 
 _PICKED = "at"
+_TRUTH = "truth"
 _SHOWN_TASK = "graph_of"
 _MOST_HOPS = 4
 _VIEWS = {
@@ -117,17 +114,34 @@ def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> View:
     return View(name=name, num_hops=int(_segments("hops", "and steps around it", hops, usual)))
 
 
-def choose_state_colour(graph: TaskGraph) -> StateScale:
-    """Show a choice of the states' colour, if estimators gave the states values."""
+def choose_state_colour(graph: TaskGraph, truth: TrueDistances | None) -> StateScale:
+    """Show a choice of the states' colour, if there is more to show than the seen distance."""
+    scales = dict(STATE_SCALES) if truth is None else {**STATE_SCALES, "true": true_scale(truth)}
     known = [
         name
-        for name, scale in STATE_SCALES.items()
+        for name, scale in scales.items()
         if any(scale.of(node) is not None for node in graph.nodes)
     ]
     names = list(dict.fromkeys(["distance", *known]))
     if len(names) == 1:
-        return STATE_SCALES["distance"]
-    return STATE_SCALES[_segments("states", "Colour of states", names, "distance")]
+        return scales["distance"]
+    titles = {"distance": "seen distance", "true": "true distance"}
+    return scales[
+        _segments(
+            "states", "Colour of states", names, "distance", lambda name: titles.get(name, name)
+        )
+    ]
+
+
+def choose_truth() -> bool:
+    """Show a switch for marks of agreement and conflict with the true progress."""
+    st.session_state["graph_truth"] = st.query_params.get(_TRUTH, "1") != "0"
+    return st.toggle(
+        "Truth ✓ ✗",
+        key="graph_truth",
+        help="Mark transitions whose mean advantage has the sign of the true progress, or not.",
+        on_change=lambda: _put(_TRUTH, None if st.session_state["graph_truth"] else "0"),
+    )
 
 
 def _segments(

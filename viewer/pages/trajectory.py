@@ -1,16 +1,24 @@
 """The Trajectory page: observation, thought, action and credit of each step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
+from graphcredit.viewer.pages.trajectory_others import show_others
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.queries.estimators import estimators, words_of
 from graphcredit.viewer.queries.graphs import task_steps
-from graphcredit.viewer.steps import alternatives, charts
+from graphcredit.viewer.queries.truth import (
+    MARKS,
+    progress_of,
+    seen_change,
+    true_change,
+    verdict,
+)
+from graphcredit.viewer.steps import charts
 from graphcredit.viewer.steps import facts as step_facts
 from graphcredit.viewer.steps.choose import choose_steps
 from graphcredit.viewer.steps.compared import GroupSteps
@@ -19,10 +27,7 @@ from graphcredit.viewer.steps.reasons import reasons
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.selection import after, choose_estimator, current, link, select
-from graphcredit.viewer.widgets.text import label, show_code, show_table, show_text, visible
-
-_MOST_OUTCOMES = 8
-"""Most actions and outcomes to list one by one."""
+from graphcredit.viewer.widgets.text import show_box, show_table, show_text, visible
 
 
 def show() -> None:
@@ -57,7 +62,7 @@ def show() -> None:
         for line in step_facts.replay_lines(_replays(table), _index(table, step)):
             show_text(line)
     if here is not None:
-        _others_here(here, table, step)
+        show_others(here, table, step, go_to=_go_to)
     _tokens(table, step)
     _all_steps(table, step, _replays(table))
 
@@ -140,7 +145,8 @@ def _course(table: pa.Table, estimator: str, step: int) -> None:
     )
     for point in clicked["selection"]["click"]:
         _go_to(step=int(point["step"]))
-    if table["oracle_distance"].null_count < table.num_rows:
+    known = [table[name].null_count for name in ("goal_distance", "oracle_distance")]
+    if min(known) < table.num_rows:
         st.altair_chart(charts.distances(table, selected=step))
 
 
@@ -165,9 +171,7 @@ def _buttons(table: pa.Table, estimator: str | None, step: int) -> None:
         _go("Previous", max(step - 1, 0), disabled=step == 0, shortcut="K")
         _go("Next", min(step + 1, last), disabled=step == last, shortcut="J")
         st.markdown(f"**Step {step}** of 0 … {last}", width="content")
-        extremes = step_facts.extreme_steps(table, estimator) if estimator else None
-        for name, index in zip(("Most credit", "Most blame"), extremes or (), strict=False):
-            value = table[f"{estimator}_advantage"][index].as_py()
+        for name, index, value in step_facts.extreme_steps(table, estimator) if estimator else ():
             _go(f"{name}: step {index} ({value:+.2f})", index, disabled=step == index)
 
 
@@ -197,41 +201,34 @@ def _why(table: pa.Table, step: int, estimator: str) -> None:
 def _what_happened(table: pa.Table, step: int) -> None:
     row = table.slice(step, 1).to_pylist()[0]
     st.caption("Action" if row["is_action_valid"] else "Action, refused by the environment")
-    _box(row["action"])
+    show_box(row["action"])
     if row["thought"]:
         st.caption("Thought")
-        _box(row["thought"])
+        show_box(row["thought"])
     st.caption("Observation")
-    _box(row["observation"] or row["state"])
+    show_box(row["observation"] or row["state"])
     if row["observation"]:
         with st.expander("State of this observation"):
-            _box(row["state"])
+            show_box(row["state"])
     if row["admissible_actions"]:
         with st.expander(f"{len(row['admissible_actions'])} admissible actions"):
-            _box("\n".join(map(visible, row["admissible_actions"])))
+            show_box("\n".join(map(visible, row["admissible_actions"])))
     with st.expander("Next state"):
-        _box(row["next_state"])
-
-
-def _box(text: str | None) -> None:
-    """Show a text in a box, which scrolls if the text is long."""
-    num_lines = sum(1 + len(line) // 70 for line in (text or "").splitlines())
-    show_code(text, height=300 if num_lines > 11 else None)
+        show_box(row["next_state"])
 
 
 def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
     row = table.slice(step, 1).to_pylist()[0]
     facts = [f"{name} {step_facts.number(row[name])}" for name in ("reward", "cost")]
-    if row["oracle_distance"] is not None and row["next_oracle_distance"] is not None:
-        facts.append(f"true distance {row['oracle_distance']:g} → {row['next_oracle_distance']:g}")
-    if row["goal_distance"] is not None:
-        after = row["next_goal_distance"]
-        facts.append(
-            f"seen distance {row['goal_distance']:g} → {'none' if after is None else f'{after:g}'}"
-        )
+    if (seen := seen_change(row)) is not None:
+        facts.append(f"seen distance {seen}")
+    if (true := true_change(row)) is not None:
+        facts.append(f"true distance {true}")
     st.caption(" · ".join(facts))
     if estimator is None:
         return
+    if said := verdict(row[f"{estimator}_advantage"], progress_of(row)):
+        st.caption(f"{MARKS[said]} The advantage {said} with the true progress.")
     found = step_facts.estimators(table)
     names = [estimator, *(name for name in found if name != estimator)]
     bars = step_facts.bars(table, step, names)
@@ -244,67 +241,6 @@ def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
     if state_id is None:
         return None
     return {**_place(), "task_id": current().task, "state_id": state_id, "estimator": estimator}
-
-
-def _others_here(here: Mapping[str, Any], table: pa.Table, step: int) -> None:
-    """Show what the group did in the state of a step, and where it led."""
-    outcomes = ask(queries.outcomes_here, **here).to_pylist()
-    row = table.slice(step, 1).to_pylist()[0]
-    st.subheader("What others did in this state")
-    show_text(" ".join(alternatives.summary(outcomes, row["action"])))
-    num_steps = sum(outcome["num_steps"] for outcome in outcomes)
-    if num_steps == 1:
-        return
-    own = row["action"], row["next_state_id"]
-    outcomes.sort(key=lambda outcome: (outcome["action"], outcome["next_state_id"]) != own)
-    for outcome in outcomes[:_MOST_OUTCOMES]:
-        is_here = (outcome["action"], outcome["next_state_id"]) == own
-        with st.expander(label(alternatives.title(outcome, is_here=is_here), 200)):
-            if is_here:
-                st.caption("Where it led")
-                _box(row["next_state"])
-            else:
-                st.caption("Where it led: + only there, - only after the step that is shown")
-                _box(alternatives.difference(row["next_state"], outcome["next_state"]))
-    if len(outcomes) > _MOST_OUTCOMES:
-        st.caption(f"{len(outcomes) - _MOST_OUTCOMES} more outcomes with less credit.")
-    _steps_here(ask(queries.steps_here, **here), table, step, here["estimator"], num_steps)
-
-
-def _steps_here(
-    found: pa.Table, table: pa.Table, step: int, estimator: str, num_steps: int
-) -> None:
-    """List the steps from the same state that the query found; there are `num_steps` in total."""
-    trajectory_id = table["trajectory_id"][step].as_py()
-    rows = found.to_pylist()
-    here = [row["trajectory_id"] == trajectory_id and row["step_index"] == step for row in rows]
-    shown = pa.table(
-        {
-            "here": ["▶" if is_here else "" for is_here in here],
-            "action": found["action"],
-            f"{estimator} advantage": found["advantage"],
-            "outcome": [step_facts.outcome(row["success"]) for row in rows],
-            "return": found["return"],
-            "valid": found["is_action_valid"],
-            "trajectory": found["trajectory_id"],
-            "step": found["step_index"],
-        }
-    )
-    words = "Ranked by advantage. Click a row to go to its step."
-    if found.num_rows < num_steps:
-        words += f" Of {num_steps:,} steps, the {found.num_rows:,} with the most credit are listed."
-    st.caption(words)
-    number = st.column_config.NumberColumn(format="%+.3f")
-    chosen = show_table(
-        shown,
-        column_config={f"{estimator} advantage": number},
-        height=min(38 + 35 * len(rows), 320),
-        on_select="rerun",
-        selection_mode="single-row",
-        key=f"elsewhere_{trajectory_id}_{step}",
-    )
-    for place in chosen["selection"]["rows"]:
-        _go_to(trajectory=rows[place]["trajectory_id"], step=rows[place]["step_index"])
 
 
 def _tokens(table: pa.Table, step: int) -> None:
@@ -325,12 +261,15 @@ def _tokens(table: pa.Table, step: int) -> None:
 
 def _all_steps(table: pa.Table, step: int, replays: pa.Table) -> None:
     names = step_facts.estimators(table)
+    rows = table.to_pylist()
     columns = {
         "step": table["step_index"],
         "action": table["action"],
         "valid": table["is_action_valid"],
         "reward": table["reward"],
         **{f"{name} advantage": table[f"{name}_advantage"] for name in names},
+        "seen distance": pa.array([seen_change(row) for row in rows], pa.string()),
+        "true distance": pa.array([true_change(row) for row in rows], pa.string()),
         **step_facts.replay_columns(table, replays),
     }
     number = st.column_config.NumberColumn(format="%+.3f")

@@ -6,7 +6,7 @@ graph, which is all that estimators know; the two differ where the group did not
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Verdict: TypeAlias = Literal["agrees", "conflicts"]
 
@@ -27,13 +27,13 @@ REPLAYED = """
 """SQL of Q - V of each replayed step: by who acted before others, with the most plays."""
 
 
-def progress_of(before: float | None, after: float | None) -> float | None:
+def progress_of(step: Mapping[str, Any]) -> float | None:
     """Return how much nearer to the goal a step led; None if that is not known.
 
     Args:
-        before: True distance before the step.
-        after: True distance after it.
+        step: Has `oracle_distance` and `next_oracle_distance`.
     """
+    before, after = step["oracle_distance"], step["next_oracle_distance"]
     if before is None or after is None or not isfinite(before - after):
         return None
     return before - after
@@ -47,3 +47,25 @@ def verdict(credit: float | None, progress: float | None) -> Verdict | None:
     if credit is None or progress is None or not credit or not progress:
         return None
     return "agrees" if (credit > 0) == (progress > 0) else "conflicts"
+
+
+def marked(said: Verdict | None) -> str | None:
+    """Return a verdict after its sign; None for none."""
+    return None if said is None else f"{MARKS[said]} {said}"
+
+
+def seen_change(step: Mapping[str, Any]) -> str | None:
+    """Return the seen distance before and after a step as text; None if there never was a way."""
+    return _change(step["goal_distance"], step["next_goal_distance"], unknown="no way")
+
+
+def true_change(step: Mapping[str, Any]) -> str | None:
+    """Return the true distance before and after a step as text; None if it was not logged."""
+    return _change(step["oracle_distance"], step["next_oracle_distance"], unknown="unknown")
+
+
+def _change(before: float | None, after: float | None, *, unknown: str) -> str | None:
+    if before is None and after is None:
+        return None
+    first, second = (unknown if value is None else f"{value:g}" for value in (before, after))
+    return f"{first} → {second}"

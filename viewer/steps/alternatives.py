@@ -18,9 +18,11 @@ def summary(outcomes: Sequence[dict[str, Any]], action: str) -> list[str]:
     if num_steps == 1:
         return ["No other step of the group starts from this state."]
     actions = {row["action"] for row in outcomes}
+    targets = {row["next_state_id"] for row in outcomes}
     said = [
-        f"{counted(num_steps, 'step')} of the group start from this state, with "
-        f"{counted(len(actions), 'different action')} and {counted(len(outcomes), 'outcome')}."
+        f"{counted(num_steps, 'step')} of the group start from this state, by "
+        f"{counted(len(actions), 'different action')}, and lead to "
+        f"{counted(len(targets), 'different state')}."
     ]
     several = sum(row["action"] == action for row in outcomes)
     if several > 1:

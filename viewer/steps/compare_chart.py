@@ -33,7 +33,11 @@ def agreement_map(cells: pa.Table, *, left: str, right: str, unit: str) -> Chart
         alt.Chart(cells)
         .mark_rect()
         .encode(
-            x=alt.X("x0:Q", title=f"{left}, in standard deviations", scale=scale),
+            x=alt.X(
+                "x0:Q",
+                title=f"{left}, in standard deviations (beyond ±{END:g}: last cells)",
+                scale=scale,
+            ),
             x2="x1:Q",
             y=alt.Y("y0:Q", title=right, scale=scale),
             y2="y1:Q",

@@ -43,10 +43,10 @@ class GroupSteps:
         ids = steps["trajectory_id"].to_pylist()
         self._names, self._code = np.unique(np.array(ids, dtype=object), return_inverse=True)
         self._starts = np.searchsorted(self._code, np.arange(len(self._names)))
-        self._won = _floats(steps["won"])[self._starts] > 0
+        self._succeeded = _floats(steps["succeeded"])[self._starts] > 0
         valid = _floats(steps["is_action_valid"]) > 0
         ends = np.append(self._starts[1:], len(ids)) - 1
-        valid[ends[self._won]] = True
+        valid[ends[self._succeeded]] = True
         self._reward = _floats(steps["reward"]) - penalty * ~valid
 
     def row_of(self, trajectory_id: str, step_index: int) -> int | None:
@@ -80,7 +80,7 @@ class GroupSteps:
 
     def _of_trajectories(self, number: str) -> _Floats | None:
         if number == "success":
-            return self._won.astype(float)
+            return self._succeeded.astype(float)
         if number == "return":
             return np.bincount(self._code, self._reward, len(self._names)).astype(float)
         return None

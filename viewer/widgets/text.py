@@ -65,6 +65,12 @@ def show_code(text: str | None, *, height: int | None = None) -> None:
     )
 
 
+def show_box(text: str | None) -> None:
+    """Show a text in a box, which scrolls if the text is long."""
+    num_lines = sum(1 + len(line) // 70 for line in (text or "").splitlines())
+    show_code(text, height=300 if num_lines > 11 else None)
+
+
 def show_table(table: pa.Table, **options: Any) -> Any:
     """Show a table whose cells may have text from a log.
 

@@ -176,6 +176,10 @@ function styles(root) {
       selector: "edge[?flipped]",
       style: { "underlay-color": "#c9a400", "underlay-opacity": 0.45, "underlay-padding": 4 },
     },
+    {
+      selector: "edge[?conflict]",
+      style: { "underlay-color": "#b3261e", "underlay-opacity": 0.3, "underlay-padding": 3 },
+    },
     { selector: ".faded", style: { opacity: 0.22 } },
     { selector: "edge.faded[?flipped]", style: { "underlay-opacity": 0.1 } },
     { selector: "edge.path", style: { "z-index": 2 } },
@@ -195,13 +199,14 @@ function showLegend(root, legend) {
     row.append(title, element("i", "", ends[0]), bar, element("i", "", ends[1]));
     return row;
   };
-  const { limit } = legend;
-  const notes = ["☆ goal", "▢ start", "◇ no way to the goal seen", "size, width: visits", "dashed: pruned"];
-  if (legend.flips) notes.push("yellow: the signs differ");
+  const notes = [
+    ...["☆ goal", "▢ start", "◇ no way to the goal seen", "size, width: visits", "dashed: pruned"],
+    ...legend.marks,
+  ];
   root
     .querySelector(".legend")
     .replaceChildren(
-      scale(`edge: ${legend.advantage} `, legend.edge_scale, [`-${limit}`, `+${limit}`]),
+      scale(`edge: ${legend.advantage} `, legend.edge_scale, legend.edge_ends),
       scale(`state: ${legend.state} `, legend.state_scale, legend.state_ends),
       element("div", "", notes.join("  ·  ")),
     );

@@ -7,7 +7,7 @@ import pytest
 
 from graphcredit.store import Store
 from graphcredit.viewer.queries.trajectory import outcomes_here
-from graphcredit.viewer.steps.alternatives import difference, summary, title
+from graphcredit.viewer.steps.alternatives import difference, label_of, summary
 from tests.viewer.browser import open_page
 from tests.viewer.stores import credited
 from tests.worlds import trajectory
@@ -57,12 +57,13 @@ def test_a_state_left_once_has_no_others(store: Store):
 
 def test_an_outcome_is_told_with_what_became_of_it(store: Store):
     row = next(row for row in outcomes(store, 0) if row["next_state"] == OPEN)
-    assert title(row | {"advantage": -0.25}, is_here=True) == (
-        f"▶ push → state {row['next_state_id']}: 2 steps, 1 of 2 trajectories succeeded, mean -0.25"
+    assert label_of(row | {"advantage": -0.25}, is_here=True) == (
+        f"▶ ` push ` → state {row['next_state_id']}: "
+        "2 steps, 1 of 2 trajectories succeeded, mean -0.25"
     )
     (opened,) = (row for row in outcomes(store, row["next_state_id"]) if row["is_goal"])
-    assert title(opened | {"advantage": None}, is_here=False) == (
-        "go → the goal: 1 step, 1 of 1 trajectory succeeded"
+    assert label_of(opened | {"advantage": None}, is_here=False) == (
+        "` go ` → the goal: 1 step, 1 of 1 trajectory succeeded"
     )
 
 
@@ -78,7 +79,7 @@ def test_the_page_shows_them_at_the_step(store: Store, monkeypatch: pytest.Monke
     assert not app.exception
     labels = [found.label for found in app.expander if "succeeded" in found.label]
     assert len(labels) == 3
-    assert labels[0].startswith("▶ push → state ")
+    assert labels[0].startswith("▶ ` push ` → state ")
     texts = [found.code[0].value for found in app.expander if "succeeded" in found.label]
     assert texts[0] == SHUT
     assert "  a hall, the gate is \n- shut\n+ open" in texts[1:]

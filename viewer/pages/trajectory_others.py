@@ -10,7 +10,7 @@ from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps import alternatives
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets.cache import ask
-from graphcredit.viewer.widgets.text import label, show_box, show_table, show_text
+from graphcredit.viewer.widgets.text import show_box, show_table, show_text
 
 _MOST_OUTCOMES = 8
 """Most actions and outcomes to list one by one."""
@@ -38,7 +38,7 @@ def show_others(
     outcomes.sort(key=lambda other: (other["action"], other["next_state_id"]) != own)
     for other in outcomes[:_MOST_OUTCOMES]:
         is_here = (other["action"], other["next_state_id"]) == own
-        with st.expander(label(alternatives.title(other, is_here=is_here), 200)):
+        with st.expander(alternatives.label_of(other, is_here=is_here)):
             if is_here:
                 st.caption("Where it led")
                 show_box(row["next_state"])

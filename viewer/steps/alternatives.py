@@ -5,6 +5,7 @@ from typing import Any
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.text_diff import compare
+from graphcredit.viewer.widgets.text import code_label
 
 
 def summary(outcomes: Sequence[dict[str, Any]], action: str) -> list[str]:
@@ -34,12 +35,12 @@ def summary(outcomes: Sequence[dict[str, Any]], action: str) -> list[str]:
     return said
 
 
-def title(row: dict[str, Any], *, is_here: bool) -> str:
-    """Return one line about an action and where it led."""
+def label_of(row: dict[str, Any], *, is_here: bool) -> str:
+    """Return Markdown of one line about an action and where it led."""
     target = "the goal" if row["is_goal"] else f"state {row['next_state_id']}"
     credit = "" if row["advantage"] is None else f", mean {row['advantage']:+.2f}"
     return (
-        f"{'▶ ' if is_here else ''}{row['action']} → {target}: "
+        f"{'▶ ' if is_here else ''}{code_label(row['action'])} → {target}: "
         f"{counted(row['num_steps'], 'step')}, {row['num_succeeded']} of "
         f"{counted(row['num_trajectories'], 'trajectory')} succeeded{credit}"
     )

@@ -41,6 +41,17 @@ def label(text: str, max_length: int = 80) -> str:
     return _PUNCTUATION.sub(r"\\\1", one_line(text, max_length)) or "\\-"
 
 
+def code_label(text: str, max_length: int = 80) -> str:
+    """Return text as Markdown's inline code, for labels of expanders.
+
+    Streamlit makes links of addresses in these, escaped or not; code is left as it is.
+    """
+    line = one_line(text, max_length) or "-"
+    longest = max(map(len, re.findall("`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {line} {fence}"
+
+
 def show_text(text: str) -> None:
     """Show text without Markdown, in the font of the page."""
     import streamlit as st

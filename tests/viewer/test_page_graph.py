@@ -202,7 +202,7 @@ def test_merged_texts_are_shown_with_their_likeness_and_difference(
     app = open_page(monkeypatch, store, "graph", at="n1")
     assert "2 texts map to this state" in markdown_of(app)
     # One of two words is equal in each.
-    assert app.expander[0].label == "50% alike, 1 visit"
+    assert "50% alike, 1 visit" in [expander.label for expander in app.expander]
     assert [code.value for code in app.code] == ["a hall", "  a \n- hall\n+ HALL"]
 
 
@@ -230,6 +230,13 @@ def test_an_address_that_names_nothing_selects_nothing(
     app = open_page(monkeypatch, store, "graph", task="t0", at=at, view="no such", hops="many")
     assert not app.exception
     assert _component(app, "marks")["selected"] is None
+    named = [warning.value for warning in app.warning]
+    assert named == [
+        "The address asks for the part ` no such `, which is not here: ` All ` is shown.",
+        f"The address asks for the state or transition ` {at} `, which is not here: ` none ` is "
+        "shown.",
+    ]
+    assert {"at", "view"} & {*app.query_params} == set()
 
 
 def test_hostile_text_reaches_no_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -66,9 +66,9 @@ def test_markup_and_control_characters_from_a_log_stay_text(tmp_path: Path):
 
 
 def test_zero_is_grey_and_the_ends_are_orange_and_blue():
-    assert diverging(0, 2) == diverging(5, 0) == "#b8bcc2"
+    assert diverging(0, 2) == diverging(5, 0) == "#8a8f98"
     assert diverging(-2, 2) == diverging(-9, 2) == "#c04f15"
-    assert diverging(2, 2) == "#1b5ea8"
+    assert diverging(2, 2) == "#2469b8"
 
 
 @pytest.mark.parametrize(

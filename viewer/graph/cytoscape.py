@@ -208,6 +208,7 @@ def _edge(
     }
     flags = {
         "pruned": edge.is_pruned,
+        "blamed": (value or 0.0) < 0,
         "flipped": shading.is_flipped(edge),
         "conflict": shading.verdict(edge) == "conflicts",
     }

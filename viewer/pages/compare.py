@@ -12,6 +12,7 @@ from graphcredit.viewer.steps.action_pairs import ActionPairs
 from graphcredit.viewer.steps.compare_chart import agreement_map
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.chart import show_chart
 from graphcredit.viewer.widgets.text import one_line, show_table, show_text
 
 _NUM_ROWS = 200
@@ -82,7 +83,7 @@ def _estimators(run: str, iteration: int, left: str, right: str) -> None:
     picture, table = st.columns(2, gap="medium")
     with picture:
         cells = ask(queries.cells, **where)
-        st.altair_chart(agreement_map(cells, left=left, right=right, unit="steps"))
+        show_chart(agreement_map(cells, left=left, right=right, unit="steps"))
     with table:
         _tasks(agreement.slice(1))
     only_flips = _differing("steps")
@@ -108,7 +109,7 @@ def _two_iterations(run: str, iteration: int, estimator: str, other: str) -> Non
         return
     _measures("Actions", len(pairs.key), pairs.correlation(), float(pairs.is_flip().mean()))
     names = {"left": f"{run}/{iteration}", "right": other}
-    st.altair_chart(agreement_map(pairs.cells(), **names, unit="actions"), width=560)
+    show_chart(agreement_map(pairs.cells(), **names, unit="actions"), width=560)
     only_flips = _differing("actions")
     places = pairs.most_different(_NUM_ROWS, only_flips=only_flips)
     keys = pairs.key[places]

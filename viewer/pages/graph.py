@@ -22,7 +22,9 @@ from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import missing, selection
+from graphcredit.viewer.widgets.address import complete_address
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.folded import folded
 
 _ITERATION = "iteration "
 
@@ -43,20 +45,24 @@ def show() -> None:
     """Show the page."""
     st.header("Graph")
     store = viewed_store()
-    place = _choose_place(store)
+    complete_address(store)
+    choices = folded("graph")
+    with choices:
+        place = _choose_place(store)
     if place is None:
         return
-    missing.doubtful_credit(place.run_id, place.iteration)
     steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        part = controls.choose_part(place.estimator, steps.column_names)
-        column = f"{place.estimator}_{part}"
-        graph = _read(place, place.iteration, column)
+    truth = true_distances(steps)
+    with choices:
         trajectory = _choose_trajectory(steps)
-        view = controls.choose_view(graph, has_trajectory=trajectory is not None)
-        truth = true_distances(steps)
-        scale = controls.choose_state_colour(graph, truth)
-        is_marked = truth is not None and controls.choose_truth()
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            part = controls.choose_part(place.estimator, steps.column_names)
+            column = f"{place.estimator}_{part}"
+            graph = _read(place, place.iteration, column)
+            view = controls.choose_view(graph, has_trajectory=trajectory is not None)
+            scale = controls.choose_state_colour(graph, truth)
+            is_marked = truth is not None and controls.choose_truth()
+    missing.doubtful_credit(place.run_id, place.iteration)
     selected = _selected(graph, steps)
     shown = graph.part(_states(graph, steps, view, trajectory, selected))
     other = _other(place, graph, part, steps)
@@ -174,6 +180,9 @@ def _selected(graph: TaskGraph, steps: pa.Table) -> int | Ends | None:
     picked = parse_key(controls.picked())
     if picked in known:
         return picked
+    if controls.picked():
+        selection.not_here("state or transition", controls.picked(), "none")
+        controls.pick("")
     chosen = selection.current()
     if chosen.trajectory is None or chosen.step is None:
         return None

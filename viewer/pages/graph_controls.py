@@ -81,6 +81,9 @@ def choose_optional(
     """
     wanted = getattr(selection.current(), name)
     chosen = wanted if wanted in options else ""
+    if wanted and not chosen:
+        selection.not_here(title, str(wanted), nothing)
+        selection.select(**{name: None})
     key = f"graph_{name}"
     st.session_state[key] = chosen
     st.selectbox(
@@ -106,7 +109,7 @@ def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> View:
     names = [name for name in _VIEWS if name != "trajectory" or has_trajectory]
     small = len(graph.nodes) <= READABLE
     default = "everything" if small else "trajectory" if has_trajectory else "path"
-    name = _segments("view", "Show", names, default, _VIEWS.__getitem__)
+    name = _segments("view", "Part", names, default, _VIEWS.__getitem__)
     if name == "everything":
         return View(name=name, num_hops=0)
     usual = {"around": "2", "trajectory": "0"}.get(name, "1")
@@ -153,6 +156,9 @@ def _segments(
 ) -> str:
     wanted = st.query_params.get(name, default)
     chosen = wanted if wanted in options else default
+    if wanted != chosen:
+        selection.not_here(title, wanted, show(chosen))
+        _put(name, None)
     key = f"graph_{name}"
     st.session_state[key] = chosen
     st.segmented_control(

@@ -26,6 +26,8 @@ from graphcredit.viewer.steps.html_export import trajectory_page
 from graphcredit.viewer.steps.reasons import reasons
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.chart import show_chart
+from graphcredit.viewer.widgets.folded import folded
 from graphcredit.viewer.widgets.selection import after, choose_estimator, current, link, select
 from graphcredit.viewer.widgets.text import show_box, show_table, show_text, visible
 
@@ -33,7 +35,7 @@ from graphcredit.viewer.widgets.text import show_box, show_table, show_text, vis
 def show() -> None:
     """Show the page."""
     st.header("Trajectory")
-    with st.container(horizontal=True):
+    with folded("trajectory"), st.container(horizontal=True):
         table = choose_steps()
         if table is None:
             return
@@ -140,14 +142,14 @@ def _course(table: pa.Table, estimator: str, step: int) -> None:
         selected=step,
         limit=step_facts.largest(table, [estimator]),
     )
-    clicked = st.altair_chart(
+    clicked = show_chart(
         chart, key=_key("course", table, step), on_select="rerun", selection_mode="click"
     )
     for point in clicked["selection"]["click"]:
         _go_to(step=int(point["step"]))
     known = [table[name].null_count for name in ("goal_distance", "oracle_distance")]
     if min(known) < table.num_rows:
-        st.altair_chart(charts.distances(table, selected=step))
+        show_chart(charts.distances(table, selected=step))
 
 
 def _go_to(**changes: object) -> None:
@@ -205,10 +207,10 @@ def _what_happened(table: pa.Table, step: int) -> None:
     if row["thought"]:
         st.caption("Thought")
         show_box(row["thought"])
-    st.caption("Observation")
+    st.caption("What the agent saw")
     show_box(row["observation"] or row["state"])
     if row["observation"]:
-        with st.expander("State of this observation"):
+        with st.expander("The state that it stands for"):
             show_box(row["state"])
     if row["admissible_actions"]:
         with st.expander(f"{len(row['admissible_actions'])} admissible actions"):
@@ -232,7 +234,7 @@ def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
     found = step_facts.estimators(table)
     names = [estimator, *(name for name in found if name != estimator)]
     bars = step_facts.bars(table, step, names)
-    st.altair_chart(charts.credit(bars, limit=step_facts.largest(table, names)))
+    show_chart(charts.credit(bars, limit=step_facts.largest(table, names)))
 
 
 def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
@@ -256,7 +258,7 @@ def _tokens(table: pa.Table, step: int) -> None:
     if len(ids) > charts.MAX_TOKENS:
         words += f" The first {charts.MAX_TOKENS} are drawn."
     st.caption(words)
-    st.altair_chart(charts.tokens(ids, table["response_logprobs"][step].as_py()))
+    show_chart(charts.tokens(ids, table["response_logprobs"][step].as_py()))
 
 
 def _all_steps(table: pa.Table, step: int, replays: pa.Table) -> None:

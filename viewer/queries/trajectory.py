@@ -33,6 +33,29 @@ def trajectories(store: Store, *, run_id: str, iteration: int, task_id: str) -> 
     return answer(store, sql, [task_id], run_id=run_id, iteration=iteration)
 
 
+def places_of(
+    store: Store, *, run_id: str, iteration: None, trajectory_id: str, number: int | None
+) -> pa.Table:
+    """Return where a run has a trajectory, the last iteration first.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: None: all iterations are searched.
+        trajectory_id: The trajectory.
+        number: Only this iteration; None for any.
+
+    Returns:
+        `iteration, task`.
+    """
+    sql = """
+        SELECT iteration, any_value(task_id) AS task FROM steps
+        WHERE trajectory_id = $1 AND ($2 IS NULL OR iteration = $2)
+        GROUP BY iteration ORDER BY iteration DESC
+    """
+    return answer(store, sql, [trajectory_id, number], run_id=run_id, iteration=iteration)
+
+
 def steps(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> pa.Table:
     """Return the steps of a trajectory in order, with every column of steps and of credit."""
     # Filter each side before the join, so that neither is read completely.

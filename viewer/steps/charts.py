@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import Bar, value_of
-from graphcredit.viewer.widgets.colours import diverging
+from graphcredit.viewer.widgets.colours import NEUTRAL, diverging
 from graphcredit.viewer.widgets.text import one_line
 
 Chart = alt.LayerChart | alt.FacetChart
@@ -20,7 +20,7 @@ TOKENS_A_ROW = 24
 MAX_TOKENS = 1200
 """Most tokens of one response to draw."""
 
-_LIKELY, _UNLIKELY = "#d9e6f4", "#c04f15"
+_LIKELY, _UNLIKELY = "#d9e6f4", "#e08a55"
 _FLOOR = -5.0
 """Log-probability at which the colours of tokens end."""
 
@@ -69,7 +69,7 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Char
     )
     # The click target has the full height: a bar near zero is too small to hit. It must not be
     # fully transparent, since transparent marks receive no clicks.
-    target = base.mark_rect(color="#7f8792", cursor="pointer").encode(
+    target = base.mark_rect(color=NEUTRAL, cursor="pointer").encode(
         opacity=alt.Opacity("tint:Q", scale=None)
     )
     click = alt.selection_point(name="click", fields=["step"])
@@ -77,10 +77,8 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Char
         y=alt.Y("value:Q", title="advantage", axis=_AXIS, scale=_around_zero(1.25 * limit)),
         color=alt.Color("colour:N", scale=None),
     )
-    zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color="#7f8792").encode(y=alt.datum(0.0))
-    mark = base.mark_text(fontSize=11, color="#7f8792", cursor="pointer").encode(
-        y=alt.value(8), text="mark:N"
-    )
+    zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color=NEUTRAL).encode(y=alt.datum(0.0))
+    mark = base.mark_text(fontSize=12, cursor="pointer").encode(y=alt.value(8), text="mark:N")
     return alt.layer(target.add_params(click), bar, zero, mark).properties(height=150)
 
 
@@ -106,7 +104,7 @@ def distances(table: pa.Table, *, selected: int) -> Chart:
         color=alt.Color(
             "kind:N",
             title=None,
-            scale=alt.Scale(domain=kinds, range=["#7f8792", "#b8860b"]),
+            scale=alt.Scale(domain=kinds, range=[NEUTRAL, "#b8860b"]),
             legend=alt.Legend(orient="top", padding=0, offset=2),
         ),
         tooltip=[alt.Tooltip("step:O"), alt.Tooltip("kind:N"), alt.Tooltip("distance:Q")],
@@ -159,12 +157,10 @@ def credit(bars: Sequence[Bar], *, limit: float) -> Chart:
     )
     number = base.encode(x=x, text="text:N")
     below = number.transform_filter(alt.datum.value < 0).mark_text(
-        fontSize=11, color="#7f8792", align="right", dx=-4
+        fontSize=11, align="right", dx=-4
     )
-    above = number.transform_filter(alt.datum.value >= 0).mark_text(
-        fontSize=11, color="#7f8792", align="left", dx=4
-    )
-    zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color="#7f8792").encode(x=alt.datum(0.0))
+    above = number.transform_filter(alt.datum.value >= 0).mark_text(fontSize=11, align="left", dx=4)
+    zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color=NEUTRAL).encode(x=alt.datum(0.0))
     return alt.layer(bar, below, above, zero).properties(height=alt.Step(20))
 
 

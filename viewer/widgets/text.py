@@ -9,6 +9,7 @@ Streamlit is imported at its first use: the HTML exports need the functions that
 
 import re
 import unicodedata
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -94,7 +95,10 @@ def show_table(table: pa.Table, **options: Any) -> Any:
     """
     import streamlit as st
 
-    return st.dataframe(visible_cells(table), hide_index=True, **options)
+    # The key tells the script of `viewer/manners` that rows can be chosen.
+    has_choice = "on_select" in options
+    with st.container(key=f"rows_{options['key']}") if has_choice else nullcontext():
+        return st.dataframe(visible_cells(table), hide_index=True, **options)
 
 
 def visible_cells(table: pa.Table) -> pa.Table:

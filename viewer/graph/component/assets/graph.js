@@ -171,6 +171,8 @@ function styles(root) {
       selector: "edge:loop",
       style: { "curve-style": "bezier", "loop-direction": "0deg", "control-point-step-size": 34 },
     },
+    // Blame is told by a bar across its tip too, not by colour alone.
+    { selector: "edge[?blamed]", style: { "target-arrow-shape": "triangle-tee" } },
     { selector: "edge[?pruned]", style: { "line-style": "dashed" } },
     {
       selector: "edge[?flipped]",
@@ -200,7 +202,7 @@ function showLegend(root, legend) {
     return row;
   };
   const notes = [
-    ...["☆ goal", "▢ start", "◇ no way to the goal seen", "size, width: visits", "dashed: pruned"],
+    ...["☆ goal", "▢ start", "◇ no way to the goal seen", "size, width: visits", "dashed: pruned", "bar at the tip: below 0"],
     ...legend.marks,
   ];
   root

@@ -131,3 +131,23 @@ def test_hostile_text_is_one_visible_line_in_labels(tmp_path: Path):
     assert len(texts) == 2 * (len(graph.nodes) + len(graph.edges))
     assert all("\x1b" not in text and "\u202e" not in text for text in texts)
     assert max(map(len, texts)) < 800
+
+
+def test_a_small_graph_has_boxes_that_say_what_a_state_is(graph: TaskGraph):
+    labels = {key: data["label"] for key, data in _of(_draw(graph).nodes).items()}
+    assert labels["n0"] == "0 A\n2 to go · 5×"
+    assert labels["n3"] == "3 D\nno way seen · 1×"
+    assert labels["n4"] == "GOAL\n0 to go · 1×"
+
+
+def test_the_goal_stands_on_the_right_of_all_others(graph: TaskGraph):
+    places = {node["data"]["id"]: node["position"]["x"] for node in _draw(graph).nodes}
+    assert places.pop("n4") > max(places.values())
+    assert places.pop("n0") < min(places.values())
+
+
+def test_blame_is_not_told_by_colour_alone(graph: TaskGraph):
+    drawn = _of(_draw(graph).edges)
+    blamed = {edge_key(edge.ends) for edge in graph.edges if (edge.advantage or 0.0) < 0}
+    assert {key for key, data in drawn.items() if "blamed" in data} == blamed
+    assert 0 < len(blamed) < len(drawn)

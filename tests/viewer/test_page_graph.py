@@ -177,15 +177,19 @@ def test_a_large_graph_starts_with_the_best_path_and_grows(
     long = trajectory("long", CORRIDOR)
     won = trajectory("won", "s0 b s5 b s6 b won", rewards=[0, 0, 1], success=True)
     store = credited(tmp_path / "s", [*long, *won])
-    app = open_page(monkeypatch, store, "graph")
+    app = open_page(monkeypatch, store, "graph", view="path")
     # s0, s5, s6 and the goal, and one step around them: s1, s4, s7.
     assert "7 of 201 states" in app.caption[0].value
-    app = go(app, "graph", run="r0", iteration=0, task="t0", hops=2)
+    app = go(app, "graph", run="r0", iteration=0, task="t0", view="path", hops=2)
     assert "10 of 201 states" in app.caption[0].value
     app = go(app, "graph", run="r0", iteration=0, task="t0", view="around", at="n100", hops=1)
     assert _states(app) == ["n99", "n100", "n101"]
-    app = go(app, "graph", run="r0", iteration=0, task="t0", trajectory="won", hops=0)
+    app = go(app, "graph", run="r0", iteration=0, task="t0", trajectory="won", view="trajectory")
     assert len(_states(app)) == 4
+    app = go(app, "graph", run="r0", iteration=0, task="t0")
+    # What matters: the best path, and the transitions with the most credit and blame.
+    assert {"n0", "n5", "n6"} < {*_states(app)}
+    assert len(_states(app)) <= visible_part.READABLE
     monkeypatch.setattr(visible_part, "MOST", 50)
     app = go(app, "graph", run="r0", iteration=0, task="t0", view="everything")
     assert "50 of 201 states" in app.caption[0].value

@@ -6,17 +6,24 @@ from typing import Any
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.layout import layered_positions
+from graphcredit.viewer.graph.names import distinctions, headline
+from graphcredit.viewer.graph.routes import Route, routes
 from graphcredit.viewer.graph.shading import Ends, OwnStep, Shading, StateScale, signed
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.graph.true_distances import TrueDistances
+from graphcredit.viewer.graph.visible_part import READABLE
 from graphcredit.viewer.queries.truth import MARKS
 from graphcredit.viewer.widgets.colours import colour_limit, diverging, sequential
-from graphcredit.viewer.widgets.text import one_line, visible
+from graphcredit.viewer.widgets.text import one_line
 
 _LAYER, _PLACE = 170, 70
 _ASPECT = 1.5
 _WIDEST_LAYER, _WIDEST_PLACE = 420, 190
-_ROOM_FOR_ACTIONS = 60
+_ROOM_FOR_ACTIONS = 110
+_BOX = (144, 62)
+_BOX_LAYER, _BOX_PLACE = 178, 112
+_MOST_ROUTED = 400
+"""Most edges to bend around states one by one; it takes a millisecond for each."""
 _LABEL_LENGTH = 22
 _MOST_NUMBERS = 4
 
@@ -62,8 +69,7 @@ def state_name(node: Node) -> str:
     """Return the label of a state: its number and its first words, on one line."""
     if node.is_goal:
         return "GOAL"
-    first = visible(node.state).strip().partition("\n")[0].strip("-= \t")
-    return f"{node.state_id}  {one_line(first, 18)}"
+    return f"{node.state_id}  {one_line(headline(node), 18)}"
 
 
 def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> Drawing:
@@ -74,29 +80,43 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
         layers: From `layers_of` the whole graph.
         shading: The meaning of the colours.
     """
-    places = _places(graph, layers)
+    is_small = len(graph.nodes) <= READABLE
+    places = _places(graph, layers, is_small=is_small)
     values = [value for edge in graph.edges if (value := shading.drawn_value(edge)) is not None]
     limit = colour_limit(values)
     most = max((edge.visits for edge in graph.edges), default=1)
     most_visits = max((node.visits for node in graph.nodes), default=1)
     fill = _Fill(graph, shading.states)
     start = min(layers, key=layers.__getitem__)
+    apart = distinctions(graph.nodes) if is_small else {}
+    size = {
+        node.state_id: _BOX
+        if is_small
+        else (round(18 + 26 * (node.visits / max(most_visits, 1)) ** 0.5),) * 2
+        for node in graph.nodes
+    }
+    routed = _routed(graph, shading, places, size)
     return Drawing(
         nodes=[
             {
                 "data": {
                     "id": node_key(node.state_id),
-                    "label": state_name(node),
+                    "label": _box_label(node, apart) if is_small else state_name(node),
                     "tip": _node_tip(node, shading),
-                    "size": round(18 + 26 * (node.visits / max(most_visits, 1)) ** 0.5),
+                    "width": size[node.state_id][0],
+                    "height": size[node.state_id][1],
                     "kind": _kind(node, is_start=node.state_id == start),
+                    **({"box": True} if is_small else {}),
                     **fill.of(node),
                 },
-                "position": places[node.state_id],
+                "position": dict(zip("xy", places[node.state_id], strict=True)),
             }
             for node in graph.nodes
         ],
-        edges=[_edge(edge, shading, limit, most, layers, graph) for edge in graph.edges],
+        edges=[
+            _edge(edge, shading, limit, most, label, route)
+            for edge, (label, route) in zip(graph.edges, routed, strict=True)
+        ],
         legend={
             "advantage": shading.advantage,
             "edge_ends": scale_ends(values, limit),
@@ -104,9 +124,45 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
             "state": shading.states.title,
             "state_scale": [sequential(step / 4) for step in range(5)],
             "state_ends": fill.ends,
-            "marks": _marks(shading),
+            "marks": [*(["in boxes: seen distance, visits"] if is_small else []), *_marks(shading)],
         },
     )
+
+
+def _box_label(node: Node, apart: Mapping[int, str]) -> str:
+    """Return three lines: the state, what distinguishes it, its seen distance and its visits."""
+    distance = "no way seen" if node.goal_distance is None else f"{node.goal_distance:g} to go"
+    name = "GOAL" if node.is_goal else f"{node.state_id} {one_line(headline(node), 12)}"
+    told = apart.get(node.state_id)
+    return "\n".join([name, *([told] if told else []), f"{distance} · {node.visits}×"])
+
+
+def _routed(
+    graph: TaskGraph,
+    shading: Shading,
+    places: Mapping[int, tuple[float, float]],
+    size: Mapping[int, tuple[float, float]],
+) -> list[tuple[str, Route]]:
+    """Return the label and the route of each edge; a large graph has straight edges, no labels."""
+    has_room = len(graph.edges) <= _ROOM_FOR_ACTIONS
+    labels = [_edge_label(edge, shading, has_room=has_room) for edge in graph.edges]
+    if len(graph.edges) > _MOST_ROUTED:
+        return [(label, Route(bend=16.0)) for label in labels]
+
+    def importance(index: int) -> tuple[bool, float]:
+        edge = graph.edges[index]
+        return edge.ends not in shading.own, -abs(shading.drawn_value(edge) or 0.0)
+
+    found = routes(
+        [(places[edge.source], places[edge.target]) for edge in graph.edges],
+        labels,
+        boxes={places[key]: (width / 2, height / 2) for key, (width, height) in size.items()},
+        order=sorted(range(len(labels)), key=importance),
+    )
+    return [
+        ("" if route.shift is None else label, route)
+        for label, route in zip(labels, found, strict=True)
+    ]
 
 
 class _Fill:
@@ -125,19 +181,23 @@ class _Fill:
         if value is None:
             return {}
         share = (value - self._low) / ((self._high - self._low) or 1.0)
-        return {"colour": sequential(1 - share if self._scale.is_cost else share)}
+        depth = 1 - share if self._scale.is_cost else share
+        return {"colour": sequential(depth), "ink": "#ffffff" if depth > 0.6 else "#1d2229"}
 
 
-def _places(graph: TaskGraph, layers: Mapping[int, int]) -> dict[int, dict[str, float]]:
+def _places(
+    graph: TaskGraph, layers: Mapping[int, int], *, is_small: bool
+) -> dict[int, tuple[float, float]]:
     """Return the positions of the states in pixels; the drawing is about as wide as the page."""
     places = layered_positions(graph, layers)
+    narrow, low = (_BOX_LAYER, _BOX_PLACE) if is_small else (_LAYER, _PLACE)
     width = max((x for x, _ in places.values()), default=0) + 1
     height = 2 * max((y for _, y in places.values()), default=0) + 1
-    layer = min(max(_LAYER, height * _PLACE * _ASPECT / width), _WIDEST_LAYER)
-    place = min(max(_PLACE, width * _LAYER / _ASPECT / height), _WIDEST_PLACE)
+    layer = min(max(narrow, height * low * _ASPECT / width), _WIDEST_LAYER)
+    place = min(max(low, width * narrow / _ASPECT / height), _WIDEST_PLACE)
     return {
         # Every second layer stands a little lower, so that no edge runs straight through a state.
-        key: {"x": x * layer, "y": y * place + 14 * (x % 2)}
+        key: (x * layer, y * place + 14 * (x % 2))
         for key, (x, y) in places.items()
     }
 
@@ -188,23 +248,20 @@ def _node_tip(node: Node, shading: Shading) -> str:
 
 
 def _edge(
-    edge: Edge,
-    shading: Shading,
-    limit: float,
-    most: int,
-    layers: Mapping[int, int],
-    graph: TaskGraph,
+    edge: Edge, shading: Shading, limit: float, most: int, label: str, route: Route
 ) -> dict[str, Any]:
     value = shading.drawn_value(edge)
     data: dict[str, Any] = {
         "id": edge_key(edge.ends),
         "source": node_key(edge.source),
         "target": node_key(edge.target),
-        "label": _edge_label(edge, shading, has_room=len(graph.edges) <= _ROOM_FOR_ACTIONS),
+        "label": label,
         "tip": _edge_tip(edge, shading),
         "colour": diverging(value or 0.0, limit),
         "width": round(1.5 + 6 * (edge.visits / most) ** 0.5, 1),
-        "bend": _bend(layers[edge.source], layers[edge.target]),
+        "bend": route.bend,
+        "dx": round(route.shift[0]) if route.shift else 0,
+        "dy": round(route.shift[1]) if route.shift else 0,
     }
     flags = {
         "pruned": edge.is_pruned,
@@ -250,10 +307,3 @@ def _edge_tip(edge: Edge, shading: Shading) -> str:
         ),
     ]
     return "\n".join(lines)
-
-
-def _bend(source: int, target: int) -> int:
-    """Return the bend of an edge in pixels, so that it avoids states and its reverse edge."""
-    if target == source + 1:
-        return 0
-    return 34 if target == source else 26 * min(abs(target - source), 4)

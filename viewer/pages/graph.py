@@ -27,6 +27,8 @@ from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.folded import folded
 
 _ITERATION = "iteration "
+_MOST_REMARKABLE = 12
+"""Transitions to show first in a graph that is too large to be read as a whole."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +66,6 @@ def show() -> None:
             is_marked = truth is not None and controls.choose_truth()
     missing.doubtful_credit(place.run_id, place.iteration)
     selected = _selected(graph, steps)
-    shown = graph.part(_states(graph, steps, view, trajectory, selected))
     other = _other(place, graph, part, steps)
     steps = facts.with_shown(steps, column, other.values)
     shading = Shading(
@@ -74,9 +75,10 @@ def show() -> None:
         own={} if trajectory is None else facts.own_steps(steps, trajectory),
         truth=truth if is_marked else None,
     )
+    shown = graph.part(_states(graph, steps, view, trajectory, selected, shading))
     drawing = draw_part(shown, layers_of(graph), shading)
     path = [] if trajectory is None else facts.names_on(steps, trajectory)
-    drawn, panel = st.columns([5, 3])
+    drawn, panel = st.columns([7, 3])
     with drawn:
         _say_what_is_shown(graph, shown, shading)
         show_graph(
@@ -195,12 +197,19 @@ def _states(
     view: controls.View,
     trajectory: str | None,
     selected: int | Ends | None,
+    shading: Shading,
 ) -> frozenset[int]:
     """Return the states to show."""
+    own = [] if trajectory is None else facts.states_on(steps, trajectory)
+    if view.name == "matters":
+        edges = facts.remarkable(graph, shading, most=_MOST_REMARKABLE)
+        shown = visible_part.what_matters(graph, own, edges)
+        at = selected if isinstance(selected, tuple) else () if selected is None else (selected,)
+        return shown | frozenset(at)
     if view.name == "everything":
         return visible_part.most_visited(graph, frozenset(node.state_id for node in graph.nodes))
     if view.name == "trajectory" and trajectory is not None:
-        centres = facts.states_on(steps, trajectory)
+        centres = own
     elif view.name == "around":
         start = graph.nodes[0].state_id
         centres = (

@@ -18,6 +18,7 @@ _TRUTH = "truth"
 _SHOWN_TASK = "graph_of"
 _MOST_HOPS = 4
 _VIEWS = {
+    "matters": "What matters",
     "path": "Best path",
     "around": "State",
     "trajectory": "Trajectory",
@@ -108,9 +109,9 @@ def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> View:
     """Show a choice of parts of the graph; the default is a readable one."""
     names = [name for name in _VIEWS if name != "trajectory" or has_trajectory]
     small = len(graph.nodes) <= READABLE
-    default = "everything" if small else "trajectory" if has_trajectory else "path"
+    default = "everything" if small else "matters"
     name = _segments("view", "Part", names, default, _VIEWS.__getitem__)
-    if name == "everything":
+    if name in ("everything", "matters"):
         return View(name=name, num_hops=0)
     usual = {"around": "2", "trajectory": "0"}.get(name, "1")
     hops = [str(number) for number in range(_MOST_HOPS + 1)]

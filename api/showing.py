@@ -7,10 +7,13 @@ from pathlib import Path
 from graphcredit.store.errors import InputError, system_errors
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.viewer.graph import visible_part
-from graphcredit.viewer.graph.cytoscape import Shading, draw_part
+from graphcredit.viewer.graph.cytoscape import draw_part
+from graphcredit.viewer.graph.facts import with_shown
 from graphcredit.viewer.graph.html_export import graph_html
 from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
+from graphcredit.viewer.graph.true_distances import true_distances
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.trajectory import steps
@@ -100,16 +103,17 @@ def _graph(store: Store, run: str, iteration: int, task_id: str, estimator: str 
     column = f"{estimator}_advantage"
     graph = read_task_graph(store, run_id=run, iteration=iteration, task_id=task_id, column=column)
     shown = graph.part(_states(graph))
-    shading = Shading(advantage=f"{estimator} advantage")
+    steps_of_task = task_steps(store, run_id=run, iteration=iteration, task_id=task_id)
+    shading = Shading(advantage=f"{estimator} advantage", truth=true_distances(steps_of_task))
     title = f"{task_id} · run {run}, iteration {iteration}"
     if len(shown.nodes) < len(graph.nodes):
         title += f" · {len(shown.nodes):,} of {len(graph.nodes):,} states"
     html = graph_html(
         draw_part(shown, layers_of(graph), shading),
         shown,
-        task_steps(store, run_id=run, iteration=iteration, task_id=task_id),
+        with_shown(steps_of_task, column, None),
         path=[],
-        column=column,
+        ranked_by=shading.advantage,
         title=title,
     )
     return Page(html=html, title=title, needs_scripts=True)

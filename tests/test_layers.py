@@ -91,7 +91,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("model", "loss", "engine", "cloning", "output", "training_run", "training"),
     ),
     "viewer": (
-        *("config", "sitemap", "origin", "queries", "widgets"),
+        *("config", "sitemap", "origin", "queries", "manners", "widgets"),
         *("graph", "steps", "search", "pages", "app", "entry"),
     ),
     "loop": ("config", "summary", "layout", "advice", "open", "run", "warmup"),

@@ -6,20 +6,30 @@ from pathlib import Path
 import streamlit as st
 
 from graphcredit.viewer.config import STORE_VARIABLE
+from graphcredit.viewer.manners import mind_manners
 from graphcredit.viewer.sitemap import PAGES, page
 from graphcredit.viewer.widgets import missing, selection
-
-_STYLE = "<style>[data-testid=stMainBlockContainer] { padding-top: 4.5rem }</style>"
-"""Streamlit leaves room for two menus above a page; the page can use that room."""
+from graphcredit.viewer.widgets.text import one_line
 
 
 def main() -> None:
     """Show the page of the URL."""
-    # The title distinguishes browser tabs of several stores.
-    name = Path(os.environ[STORE_VARIABLE]).name
-    st.set_page_config(page_title=f"{name} · graphcredit", page_icon="🎯", layout="wide")
-    st.html(_STYLE)
     shown = st.navigation([page(name) for name in PAGES], position="top")
     selection.restore()
+    st.set_page_config(page_title=_title(shown.title), page_icon="🎯", layout="wide")
+    mind_manners()
     with missing.guarded("This page"):
+        selection.name_bad_numbers()
         shown.run()
+
+
+def _title(page_title: str) -> str:
+    """Return the title of the browser's tab: what is shown, the page, and the store."""
+    chosen = selection.current()
+    shown = {PAGES["trajectory"]: chosen.trajectory, PAGES["graph"]: chosen.task}
+    shown |= {PAGES["search_graph"]: chosen.task}
+    if page_title in (PAGES["tasks"], PAGES["compare"]) and chosen.iteration is not None:
+        shown[page_title] = f"{chosen.run}/{chosen.iteration}"
+    thing = shown.get(page_title)
+    store = Path(os.environ[STORE_VARIABLE]).name
+    return " · ".join([*([one_line(thing, 60)] if thing else []), page_title, store])

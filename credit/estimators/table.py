@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
+from graphcredit.credit.estimators import explained
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.g2po import G2po
 from graphcredit.credit.estimators.gigpo import Gigpo
@@ -18,6 +19,7 @@ from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.steps.arrays import Floats
+from graphcredit.store.credit_marks.explained import Explanation
 from graphcredit.store.credit_marks.formulas import SUCCESSORS
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import check_options, options_from_text
@@ -71,6 +73,8 @@ class Estimator:
     """The same of groups where only some steps lack it."""
     node_values: tuple[NodeValue, ...] = ()
     """The numbers that it gives each node."""
+    explains: Callable[[Any], Explanation] | None = None
+    """Returns how its credit explains itself, from the estimator's options."""
     paper: str
     """Where it comes from."""
 
@@ -92,14 +96,25 @@ _GROUP: dict[str, Balance] = {"step_advantage": "group"}
 
 ESTIMATORS: tuple[Estimator, ...] = (
     Estimator(
-        name="grpo", options=Grpo, writes=_EPISODE, balanced=_ALL_ALIKE, paper="GiGPO, Eq. 3"
+        name="grpo",
+        options=Grpo,
+        explains=explained.whole_trajectory,
+        writes=_EPISODE,
+        balanced=_ALL_ALIKE,
+        paper="GiGPO, Eq. 3",
     ),
     Estimator(
-        name="rloo", options=Rloo, writes=_EPISODE, balanced=_ALL_ALIKE, paper="GiGPO, Eq. 10"
+        name="rloo",
+        options=Rloo,
+        explains=explained.against_the_others,
+        writes=_EPISODE,
+        balanced=_ALL_ALIKE,
+        paper="GiGPO, Eq. 10",
     ),
     Estimator(
         name="gigpo",
         options=Gigpo,
+        explains=explained.gigpo,
         writes=_BOTH,
         balanced=_STATES | _TRAJECTORIES,
         paper="GiGPO, Eq. 5-8",
@@ -107,12 +122,14 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Estimator(
         name="hgpo",
         options=Hgpo,
+        explains=explained.hgpo,
         writes=("step_advantage", "advantage"),
         paper="3SPO's baseline, arXiv 2602.22817",
     ),
     Estimator(
         name="rewardflow",
         options=RewardFlow,
+        explains=explained.rewardflow,
         writes=("step_reward", *_BOTH),
         node_values=(
             NodeValue(column="rewardflow_value", of=RewardFlow.value, options=("gamma",)),
@@ -123,6 +140,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Estimator(
         name="graphgpo",
         options=GraphGpo,
+        explains=explained.graphgpo,
         writes=("step_reward", *_BOTH),
         balanced=_STATES | _TRAJECTORIES,
         paper="GraphGPO, Eq. 3-8",
@@ -130,6 +148,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Estimator(
         name="spo3",
         options=Spo3,
+        explains=explained.spo3,
         writes=("step_reward", "step_advantage", "advantage"),
         inputs=("past",),
         balanced=_STATES,
@@ -138,6 +157,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Estimator(
         name="sapo",
         options=Sapo,
+        explains=explained.sapo,
         writes=("step_reward", *_BOTH),
         inputs=("mentions",),
         where_missing="sapo's step reward is 0 there",
@@ -147,6 +167,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Estimator(
         name="g2po",
         options=G2po,
+        explains=explained.g2po,
         writes=("step_reward", *_BOTH),
         balanced=_GROUP | _TRAJECTORIES,
         paper="arXiv 2606.22995",
@@ -154,6 +175,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Estimator(
         name="graft",
         options=Graft,
+        explains=explained.graft,
         writes=("step_reward", *_BOTH),
         balanced=_TRAJECTORIES,
         paper="GRAFT",
@@ -161,6 +183,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Estimator(
         name="milegpo",
         options=MileGpo,
+        explains=explained.milegpo,
         writes=("step_reward", *_BOTH),
         balanced=_STATES | _TRAJECTORIES,
         paper="MileGPO, arXiv 2608.19803",
@@ -168,6 +191,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Estimator(
         name="reach",
         options=Reach,
+        explains=explained.reach,
         writes=("step_reward", "step_advantage", "advantage"),
         inputs=("analogies",),
         where_missing="reach imagines nothing there, and new is what has rare words",

@@ -13,6 +13,7 @@ from graphcredit.credit.options import CreditOptions, GraphOptions, MergeOptions
 from graphcredit.credit.steps.batches import BATCH_ROWS
 from graphcredit.credit.steps.complete import COLUMNS
 from graphcredit.store.credit_marks.described import BALANCED_KEY, INPUTS_KEY
+from graphcredit.store.credit_marks.explained import EXPLAINED_KEY
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import AtLeastOne, check_options, options_as_json
 
@@ -96,6 +97,7 @@ class CreditSettings(GraphOptions):
                 "options": options_as_json(options),
                 INPUTS_KEY: list(row.inputs),
                 BALANCED_KEY: dict(row.balanced),
+                **({EXPLAINED_KEY: row.explains(options).model_dump()} if row.explains else {}),
                 **self.graph_as_json(),
                 "invalid_action_penalty": self.invalid_action_penalty,
             }

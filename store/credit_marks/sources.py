@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from graphcredit.store.credit_marks.described import BALANCED_KEY, INPUTS_KEY, inputs_of
+from graphcredit.store.credit_marks.explained import EXPLAINED_KEY
 from graphcredit.store.credit_marks.formulas import FORMULA_KEY, formula_of, is_of_other_formula
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
@@ -23,7 +24,10 @@ from graphcredit.store.parquet.er_graph import ErGraph, read_er_graph
 from graphcredit.store.parquet.shards import conform, fingerprint, open_parquet, step_columns
 
 MARKS = frozenset(
-    {FORMULA_KEY, INPUTS_KEY, BALANCED_KEY, "steps", "earlier", "entities", "er_graph"}
+    {
+        *(FORMULA_KEY, INPUTS_KEY, BALANCED_KEY, EXPLAINED_KEY),
+        *("steps", "earlier", "entities", "er_graph"),
+    }
 )
 """Keys of a configuration that say by what estimator and formula, and of what, credit was made;
 `er_graph`, of all tasks, is an older one."""

@@ -2,6 +2,8 @@
 
 # pyright: reportPrivateUsage=false
 
+import re
+
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
@@ -9,6 +11,8 @@ from streamlit.util import calc_hash
 from graphcredit.store import Store
 from graphcredit.viewer import sitemap
 from graphcredit.viewer.config import STORE_VARIABLE, script
+
+_CODE = re.compile(r"(?<!`)(`+) .*? \1(?!`)")
 
 
 def open_page(
@@ -42,11 +46,11 @@ def click_row(app: AppTest, key: str, row: int) -> AppTest:
 
 
 def markdown_of(app: AppTest) -> str:
-    """Return everything on the page that Streamlit reads as Markdown."""
+    """Return everything on the page that Streamlit reads as Markdown, without inline code."""
     shown = (app.markdown, app.caption, app.info, app.warning, app.error, app.success)
     texts = [element.value for kind in shown for element in kind]
     titles = [element.value for kind in (app.header, app.subheader) for element in kind]
     widgets = (app.button, app.selectbox, app.multiselect, app.text_input, app.expander)
     labels = [element.label for kind in widgets for element in kind]
     links = [link.proto.label for link in app.get("page_link")]
-    return "\n".join(map(str, (*texts, *titles, *labels, *links)))
+    return _CODE.sub("", "\n".join(map(str, (*texts, *titles, *labels, *links))))

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.viewer.graph.cytoscape import (
-    STATE_SCALES,
     Drawing,
-    Shading,
     draw_part,
     edge_key,
     node_key,
     parse_key,
+    scale_ends,
 )
 from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.shading import STATE_SCALES, Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.widgets.colours import colour_limit, diverging, sequential
 from tests.viewer.stores import HOSTILE, credited, hostile
@@ -67,7 +67,7 @@ def test_reach_colours_states_by_the_chance_to_win(tmp_path: Path):
     goal = next(node for node in graph.nodes if node.is_goal)
     assert (goal.reach_value, goal.reach_doubt) == (1, 0)
     assert _of(drawing.nodes)[node_key(goal.state_id)]["colour"] == sequential(1)
-    assert drawing.legend["state"] == "chance to win"
+    assert drawing.legend["state"] == "chance of success"
 
 
 def test_edges_are_coloured_by_advantage_and_dashed_where_pruned(graph: TaskGraph):
@@ -78,8 +78,15 @@ def test_edges_are_coloured_by_advantage_and_dashed_where_pruned(graph: TaskGrap
         data = drawn[edge_key(edge.ends)]
         assert data["colour"] == diverging(edge.advantage or 0.0, limit)
         assert ("pruned" in data) == edge.is_pruned
-    assert drawing.legend["limit"] == f"{limit:.2g}"
+    assert drawing.legend["edge_ends"] == [f"-{limit:.2g}", f"+{limit:.2g}"]
     assert drawn["e0-0"]["pruned"]
+
+
+def test_the_ends_of_a_legend_say_whether_values_lie_beyond():
+    assert scale_ends([-1.0, 2.0], 2.0) == ["-2", "+2"]
+    assert scale_ends([-3.0, 2.0], 2.0) == ["≤ -2", "+2"]
+    assert scale_ends([1.0, 2.5], 2.0) == ["-2", "≥ +2"]
+    assert scale_ends([], 0.0) == ["-0", "+0"]
 
 
 def test_a_comparison_colours_the_difference_and_marks_changed_signs(graph: TaskGraph):
@@ -124,3 +131,23 @@ def test_hostile_text_is_one_visible_line_in_labels(tmp_path: Path):
     assert len(texts) == 2 * (len(graph.nodes) + len(graph.edges))
     assert all("\x1b" not in text and "\u202e" not in text for text in texts)
     assert max(map(len, texts)) < 800
+
+
+def test_a_small_graph_has_boxes_that_say_what_a_state_is(graph: TaskGraph):
+    labels = {key: data["label"] for key, data in _of(_draw(graph).nodes).items()}
+    assert labels["n0"] == "0 A\n2 to go · 5×"
+    assert labels["n3"] == "3 D\nno way seen · 1×"
+    assert labels["n4"] == "GOAL\n0 to go · 1×"
+
+
+def test_the_goal_stands_on_the_right_of_all_others(graph: TaskGraph):
+    places = {node["data"]["id"]: node["position"]["x"] for node in _draw(graph).nodes}
+    assert places.pop("n4") > max(places.values())
+    assert places.pop("n0") < min(places.values())
+
+
+def test_blame_is_not_told_by_colour_alone(graph: TaskGraph):
+    drawn = _of(_draw(graph).edges)
+    blamed = {edge_key(edge.ends) for edge in graph.edges if (edge.advantage or 0.0) < 0}
+    assert {key for key, data in drawn.items() if "blamed" in data} == blamed
+    assert 0 < len(blamed) < len(drawn)

@@ -7,7 +7,7 @@ import pytest
 from graphcredit.viewer.graph import visible_part
 from graphcredit.viewer.graph.layout import layered_positions, layers_of
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
-from graphcredit.viewer.graph.visible_part import around, best_path, most_visited
+from graphcredit.viewer.graph.visible_part import around, best_path, most_visited, what_matters
 
 
 def _graph(*paths: str, goal: int | None = None, costs: dict[str, float] | None = None):
@@ -85,3 +85,18 @@ def test_the_layout_is_the_same_every_time():
     assert layered_positions(graph) == layered_positions(graph)
     first_layer = sorted(y for x, y in layered_positions(graph).values() if x == 1)
     assert first_layer == [-1.5, -0.5, 0.5, 1.5]
+
+
+def test_what_matters_is_the_best_path_the_trajectory_and_remarkable_edges_with_the_way_there(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    graph = _graph("0 1 9", "0 2 3 4 5", "0 6 7", goal=9)
+    edges = {edge.ends: edge for edge in graph.edges}
+    assert what_matters(graph, [], []) == {0, 1, 9}
+    assert what_matters(graph, [0, 6], []) == {0, 1, 6, 9}
+    assert what_matters(graph, [], [edges[3, 4]]) == {0, 1, 2, 3, 4, 9}
+    # There is room for 0, 1, 9 and two more: the second transition, not the first with its way.
+    monkeypatch.setattr(visible_part, "READABLE", 5)
+    assert what_matters(graph, [], [edges[4, 5], edges[6, 7]]) == {0, 1, 6, 7, 9}
+    # A trajectory is shown whole.
+    assert what_matters(graph, [0, 2, 3, 4, 5], []) == {0, 1, 2, 3, 4, 5, 9}

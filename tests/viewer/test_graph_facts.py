@@ -10,7 +10,6 @@ from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.viewer.graph.cytoscape import Shading
 from graphcredit.viewer.graph.facts import (
     advantages_at,
     choices,
@@ -21,6 +20,7 @@ from graphcredit.viewer.graph.facts import (
     step_ends,
     trajectories,
 )
+from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.queries.graphs import graph_tasks, state_texts, task_steps
 from tests.viewer.stores import credited, two_tasks
@@ -55,7 +55,7 @@ def test_actions_are_ranked_by_the_mean_advantage_of_their_steps(store: Store):
     ]
     assert [c.advantage for c in found] == pytest.approx([[*row.values()][3] for row in expected])
     # x and z took a at A, and only x won; x and y took c.
-    assert {c.action: c.won for c in found} == {"a": 0.5, "c": 0.5, "q": 0.0}
+    assert {c.action: c.success_rate for c in found} == {"a": 0.5, "c": 0.5, "q": 0.0}
 
 
 def test_a_transition_has_its_steps_with_every_part_of_every_estimator(store: Store):
@@ -66,7 +66,7 @@ def test_a_transition_has_its_steps_with_every_part_of_every_estimator(store: St
     expected = {f"{name}_{part}" for name in ("gigpo", "graphgpo") for part in parts}
     assert {*steps.column_names} == expected | {
         *("graphgpo_step_reward", "trajectory_id", "step_index", "action"),
-        *("is_action_valid", "reward", "won"),
+        *("is_action_valid", "reward", "succeeded"),
     }
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph.assets import asset
-from graphcredit.viewer.graph.cytoscape import Shading, draw_part
+from graphcredit.viewer.graph.cytoscape import draw_part
+from graphcredit.viewer.graph.facts import with_shown
 from graphcredit.viewer.graph.html_export import graph_html
 from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.queries.graphs import task_steps
 from tests.viewer.stores import HOSTILE, credited, hostile
@@ -22,8 +24,8 @@ def _page(tmp_path: Path, rows: list[dict[str, object]], task_id: str = "t0") ->
     here = {"run_id": "r0", "iteration": 0, "task_id": task_id}
     graph = read_task_graph(store, **here, column=COLUMN)
     drawing = draw_part(graph, layers_of(graph), Shading(advantage=COLUMN))
-    steps = task_steps(store, **here)
-    return graph_html(drawing, graph, steps, path=["n0"], column=COLUMN, title=task_id)
+    steps = with_shown(task_steps(store, **here), COLUMN, None)
+    return graph_html(drawing, graph, steps, path=["n0"], ranked_by=COLUMN, title=task_id)
 
 
 def _data(page: str) -> dict[str, object]:
@@ -41,7 +43,7 @@ def test_it_holds_the_drawing_and_what_stands_behind_it(tmp_path: Path):
         credited(tmp_path / "s", worked_example()),
         f"SELECT avg({COLUMN}) AS a FROM enriched WHERE state_id = 0 AND action = 'c'",
     ).table.to_pylist()
-    assert f"{best['a']:+.2f}  c → 2  C  (2×, 50% won)" in text
+    assert f"{best['a']:+.2f}  c → 2  C  (2×, 50% succeeded)" in text
     assert "trajectory_id: x" in data["details"]["e0-2"][1]
 
 

@@ -177,15 +177,19 @@ def test_a_large_graph_starts_with_the_best_path_and_grows(
     long = trajectory("long", CORRIDOR)
     won = trajectory("won", "s0 b s5 b s6 b won", rewards=[0, 0, 1], success=True)
     store = credited(tmp_path / "s", [*long, *won])
-    app = open_page(monkeypatch, store, "graph")
+    app = open_page(monkeypatch, store, "graph", view="path")
     # s0, s5, s6 and the goal, and one step around them: s1, s4, s7.
     assert "7 of 201 states" in app.caption[0].value
-    app = go(app, "graph", run="r0", iteration=0, task="t0", hops=2)
+    app = go(app, "graph", run="r0", iteration=0, task="t0", view="path", hops=2)
     assert "10 of 201 states" in app.caption[0].value
     app = go(app, "graph", run="r0", iteration=0, task="t0", view="around", at="n100", hops=1)
     assert _states(app) == ["n99", "n100", "n101"]
-    app = go(app, "graph", run="r0", iteration=0, task="t0", trajectory="won", hops=0)
+    app = go(app, "graph", run="r0", iteration=0, task="t0", trajectory="won", view="trajectory")
     assert len(_states(app)) == 4
+    app = go(app, "graph", run="r0", iteration=0, task="t0")
+    # What matters: the best path, and the transitions with the most credit and blame.
+    assert {"n0", "n5", "n6"} < {*_states(app)}
+    assert len(_states(app)) <= visible_part.READABLE
     monkeypatch.setattr(visible_part, "MOST", 50)
     app = go(app, "graph", run="r0", iteration=0, task="t0", view="everything")
     assert "50 of 201 states" in app.caption[0].value
@@ -202,7 +206,7 @@ def test_merged_texts_are_shown_with_their_likeness_and_difference(
     app = open_page(monkeypatch, store, "graph", at="n1")
     assert "2 texts map to this state" in markdown_of(app)
     # One of two words is equal in each.
-    assert app.expander[0].label == "50% alike, 1 visit"
+    assert "50% alike, 1 visit" in [expander.label for expander in app.expander]
     assert [code.value for code in app.code] == ["a hall", "  a \n- hall\n+ HALL"]
 
 
@@ -230,6 +234,13 @@ def test_an_address_that_names_nothing_selects_nothing(
     app = open_page(monkeypatch, store, "graph", task="t0", at=at, view="no such", hops="many")
     assert not app.exception
     assert _component(app, "marks")["selected"] is None
+    named = [warning.value for warning in app.warning]
+    assert named == [
+        "The address asks for the part ` no such `, which is not here: ` All ` is shown.",
+        f"The address asks for the state or transition ` {at} `, which is not here: ` none ` is "
+        "shown.",
+    ]
+    assert {"at", "view"} & {*app.query_params} == set()
 
 
 def test_hostile_text_reaches_no_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -265,7 +276,7 @@ def test_a_damaged_graph_is_named(store: Store, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_graph_without_a_winner_says_so(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "graph", task="t1")
-    assert "no trajectory won" in app.caption[0].value
+    assert "no trajectory succeeded" in app.caption[0].value
 
 
 def test_picking_nothing_clears_the_address(monkeypatch: pytest.MonkeyPatch):

@@ -119,7 +119,10 @@ def test_an_address_of_something_that_is_gone_shows_something_else_and_says_so(
     store = credited(tmp_path / "s", two_tasks())
     app = open_page(monkeypatch, store, "tasks", run="<b>gone</b>", iteration="x")
     assert not app.exception
-    assert "The run of the address is not here" in app.warning[0].value
+    assert [warning.value for warning in app.warning] == [
+        "The address asks for the iteration ` x `, which must be a number from 0 on.",
+        "The address asks for the run ` <b>gone</b> `, which is not here: ` r0 ` is shown.",
+    ]
     assert (app.query_params["run"], app.query_params["iteration"]) == ("r0", "0")
 
 

@@ -61,7 +61,7 @@ def test_the_bars_are_the_numbers_of_the_store(tmp_path: Path, monkeypatch: pyte
     app = open_page(monkeypatch, store, "trajectory", trajectory="x", estimator="graphgpo", step=2)
     sql = "FROM credit WHERE trajectory_id = 'x' ORDER BY step_index"
     credit = run_trusted_query(store, sql).table.to_pylist()
-    course, bars = charts(app)
+    course, _, bars = charts(app)
     assert [row["value"] for row in course] == [r["graphgpo_advantage"] for r in credit]
     assert [row["tint"] > 0.1 for row in course] == [False, False, True, False]
     shown = {row["name"]: row["value"] for row in bars}
@@ -101,7 +101,7 @@ def test_the_step_with_the_most_credit_is_a_click_away(
     store = credited(tmp_path / "s", two_tasks())
     app = open_page(monkeypatch, store, "trajectory", trajectory="x")
     sql = "FROM credit SELECT arg_{}(step_index, graphgpo_advantage) WHERE trajectory_id = 'x'"
-    for button, extreme in (("go_Most credit", "max"), ("go_Most blame", "min")):
+    for button, extreme in (("go_Most credit", "max"), ("go_Least credit", "min")):
         expected = run_trusted_query(store, sql.format(extreme)).table[0][0].as_py()
         app.button(key=button).click().run()
         assert app.query_params["step"] == str(expected)
@@ -168,7 +168,7 @@ def test_a_list_that_is_cut_says_so_and_the_reason_counts_all(
     assert not app.exception
     text = markdown_of(app)
     why = "\n".join(element.value for element in app.text)
-    assert "it is number 3 of the 3 actions that the group took in this state" in why
+    assert "this step's action is number 3 of the 3 that the group took here" in why
     assert "Of 5 steps, the 2 with the most credit are listed." in text
 
 
@@ -186,12 +186,14 @@ def test_distances_and_tokens_are_drawn_where_they_were_logged(
     steps = trajectory("x", "A a B b won", success=True, **logged)
     app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory")
     _, distances, _, tokens = charts(app)
-    assert [row["distance"] for row in distances] == [2.0, 2.0]
+    told = [(row["kind"], row["step"], row["distance"]) for row in distances]
+    seen, true = "seen distance", "true distance"
+    assert told == [(seen, 0, 2.0), (seen, 1, 1.0), (true, 0, 2.0), (true, 1, 2.0)]
     found = [(row["token"], row["logprob"]) for row in tokens]
     assert found == [("7", -0.5), ("8", -3.0)]
     text = markdown_of(app)
     assert "2 tokens were sampled after a prompt of 3, at temperature 0.5." in text
-    assert "true distance 2 → 1" in text
+    assert "seen distance 2 → 1 · true distance 2 → 1" in text
 
 
 def test_without_tokens_or_credit_the_page_says_how_to_get_them(
@@ -320,3 +322,32 @@ def test_a_replayed_decision_has_its_q_minus_v_beside_the_credit(
     ]
     app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=2)
     assert [e.value for e in app.text if "Replayed" in e.value] == []
+
+
+def test_the_truth_is_marked_at_every_step_with_a_sign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    rows = two_tasks()
+    # x: away, back, on, won; graphgpo credits all of its steps.
+    for row, (before, after) in zip(rows, ((2, 3), (3, 2), (2, 1), (1, 0)), strict=False):
+        row |= {"oracle_distance": float(before), "next_oracle_distance": float(after)}
+    store = credited(tmp_path / "s", rows)
+    app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=0)
+    assert not app.exception
+    course = charts(app)[0]
+    assert [row["mark"] for row in course] == ["✗", "✓", "✓", "✓"]
+    assert all(row["value"] > 0 for row in course)
+    assert "✗ The advantage conflicts with the true progress." in markdown_of(app)
+    table = app.dataframe[-1].value
+    assert table["true distance"].to_list() == ["2 → 3", "3 → 2", "2 → 1", "1 → 0"]
+
+
+def test_the_most_of_a_trajectory_that_gets_only_blame_is_no_credit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = credited(tmp_path / "s", two_tasks(), names=("gigpo",))
+    app = open_page(monkeypatch, store, "trajectory", trajectory="z")
+    sql = "SELECT max(gigpo_advantage) FROM credit WHERE trajectory_id = 'z'"
+    assert run_trusted_query(store, sql).table[0][0].as_py() < 0
+    names = [button.label.partition(":")[0] for button in app.button]
+    assert names[2:] == ["Least blame", "Most blame"]

@@ -39,9 +39,9 @@ def test_parallel_actions_are_one_edge_with_the_mean_of_its_steps(tmp_path: Path
 
 def test_states_stand_in_layers_by_their_distance_from_the_start(tmp_path: Path):
     graph = _graph(_credited(write_store(tmp_path / "s", worked_example())))
-    # A leads to B and C; C leads to D and to the goal.
+    # A leads to B and C; C leads to D and to the goal, which stands behind all others.
     layers = {state: x for state, (x, _) in layered_positions(graph).items()}
-    assert layers == {0: 0, 1: 1, 2: 1, 3: 2, 4: 2}
+    assert layers == {0: 0, 1: 1, 2: 1, 3: 2, 4: 3}
     places = list(layered_positions(graph).values())
     assert len(set(places)) == len(places)
 
@@ -66,9 +66,9 @@ def test_markup_and_control_characters_from_a_log_stay_text(tmp_path: Path):
 
 
 def test_zero_is_grey_and_the_ends_are_orange_and_blue():
-    assert diverging(0, 2) == diverging(5, 0) == "#b8bcc2"
+    assert diverging(0, 2) == diverging(5, 0) == "#8a8f98"
     assert diverging(-2, 2) == diverging(-9, 2) == "#c04f15"
-    assert diverging(2, 2) == "#1b5ea8"
+    assert diverging(2, 2) == "#2469b8"
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_the_credit_facts_of_the_groups(tmp_path: Path):
     facts = task_facts(store, **ONE, estimator="grpo", others=("graphgpo", "grpo"))
     t0, t1 = facts.to_pylist()
     assert (t0["task_id"], t1["task_id"]) == ("t0", "t1")  # the widest spread first
-    assert (t0["num_states"], t0["num_merges"]) == (4, 0)
+    assert (t0["num_states"], t0["num_merges"]) == (5, 0)
     assert t0["singleton_share"] == pytest.approx(1 / 8)  # only B is left once
     assert t0["returns"] == pytest.approx([10, 0, -0.1])
     # x's four steps have the greatest advantage, those of y and z about -1/2 of it.

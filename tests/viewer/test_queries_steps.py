@@ -63,21 +63,26 @@ def test_who_was_at_a_state_is_ranked_by_advantage(tmp_path: Path):
     assert (best["trajectory_id"], best["step_index"], best["action"]) == ("x", 2, "c")
 
 
-def test_the_actions_from_a_state_are_counted_with_all_their_steps(tmp_path: Path):
+def test_the_outcomes_from_a_state_are_counted_with_all_their_steps(tmp_path: Path):
     """However many steps are listed: the first ones have the most credit, and say too much."""
     many = [steps_of(f"m{n:03}", "A a B b A", task_id="t0") for n in range(600)]
     store = credited(tmp_path / "s", [*worked_example(), *chain(*many)])
     here = {**ONE, "task_id": "t0", "state_id": 0, "estimator": "graphgpo"}
     assert trajectory.steps_here(store, **here).num_rows == 500
     sql = """
-        SELECT action, count(*) AS num_steps, avg(graphgpo_advantage::DOUBLE) AS advantage
-        FROM enriched WHERE state_id = 0 GROUP BY action ORDER BY action
+        SELECT action, next_state_id, count(*) AS num_steps,
+            count(DISTINCT trajectory_id) AS num_trajectories,
+            avg(graphgpo_advantage::DOUBLE) AS advantage
+        FROM enriched WHERE state_id = 0 GROUP BY ALL ORDER BY advantage DESC
     """
     expected = run_trusted_query(store, sql).table.to_pylist()
-    assert [(row["action"], row["num_steps"]) for row in expected] == [
-        *(("a", 602), ("c", 2), ("q", 1)),
-    ]
-    assert trajectory.actions_here(store, **here).to_pylist() == expected
+    found = trajectory.outcomes_here(store, **here).to_pylist()
+    assert [{name: row[name] for name in expected[0]} for row in found] == expected
+    told = {row["action"]: (row["num_steps"], row["num_succeeded"]) for row in found}
+    # a: x once, z once, each of the others once; x alone succeeds, and took c later.
+    assert told == {"a": (602, 1), "c": (2, 1), "q": (1, 0)}
+    assert {row["action"]: row["next_state"] for row in found} == {"a": "B", "c": "C", "q": "A"}
+    assert not any(row["is_goal"] for row in found)
 
 
 def test_agreement_counts_the_steps_of_opposite_sign(tmp_path: Path):

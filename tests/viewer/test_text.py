@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.viewer.widgets.text import label, one_line, visible, visible_cells
+from graphcredit.viewer.widgets.text import code_label, label, one_line, visible, visible_cells
 from tests.viewer.stores import HOSTILE
 
 
@@ -53,3 +53,10 @@ def test_a_label_is_never_empty_and_never_long():
 def test_cells_become_visible_and_nulls_and_numbers_stay():
     table = pa.table({"name": ["\x1b[2J", None], "number": [1, 2]})
     assert visible_cells(table).to_pydict() == {"name": ["␛[2J", None], "number": [1, 2]}
+
+
+def test_code_in_a_label_ends_where_the_text_ends():
+    assert code_label("go") == "` go `"
+    assert code_label("a `b` ``c``") == "``` a `b` ``c`` ```"
+    assert code_label("") == "` - `"
+    assert len(code_label("x" * 200)) == 84

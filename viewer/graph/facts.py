@@ -3,20 +3,15 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.viewer.graph.cytoscape import (
-    Ends,
-    Shading,
-    edge_key,
-    edge_value,
-    is_flipped,
-    node_key,
-)
+from graphcredit.viewer.graph.cytoscape import edge_key, node_key
+from graphcredit.viewer.graph.shading import Ends, OwnStep, Shading
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 
 
@@ -27,10 +22,43 @@ class Choice:
     action: str
     target: int
     visits: int
-    won: float
-    """Share of its steps whose trajectory won."""
+    success_rate: float
+    """Share of its steps whose trajectory succeeded."""
     advantage: float | None
     """Mean advantage of its steps."""
+
+
+SHOWN = "shown"
+"""Column of what the colours stand for: the advantage of a step, or its difference to another."""
+
+
+def with_shown(
+    steps: pa.Table, column: str, other: str | Mapping[Ends, float | None] | None
+) -> pa.Table:
+    """Return the steps with a column `SHOWN`.
+
+    Args:
+        steps: From `queries.graphs.task_steps`.
+        column: The advantage.
+        other: What to subtract: another advantage of the same step, or one for each transition;
+            None for nothing.
+    """
+    if other is None:
+        return steps.append_column(SHOWN, steps[column])
+    if isinstance(other, str):
+        return steps.append_column(SHOWN, pc.subtract(steps[column], steps[other]))
+    ends = zip(steps["state_id"].to_pylist(), steps["next_state_id"].to_pylist(), strict=True)
+    others = pa.array([other.get(pair) for pair in ends], pa.float64())
+    return steps.append_column(SHOWN, pc.subtract(steps[column], others))
+
+
+def own_steps(steps: pa.Table, trajectory_id: str) -> dict[Ends, list[OwnStep]]:
+    """Return the steps of a trajectory by their transitions, in time, with what is `SHOWN`."""
+    found: dict[Ends, list[OwnStep]] = {}
+    for row in steps.filter(pc.field("trajectory_id") == trajectory_id).to_pylist():
+        step = OwnStep(index=row["step_index"], action=row["action"], value=row[SHOWN])
+        found.setdefault((row["state_id"], row["next_state_id"]), []).append(step)
+    return found
 
 
 def choices(steps: pa.Table, state_id: int, column: str) -> list[Choice]:
@@ -42,16 +70,18 @@ def choices(steps: pa.Table, state_id: int, column: str) -> list[Choice]:
         column: The advantage, for example `gigpo_advantage`.
     """
     here = steps.filter(pc.field("state_id") == state_id)
-    here = here.set_column(here.column_names.index("won"), "won", here["won"].cast(pa.int8()))
+    here = here.set_column(
+        here.column_names.index("succeeded"), "succeeded", here["succeeded"].cast(pa.int8())
+    )
     grouped = here.group_by(["action", "next_state_id"]).aggregate(
-        [("step_index", "count"), ("won", "mean"), (column, "mean")]
+        [("step_index", "count"), ("succeeded", "mean"), (column, "mean")]
     )
     found = [
         Choice(
             action=row["action"],
             target=row["next_state_id"],
             visits=row["step_index_count"],
-            won=row["won_mean"],
+            success_rate=row["succeeded_mean"],
             advantage=row[f"{column}_mean"],
         )
         for row in grouped.to_pylist()
@@ -64,14 +94,17 @@ def edge_steps(steps: pa.Table, ends: Ends) -> pa.Table:
     source, target = ends
     found = steps.filter((pc.field("state_id") == source) & (pc.field("next_state_id") == target))
     empty = [name for name in found.column_names if found[name].null_count == len(found)]
-    return found.drop_columns(["state_id", "next_state_id", *empty])
+    unwanted = {"state_id", "next_state_id", SHOWN, *empty} & {*found.column_names}
+    return found.drop_columns(sorted(unwanted))
 
 
 def trajectories(steps: pa.Table) -> dict[str, tuple[int, bool]]:
-    """Return {trajectory: (number of steps, whether it won)}, those that lost first."""
-    grouped = steps.group_by("trajectory_id").aggregate([("step_index", "count"), ("won", "max")])
+    """Return {trajectory: (number of steps, whether it succeeded)}, failed ones first."""
+    grouped = steps.group_by("trajectory_id").aggregate(
+        [("step_index", "count"), ("succeeded", "max")]
+    )
     found = {
-        row["trajectory_id"]: (row["step_index_count"], bool(row["won_max"]))
+        row["trajectory_id"]: (row["step_index_count"], bool(row["succeeded_max"]))
         for row in grouped.to_pylist()
     }
     return dict(sorted(found.items(), key=lambda item: (item[1][1], item[0])))
@@ -122,9 +155,9 @@ def remarkable(graph: TaskGraph, shading: Shading, *, most: int) -> list[Edge]:
     In a comparison: those with opposite signs, then those with the greatest differences. Otherwise:
     half of them are the most credited ones, half the most blamed ones.
     """
-    valued = [edge for edge in graph.edges if edge_value(edge, shading) is not None]
+    valued = [edge for edge in graph.edges if shading.value(edge) is not None]
     if shading.others is not None:
-        valued.sort(key=lambda edge: (not is_flipped(edge, shading), -abs(_value(edge, shading))))
+        valued.sort(key=lambda edge: (not shading.is_flipped(edge), -abs(_value(edge, shading))))
         return valued[:most]
     valued.sort(key=lambda edge: _value(edge, shading), reverse=True)
     credited = [edge for edge in valued if _value(edge, shading) > 0][: most // 2]
@@ -138,7 +171,7 @@ def _text(node: Node) -> str:
 
 
 def _value(edge: Edge, shading: Shading) -> float:
-    return edge_value(edge, shading) or 0.0
+    return shading.value(edge) or 0.0
 
 
 def _rank(choice: Choice) -> tuple[bool, float, int, str]:

@@ -13,10 +13,10 @@ from graphcredit.viewer.graph.cytoscape import (
     Drawing,
     edge_key,
     node_key,
-    signed,
     state_name,
 )
-from graphcredit.viewer.graph.facts import choices, edge_steps
+from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
+from graphcredit.viewer.graph.shading import signed
 from graphcredit.viewer.graph.task_graph import TaskGraph
 from graphcredit.viewer.widgets.text import visible
 
@@ -29,7 +29,7 @@ def graph_html(
     steps: pa.Table,
     *,
     path: Sequence[str],
-    column: str,
+    ranked_by: str,
     title: str,
 ) -> str:
     """Return the page.
@@ -37,15 +37,15 @@ def graph_html(
     Args:
         drawing: The drawing.
         graph: The part of the task's graph in the drawing.
-        steps: From `queries.graphs.task_steps`.
+        steps: From `queries.graphs.task_steps`, with what is `SHOWN`.
         path: Keys of the states and transitions of an overlaid trajectory.
-        column: The advantage by which actions are ranked.
+        ranked_by: Name of what is shown, by which actions are ranked.
         title: The heading.
     """
     data = drawing.as_json() | {
         "signature": "",
         "path": list(path),
-        "details": dict(_details(graph, steps, column)),
+        "details": dict(_details(graph, steps, ranked_by)),
     }
     parts = {
         "CSS": asset("graph.css"),
@@ -58,16 +58,17 @@ def graph_html(
     return re.sub(r"\[\[([A-Z]+)\]\]", lambda place: parts[place[1]], asset("page.html"))
 
 
-def _details(graph: TaskGraph, steps: pa.Table, column: str) -> Iterator[tuple[str, list[str]]]:
+def _details(graph: TaskGraph, steps: pa.Table, ranked_by: str) -> Iterator[tuple[str, list[str]]]:
     """Yield, for each state and transition, its key, its title and its text."""
     names = {node.state_id: state_name(node) for node in graph.nodes}
     for node in graph.nodes:
         actions = (
             f"{signed(choice.advantage)}  {visible(choice.action)} → "
-            f"{names.get(choice.target, choice.target)}  ({choice.visits}×, {choice.won:.0%} won)"
-            for choice in choices(steps, node.state_id, column)
+            f"{names.get(choice.target, choice.target)}  ({choice.visits}×, "
+            f"{choice.success_rate:.0%} succeeded)"
+            for choice in choices(steps, node.state_id, SHOWN)
         )
-        text = "\n".join([visible(node.state), "", f"Actions by {column}:", *actions])
+        text = "\n".join([visible(node.state), "", f"Actions by {ranked_by}:", *actions])
         yield node_key(node.state_id), [names[node.state_id], text]
     for edge in graph.edges:
         title = f"{names[edge.source]} → {names[edge.target]}"

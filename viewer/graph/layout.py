@@ -15,17 +15,22 @@ def drawn(graph: TaskGraph) -> igraph.Graph:
 
 
 def layers_of(graph: TaskGraph) -> dict[int, int]:
-    """Return {state_id: number of steps from the first state}.
+    """Return {state_id: number of steps from the first state}; the goal stands after all others.
 
-    States that cannot be reached from it are put in one more layer at the end.
+    States that cannot be reached from the first one are put in one more layer at the end.
     """
     size = len(graph.nodes)
     (steps,) = drawn(graph).distances(source=[0], mode="out")
     deepest = max((int(step) for step in steps if step < size), default=0)
-    return {
+    layers = {
         node.state_id: int(step) if step < size else deepest + 1
         for node, step in zip(graph.nodes, steps, strict=True)
     }
+    goal = graph.goal
+    if goal is None or len(layers) == 1:
+        return layers
+    last = max(layer for state, layer in layers.items() if state != goal)
+    return layers | {goal: last + 1}
 
 
 def layered_positions(

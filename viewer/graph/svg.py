@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 from graphcredit.viewer.graph.layout import layered_positions
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
-from graphcredit.viewer.widgets.colours import colour_limit, diverging
+from graphcredit.viewer.widgets.colours import NEUTRAL, colour_limit, diverging
 
 _LAYER, _PLACE = 214, 92
 _WIDTH, _HEIGHT = 118, 40
@@ -77,7 +77,7 @@ def _node(node: Node, x: float, y: float) -> Iterator[str]:
 
 
 def _edge(edge: Edge, centre: Mapping[int, _Point], limit: float, most: int) -> Iterator[str]:
-    colour = "#b8bcc2" if edge.advantage is None else diverging(edge.advantage, limit)
+    colour = NEUTRAL if edge.advantage is None else diverging(edge.advantage, limit)
     thickness = 1.4 + 4.6 * edge.visits / most
     dash = ' stroke-dasharray="5 4"' if edge.is_pruned else ""
     pen = f'fill="none" stroke="{colour}" stroke-width="{thickness:.1f}"{dash}'

@@ -22,13 +22,13 @@ class Node:
     num_trajectories: int
     """Number of trajectories that were here."""
     success_rate: float
-    """Share of those that won."""
+    """Share of those that succeeded."""
     goal_distance: float | None
     """Cost of the cheapest observed path to the goal; None if there is none."""
     rewardflow_value: float | None
     """RewardFlow's potential; None if it was not computed."""
     reach_value: float | None
-    """The chance to win from here, by the group's own steps; None if `reach` has no credit."""
+    """The chance of success from here, by the group's own steps; None if `reach` has no credit."""
     reach_doubt: float | None
     """The share of that chance which goes if `reach` counts its doubt; None without a chance."""
     num_merged: int
@@ -68,7 +68,7 @@ class TaskGraph:
 
     @property
     def goal(self) -> int | None:
-        """The id of the goal; None if no trajectory won."""
+        """The id of the goal; None if no trajectory succeeded."""
         return next((node.state_id for node in self.nodes if node.is_goal), None)
 
     def part(self, states: frozenset[int]) -> "TaskGraph":

@@ -1,13 +1,13 @@
 """Choose a readable part of a graph: a whole graph of many states is unreadable."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import igraph
 
 from graphcredit.viewer.graph.layout import drawn
-from graphcredit.viewer.graph.task_graph import TaskGraph
+from graphcredit.viewer.graph.task_graph import Edge, TaskGraph
 
-READABLE = 40
+READABLE = 30
 """Most states of a graph that is shown as a whole by default."""
 
 MOST = 2000
@@ -17,19 +17,45 @@ MOST = 2000
 def best_path(graph: TaskGraph) -> list[int]:
     """Return the states of the cheapest path from the start to the goal.
 
-    If nobody won, return the path of the most visited edges, until it meets itself or ends.
+    If nobody succeeded, return the path of the most visited edges, until it meets itself or ends.
     """
     goal = graph.goal
     if goal is None:
         return _beaten_path(graph)
     states = [node.state_id for node in graph.nodes]
-    # If only earlier iterations won, the goal may be unreachable; igraph would warn and return [].
+    # If only earlier iterations succeeded, there may be no way to the goal: igraph would warn.
     whole = drawn(graph)
     if whole.distances(source=[0], target=[states.index(goal)], mode="out")[0][0] == float("inf"):
         return _beaten_path(graph)
     costs = [edge.cost for edge in graph.edges]
     path = whole.get_shortest_path(0, states.index(goal), weights=costs, mode="out")
     return [states[index] for index in path]
+
+
+def what_matters(
+    graph: TaskGraph, trajectory: Sequence[int], edges: Iterable[Edge]
+) -> frozenset[int]:
+    """Return about as many states as can be read: best path, a trajectory, and remarkable edges.
+
+    Args:
+        graph: The whole graph.
+        trajectory: States of the trajectory that is laid over it, which are all shown.
+        edges: Transitions by importance. They come with the way to them from the start, as long as
+            there is room.
+    """
+    chosen = dict.fromkeys([*best_path(graph)[:READABLE], *trajectory])
+    states = [node.state_id for node in graph.nodes]
+    place = {state: index for index, state in enumerate(states)}
+    whole = drawn(graph)
+    reached = set(whole.subcomponent(0, mode="out"))
+    for edge in edges:
+        if place[edge.source] not in reached:
+            continue
+        (way,) = whole.get_shortest_paths(0, to=[place[edge.source]], mode="out")
+        more = dict.fromkeys([*(states[index] for index in way), *edge.ends])
+        if len(chosen | more) <= READABLE:
+            chosen |= more
+    return frozenset(chosen)
 
 
 def around(graph: TaskGraph, centres: Iterable[int], num_hops: int) -> frozenset[int]:

@@ -7,11 +7,13 @@ import streamlit as st
 
 from graphcredit.viewer.queries import compare as queries
 from graphcredit.viewer.queries.estimators import estimators
+from graphcredit.viewer.queries.truth import MARKS, Verdict, progress_of, true_change, verdict
 from graphcredit.viewer.steps.action_pairs import ActionPairs
 from graphcredit.viewer.steps.compare_chart import agreement_map
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.text import one_line, show_table
+from graphcredit.viewer.widgets.chart import show_chart
+from graphcredit.viewer.widgets.text import one_line, show_table, show_text
 
 _NUM_ROWS = 200
 """Most steps to list."""
@@ -77,10 +79,11 @@ def _estimators(run: str, iteration: int, left: str, right: str) -> None:
         return
     whole = agreement.slice(0, 1).to_pylist()[0]
     _measures("Steps", whole["num_steps"], whole["correlation"], whole["flip_share"])
+    _against_truth(where, left, right)
     picture, table = st.columns(2, gap="medium")
     with picture:
         cells = ask(queries.cells, **where)
-        st.altair_chart(agreement_map(cells, left=left, right=right, unit="steps"))
+        show_chart(agreement_map(cells, left=left, right=right, unit="steps"))
     with table:
         _tasks(agreement.slice(1))
     only_flips = _differing("steps")
@@ -106,7 +109,7 @@ def _two_iterations(run: str, iteration: int, estimator: str, other: str) -> Non
         return
     _measures("Actions", len(pairs.key), pairs.correlation(), float(pairs.is_flip().mean()))
     names = {"left": f"{run}/{iteration}", "right": other}
-    st.altair_chart(agreement_map(pairs.cells(), **names, unit="actions"), width=560)
+    show_chart(agreement_map(pairs.cells(), **names, unit="actions"), width=560)
     only_flips = _differing("actions")
     places = pairs.most_different(_NUM_ROWS, only_flips=only_flips)
     keys = pairs.key[places]
@@ -123,6 +126,24 @@ def with_names(chosen: pa.Table, named: pa.Table) -> pa.Table:
     )
 
 
+def _with_truth(rows: pa.Table) -> pa.Table:
+    """Return the columns to show; with the true distance and who agrees, where it was logged."""
+    shown = rows.select(["task_id", "action", "left", "right", "trajectory_id", "step_index"])
+    if "oracle_distance" not in rows.column_names:
+        return shown
+    steps = rows.to_pylist()
+    changes = [true_change(step) for step in steps]
+    if not any(changes):
+        return shown
+    sides = ("left", "right")
+    verdicts: list[list[Verdict | None]] = [
+        [verdict(step[side], progress_of(step)) for side in sides] for step in steps
+    ]
+    marks = [" ".join(MARKS[one] or "–" for one in both) if any(both) else "" for both in verdicts]
+    shown = shown.add_column(4, "truth", pa.array(marks, pa.string()))
+    return shown.add_column(5, "true distance", pa.array(changes, pa.string()))
+
+
 def _measures(unit: str, number: int, correlation: float | None, flip_share: float) -> None:
     places = st.columns(3)
     places[0].metric(f"{unit} compared", f"{number:,}", border=True)
@@ -134,6 +155,21 @@ def _measures(unit: str, number: int, correlation: float | None, flip_share: flo
         border=True,
         help="Share to which one side gives credit and the other blame.",
     )
+
+
+def _against_truth(where: dict[str, Any], left: str, right: str) -> None:
+    """Say how often each side has the sign of the true progress, where that was logged."""
+    (row,) = ask(queries.truth_agreement, **where).to_pylist()
+    shares = [
+        f"{name} on {agreeing / num_judged:.0%} of {num_judged:,} steps"
+        for name, agreeing, num_judged in (
+            (left, row["agreeing_left"], row["num_left"]),
+            (right, row["agreeing_right"], row["num_right"]),
+        )
+        if num_judged
+    ]
+    if shares:
+        show_text(f"The advantage has the sign of the true progress: {', '.join(shares)}.")
 
 
 def _tasks(agreement: pa.Table) -> None:
@@ -169,8 +205,7 @@ def _rows(rows: pa.Table, names: dict[str, str]) -> None:
     if rows.num_rows == 0:
         st.caption("There are no differences.")
         return
-    columns = ["task_id", "action", "left", "right", "trajectory_id", "step_index"]
-    shown = rows.select(columns)
+    shown = _with_truth(rows)
     signed = {
         side: st.column_config.NumberColumn(one_line(name), format="%+.3f")
         for side, name in names.items()
@@ -181,6 +216,9 @@ def _rows(rows: pa.Table, names: dict[str, str]) -> None:
             "task_id": "task",
             "trajectory_id": "trajectory",
             "step_index": "step",
+            "truth": st.column_config.TextColumn(
+                help="Whether the left and the right advantage have the sign of the true progress."
+            ),
             **signed,
         },
         on_select="rerun",

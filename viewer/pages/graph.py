@@ -10,26 +10,25 @@ from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph import facts, visible_part
 from graphcredit.viewer.graph.component import show_graph
-from graphcredit.viewer.graph.cytoscape import (
-    Drawing,
-    Ends,
-    Shading,
-    StateScale,
-    draw_part,
-    is_flipped,
-    parse_key,
-)
+from graphcredit.viewer.graph.cytoscape import Drawing, draw_part, parse_key
 from graphcredit.viewer.graph.html_export import graph_html
 from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.shading import Ends, Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
+from graphcredit.viewer.graph.true_distances import true_distances
 from graphcredit.viewer.pages import graph_controls as controls
 from graphcredit.viewer.pages.graph_panel import Panel
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
+from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import missing, selection
+from graphcredit.viewer.widgets.address import complete_address
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.folded import folded
 
 _ITERATION = "iteration "
+_MOST_REMARKABLE = 12
+"""Transitions to show first in a graph that is too large to be read as a whole."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,24 +47,38 @@ def show() -> None:
     """Show the page."""
     st.header("Graph")
     store = viewed_store()
-    place = _choose_place(store)
+    complete_address(store)
+    choices = folded("graph")
+    with choices:
+        place = _choose_place(store)
     if place is None:
         return
-    missing.doubtful_credit(place.run_id, place.iteration)
     steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        part = controls.choose_part(place.estimator, steps.column_names)
-        column = f"{place.estimator}_{part}"
-        graph = _read(place, place.iteration, column)
+    truth = true_distances(steps)
+    with choices:
         trajectory = _choose_trajectory(steps)
-        view = controls.choose_view(graph, has_trajectory=trajectory is not None)
-        scale = controls.choose_state_colour(graph)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            part = controls.choose_part(place.estimator, steps.column_names)
+            column = f"{place.estimator}_{part}"
+            graph = _read(place, place.iteration, column)
+            view = controls.choose_view(graph, has_trajectory=trajectory is not None)
+            scale = controls.choose_state_colour(graph, truth)
+            is_marked = truth is not None and controls.choose_truth()
+    missing.doubtful_credit(place.run_id, place.iteration)
     selected = _selected(graph, steps)
-    shown = graph.part(_states(graph, steps, view, trajectory, selected))
-    shading = _shading(place, graph, part, scale)
+    other = _other(place, graph, part, steps)
+    steps = facts.with_shown(steps, column, other.values)
+    shading = Shading(
+        advantage=f"{place.estimator} {part.replace('_', ' ')}{other.name}",
+        others=other.of_edges,
+        states=scale,
+        own={} if trajectory is None else facts.own_steps(steps, trajectory),
+        truth=truth if is_marked else None,
+    )
+    shown = graph.part(_states(graph, steps, view, trajectory, selected, shading))
     drawing = draw_part(shown, layers_of(graph), shading)
     path = [] if trajectory is None else facts.names_on(steps, trajectory)
-    drawn, panel = st.columns([5, 3])
+    drawn, panel = st.columns([7, 3])
     with drawn:
         _say_what_is_shown(graph, shown, shading)
         show_graph(
@@ -74,7 +87,7 @@ def show() -> None:
             selected=controls.picked_key(selected),
             on_click=controls.pick,
         )
-        _offer_export(place, shown, steps, column, drawing, path)
+        _offer_export(place, shown, steps, shading.advantage, drawing, path)
     lists = Panel(
         run_id=place.run_id,
         iteration=place.iteration,
@@ -83,7 +96,7 @@ def show() -> None:
         graph=graph,
         shown=shown,
         steps=steps,
-        shading=shading,
+        shading=replace(shading, truth=truth),
         trajectory=trajectory,
     )
     with panel:
@@ -145,8 +158,8 @@ def _choose_trajectory(steps: pa.Table) -> str | None:
     found = facts.trajectories(steps)
 
     def show(trajectory: str) -> str:
-        length, won = found[trajectory]
-        return f"{trajectory} · {'won' if won else 'lost'} · {counted(length, 'step')}"
+        length, succeeded = found[trajectory]
+        return f"{trajectory} · {outcome(succeeded)} · {counted(length, 'step')}"
 
     return controls.choose_optional(
         "trajectory", "Trajectory laid over it", list(found), nothing="none", show=show
@@ -169,6 +182,9 @@ def _selected(graph: TaskGraph, steps: pa.Table) -> int | Ends | None:
     picked = parse_key(controls.picked())
     if picked in known:
         return picked
+    if controls.picked():
+        selection.not_here("state or transition", controls.picked(), "none")
+        controls.pick("")
     chosen = selection.current()
     if chosen.trajectory is None or chosen.step is None:
         return None
@@ -181,12 +197,19 @@ def _states(
     view: controls.View,
     trajectory: str | None,
     selected: int | Ends | None,
+    shading: Shading,
 ) -> frozenset[int]:
     """Return the states to show."""
+    own = [] if trajectory is None else facts.states_on(steps, trajectory)
+    if view.name == "matters":
+        edges = facts.remarkable(graph, shading, most=_MOST_REMARKABLE)
+        shown = visible_part.what_matters(graph, own, edges)
+        at = selected if isinstance(selected, tuple) else () if selected is None else (selected,)
+        return shown | frozenset(at)
     if view.name == "everything":
         return visible_part.most_visited(graph, frozenset(node.state_id for node in graph.nodes))
     if view.name == "trajectory" and trajectory is not None:
-        centres = facts.states_on(steps, trajectory)
+        centres = own
     elif view.name == "around":
         start = graph.nodes[0].state_id
         centres = (
@@ -197,35 +220,50 @@ def _states(
     return visible_part.most_visited(graph, visible_part.around(graph, centres, view.num_hops))
 
 
-def _shading(place: _Place, graph: TaskGraph, part: str, scale: StateScale) -> Shading:
-    name = f"{place.estimator} {part.replace('_', ' ')}"
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Other:
+    """The other side of a comparison; without one, nothing is subtracted."""
+
+    name: str = ""
+    """What follows the name of the advantage."""
+    of_edges: Mapping[Ends, float | None] | None = None
+    """Its mean advantages by the transitions of the shown graph."""
+    values: str | Mapping[Ends, float | None] | None = None
+    """What to subtract from single steps: another column, or the means."""
+
+
+def _other(place: _Place, graph: TaskGraph, part: str, steps: pa.Table) -> _Other:
     if place.other is None:
-        return Shading(advantage=name, states=scale)
-    others: Mapping[Ends, float | None] = {}
+        return _Other()
     with missing.guarded("The other side of the comparison"):
-        others = facts.advantages_at(graph, _other_graph(place, place.other, part))
-    return Shading(advantage=f"{name} − {place.other}", others=others, states=scale)
-
-
-def _other_graph(place: _Place, other: str, part: str) -> TaskGraph:
-    if other.startswith(_ITERATION):
-        number = int(other.removeprefix(_ITERATION))
-        missing.doubtful_credit(place.run_id, number)
-        return _read(place, number, f"{place.estimator}_{part}")
-    # An estimator without a step part is compared by the advantage that it has.
-    steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
-    has_part = f"{other}_{part}" in steps.column_names
-    return _read(place, place.iteration, f"{other}_{part if has_part else 'advantage'}")
+        if place.other.startswith(_ITERATION):
+            number = int(place.other.removeprefix(_ITERATION))
+            missing.doubtful_credit(place.run_id, number)
+            there = _read(place, number, f"{place.estimator}_{part}")
+            means = facts.advantages_at(graph, there)
+            return _Other(name=f" − {place.other}", of_edges=means, values=means)
+        # An estimator without a step part is compared by the advantage that it has.
+        column = f"{place.other}_{part}"
+        column = column if column in steps.column_names else f"{place.other}_advantage"
+        means = facts.advantages_at(graph, _read(place, place.iteration, column))
+        return _Other(name=f" − {place.other}", of_edges=means, values=column)
+    return _Other(name=f" − {place.other}", of_edges={}, values={})
 
 
 def _say_what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading) -> None:
     words = f"{len(shown.nodes):,} of {len(graph.nodes):,} states"
     if graph.goal is None:
-        words += "; no trajectory won, so the goal is not among them"
+        words += "; no trajectory succeeded, so the goal is not among them"
     if shading.others is not None:
         compared = [edge for edge in shown.edges if shading.others.get(edge.ends) is not None]
-        flips = sum(is_flipped(edge, shading) for edge in compared)
+        flips = sum(map(shading.is_flipped, compared))
         words += f"; {flips} of {len(compared)} compared transitions change sign"
+    verdicts = [said for edge in shown.edges if (said := shading.verdict(edge))]
+    if verdicts:
+        words += (
+            f"; the mean advantage has the sign of the true progress on "
+            f"{verdicts.count('agrees')} of {len(verdicts)} transitions"
+        )
     st.caption(f"{words}. Click a state or a transition, or choose it on the right.")
 
 
@@ -233,7 +271,7 @@ def _offer_export(
     place: _Place,
     shown: TaskGraph,
     steps: pa.Table,
-    column: str,
+    ranked_by: str,
     drawing: Drawing,
     path: Sequence[str],
 ) -> None:
@@ -244,7 +282,7 @@ def _offer_export(
             shown,
             steps,
             path=path,
-            column=column,
+            ranked_by=ranked_by,
             title=f"{place.task_id} · run {place.run_id}, iteration {place.iteration}",
         ),
         file_name="graph.html",

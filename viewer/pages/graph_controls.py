@@ -5,22 +5,20 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from graphcredit.viewer.graph.cytoscape import (
-    STATE_SCALES,
-    Ends,
-    StateScale,
-    edge_key,
-    node_key,
-)
+from graphcredit.viewer.graph.cytoscape import edge_key, node_key
+from graphcredit.viewer.graph.shading import STATE_SCALES, Ends, StateScale, true_scale
 from graphcredit.viewer.graph.task_graph import TaskGraph
+from graphcredit.viewer.graph.true_distances import TrueDistances
 from graphcredit.viewer.graph.visible_part import READABLE
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.text import one_line
 
 _PICKED = "at"
+_TRUTH = "truth"
 _SHOWN_TASK = "graph_of"
 _MOST_HOPS = 4
 _VIEWS = {
+    "matters": "What matters",
     "path": "Best path",
     "around": "State",
     "trajectory": "Trajectory",
@@ -84,6 +82,9 @@ def choose_optional(
     """
     wanted = getattr(selection.current(), name)
     chosen = wanted if wanted in options else ""
+    if wanted and not chosen:
+        selection.not_here(title, str(wanted), nothing)
+        selection.select(**{name: None})
     key = f"graph_{name}"
     st.session_state[key] = chosen
     st.selectbox(
@@ -108,26 +109,43 @@ def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> View:
     """Show a choice of parts of the graph; the default is a readable one."""
     names = [name for name in _VIEWS if name != "trajectory" or has_trajectory]
     small = len(graph.nodes) <= READABLE
-    default = "everything" if small else "trajectory" if has_trajectory else "path"
-    name = _segments("view", "Show", names, default, _VIEWS.__getitem__)
-    if name == "everything":
+    default = "everything" if small else "matters"
+    name = _segments("view", "Part", names, default, _VIEWS.__getitem__)
+    if name in ("everything", "matters"):
         return View(name=name, num_hops=0)
     usual = {"around": "2", "trajectory": "0"}.get(name, "1")
     hops = [str(number) for number in range(_MOST_HOPS + 1)]
     return View(name=name, num_hops=int(_segments("hops", "and steps around it", hops, usual)))
 
 
-def choose_state_colour(graph: TaskGraph) -> StateScale:
-    """Show a choice of the states' colour, if estimators gave the states values."""
+def choose_state_colour(graph: TaskGraph, truth: TrueDistances | None) -> StateScale:
+    """Show a choice of the states' colour, if there is more to show than the seen distance."""
+    scales = dict(STATE_SCALES) if truth is None else {**STATE_SCALES, "true": true_scale(truth)}
     known = [
         name
-        for name, scale in STATE_SCALES.items()
+        for name, scale in scales.items()
         if any(scale.of(node) is not None for node in graph.nodes)
     ]
     names = list(dict.fromkeys(["distance", *known]))
     if len(names) == 1:
-        return STATE_SCALES["distance"]
-    return STATE_SCALES[_segments("states", "Colour of states", names, "distance")]
+        return scales["distance"]
+    titles = {"distance": "seen distance", "true": "true distance"}
+    return scales[
+        _segments(
+            "states", "Colour of states", names, "distance", lambda name: titles.get(name, name)
+        )
+    ]
+
+
+def choose_truth() -> bool:
+    """Show a switch for marks of agreement and conflict with the true progress."""
+    st.session_state["graph_truth"] = st.query_params.get(_TRUTH, "1") != "0"
+    return st.toggle(
+        "Truth ✓ ✗",
+        key="graph_truth",
+        help="Mark transitions whose mean advantage has the sign of the true progress, or not.",
+        on_change=lambda: _put(_TRUTH, None if st.session_state["graph_truth"] else "0"),
+    )
 
 
 def _segments(
@@ -139,6 +157,9 @@ def _segments(
 ) -> str:
     wanted = st.query_params.get(name, default)
     chosen = wanted if wanted in options else default
+    if wanted != chosen:
+        selection.not_here(title, wanted, show(chosen))
+        _put(name, None)
     key = f"graph_{name}"
     st.session_state[key] = chosen
     st.segmented_control(

@@ -9,21 +9,22 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.store.schema import split_estimator_column
-from graphcredit.viewer.graph.cytoscape import (
-    Ends,
-    Shading,
-    edge_key,
-    edge_value,
-    is_flipped,
-    node_key,
-    signed,
-    state_name,
+from graphcredit.viewer.graph.cytoscape import distance_words, edge_key, node_key, state_name
+from graphcredit.viewer.graph.facts import (
+    SHOWN,
+    Choice,
+    choices,
+    edge_steps,
+    ranked_steps,
+    remarkable,
 )
-from graphcredit.viewer.graph.facts import Choice, choices, edge_steps, ranked_steps, remarkable
+from graphcredit.viewer.graph.shading import Ends, Shading, signed
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.graph.text_diff import compare
 from graphcredit.viewer.pages import graph_controls as controls
 from graphcredit.viewer.queries.graphs import state_texts
+from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
+from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.text import label, show_code, show_table, show_text
@@ -50,8 +51,9 @@ class Panel:
     shown: TaskGraph
     """The part that is drawn."""
     steps: pa.Table
-    """Steps of the task, from `queries.graphs.task_steps`."""
+    """Steps of the task, from `queries.graphs.task_steps`, with what is `SHOWN`."""
     shading: Shading
+    """The meaning of the colours; with the truth, if it was logged."""
     trajectory: str | None
     """The trajectory that is laid over the graph."""
 
@@ -90,17 +92,22 @@ class Panel:
         )
 
     def _trajectory(self, trajectory_id: str) -> None:
-        _title("Its steps, the most credited first")
+        compared = self.shading.others is not None
+        _title(
+            "Its steps, the greatest difference first"
+            if compared
+            else "Its steps, the most credited first"
+        )
         selection.link("trajectory", "Step by step", trajectory=trajectory_id)
         with st.container(gap=None, height=_LIST_HEIGHT):
-            for step in ranked_steps(self.steps, trajectory_id, self.column):
+            for step in ranked_steps(self.steps, trajectory_id, SHOWN):
                 ends = step["state_id"], step["next_state_id"]
                 self._button(
                     f"step {step['step_index']}: {step['action']}  "
                     f"({ends[0]} → {self._target(ends[1])})",
                     edge_key(ends),
                     f"step{step['step_index']}",
-                    credit=tinted(step[self.column]),
+                    credit=_mark(step[self.column], step) + tinted(step[SHOWN]),
                 )
 
     def _overview(self) -> None:
@@ -115,18 +122,19 @@ class Panel:
 
     def _state(self, state_id: int) -> None:
         node = next(node for node in self.graph.nodes if node.state_id == state_id)
-        distance = node.goal_distance
-        way = "no way to the goal was seen" if distance is None else f"{distance:g} to the goal"
         show_text(
-            f"{way} · {counted(node.visits, 'visit')} by "
-            f"{counted(node.num_trajectories, 'trajectory')}, {node.success_rate:.0%} won"
+            f"{distance_words(node, self.shading.truth)} · {counted(node.visits, 'visit')} by "
+            f"{counted(node.num_trajectories, 'trajectory')}, {node.success_rate:.0%} succeeded"
             + "".join(f" · {value}" for value in _values(node))
         )
         show_code(node.state, height=_TEXT_HEIGHT if len(node.state) > 400 else None)
         if node.num_merged > 1:
             self._merged_texts(state_id, node.state)
-        _title("Actions, the most advantageous first")
-        taken = choices(self.steps, state_id, self.column)
+        if self.shading.others is None:
+            _title("Actions, the most advantageous first")
+        else:
+            _title(f"Actions by {label(self.shading.advantage)}")
+        taken = choices(self.steps, state_id, SHOWN)
         with st.container(gap=None):
             for number, choice in enumerate(taken[:_MOST_ACTIONS]):
                 self._action_button(state_id, choice, number)
@@ -168,10 +176,11 @@ class Panel:
             st.caption(f"{len(steps) - _MOST_LINKS} more in the table.")
 
     def _step_link(self, step: Mapping[str, Any]) -> None:
-        outcome = f"{'won' if step['won'] else 'lost'}, {signed(step.get(self.column))}"
+        facts = f"{outcome(step['succeeded'])}, {signed(step.get(self.column))}"
+        mark = _mark(step.get(self.column), step)
         selection.link(
             "trajectory",
-            f"{step['trajectory_id']}, step {step['step_index']}: {step['action']} ({outcome})",
+            f"{mark}{step['trajectory_id']}, step {step['step_index']}: {step['action']} ({facts})",
             trajectory=step["trajectory_id"],
             step=step["step_index"],
         )
@@ -180,25 +189,33 @@ class Panel:
         facts = [counted(edge.visits, "step"), f"{self.column} {signed(edge.advantage)}"]
         if self.shading.others is not None:
             facts.append(f"the other {signed(self.shading.others.get(edge.ends))}")
+            facts.append(f"difference {signed(self.shading.value(edge))}")
+        progress = (
+            None if self.shading.truth is None else self.shading.truth.progress.get(edge.ends)
+        )
+        if progress is not None:
+            said = self.shading.verdict(edge)
+            facts.append(f"true progress {progress:+g}{f': {MARKS[said]} {said}' if said else ''}")
         if edge.is_pruned:
             facts.append("pruned: it leads back, or every step was invalid")
         return " · ".join(facts)
 
     def _edge_button(self, edge: Edge) -> None:
-        flip = "⇄ " if is_flipped(edge, self.shading) else ""
+        flip = "⇄ " if self.shading.is_flipped(edge) else ""
+        said = MARKS[self.shading.verdict(edge)]
         action, *others = edge.actions
         more = f" and {len(others)} more" if others else ""
         self._button(
             f"{action}{more}  ({edge.source} → {self._target(edge.target)})",
             edge_key(edge.ends),
             "edge",
-            credit=flip + tinted(edge_value(edge, self.shading)),
+            credit=flip + tinted(self.shading.value(edge)) + f" {said}".rstrip(),
         )
 
     def _action_button(self, state_id: int, choice: Choice, number: int) -> None:
         self._button(
             f"{choice.action} → {self._target(choice.target)}  "
-            f"({choice.visits}×, {choice.won:.0%} won)",
+            f"({choice.visits}×, {choice.success_rate:.0%} succeeded)",
             edge_key((state_id, choice.target)),
             f"action{number}",
             credit=tinted(choice.advantage),
@@ -223,6 +240,13 @@ def tinted(value: float | None) -> str:
     return f":{'blue' if value > 0 else 'orange'}[{text}]" if value else text
 
 
+def _mark(credit: float | None, step: Mapping[str, Any]) -> str:
+    """Return the mark of a step by its own true progress, and a space; empty without one."""
+    known = "oracle_distance" in step and "next_oracle_distance" in step
+    said = verdict(credit, progress_of(step)) if known else None
+    return f"{MARKS[said]} " if said else ""
+
+
 def _title(text: str) -> None:
     """Show a small heading, which must not contain text from a log."""
     st.markdown(f"**{text}**")
@@ -234,4 +258,4 @@ def _values(node: Node) -> Iterator[str]:
         yield f"RewardFlow value {node.rewardflow_value:.3g}"
     if node.reach_value is not None:
         doubt = "" if node.reach_doubt is None else f", {node.reach_doubt:.0%} of it in doubt"
-        yield f"chance to win {node.reach_value:.0%} by the group's own steps{doubt}"
+        yield f"chance of success {node.reach_value:.0%} by the group's own steps{doubt}"

@@ -20,6 +20,7 @@ from graphcredit.viewer.queries.iterations import (
 )
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.chart import show_chart
 from graphcredit.viewer.widgets.findings import show_findings
 from graphcredit.viewer.widgets.text import show_table
 
@@ -169,7 +170,7 @@ def _chart(rows: pa.Table, value: str, title: str | None = None) -> None:
     """Draw a column of `run, iteration, …` over the iterations, a line per run."""
     has_runs = len(set(rows["run"].to_pylist())) > 1
     legend = alt.Legend(orient="bottom", title=None) if has_runs else None
-    st.altair_chart(
+    show_chart(
         alt.Chart(rows)
         .mark_line(point=True)
         .encode(

@@ -12,6 +12,7 @@ from graphcredit.viewer.steps.choose import choose_steps
 from graphcredit.viewer.steps.facts import value_of
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import viewed_store
+from graphcredit.viewer.widgets.chart import show_chart
 from graphcredit.viewer.widgets.text import show_table
 
 
@@ -58,7 +59,7 @@ def _summary(known: TaskEntities, found: Sequence[Mention]) -> None:
 def _steps(steps: pa.Table, found: Sequence[Mention]) -> None:
     st.subheader("Step by step")
     if found:
-        st.altair_chart(charts.approach(found, num_steps=steps.num_rows))
+        show_chart(charts.approach(found, num_steps=steps.num_rows))
 
     def named(is_citation: bool) -> list[str]:
         return [
@@ -101,7 +102,7 @@ def _steps(steps: pa.Table, found: Sequence[Mention]) -> None:
 
 def _around_the_answer(known: TaskEntities, found: Sequence[Mention]) -> None:
     st.subheader("Around the answer")
-    st.altair_chart(charts.entity_map(known, found))
+    show_chart(charts.entity_map(known, found))
     if len(known.entities) > charts.MAX_ENTITIES:
         st.caption(
             f"{charts.MAX_ENTITIES} of {len(known.entities)} entities are drawn: answers, "

@@ -12,7 +12,7 @@ from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.plural import counted
 from graphcredit.store.sql.sandbox import MIB, QueryResult, run_query
 from graphcredit.store.sql.values import for_parquet
-from graphcredit.store.sql.views import VIEW_NAMES
+from graphcredit.store.sql.views import BASE_VIEWS, CREDIT_STATE, DERIVED_VIEWS, VIEW_NAMES
 from graphcredit.viewer.queries.saved import READY
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import viewed_store
@@ -49,12 +49,30 @@ def show() -> None:
         is_run = st.form_submit_button("Run", shortcut="Ctrl+Enter", on_click=_submit)
     _help()
     if not sql:
+        _show_views()
         return
     answer: _Answer | None = st.session_state.get("answer")
     if answer is None or answer.sql != sql or is_run:
         answer = _ask(sql)
         st.session_state["answer"] = answer
     _show_answer(answer)
+    _show_views()
+
+
+def _show_views() -> None:
+    """List the views with the columns that every store has."""
+    with st.expander("Views and columns"):
+        show_code(
+            "\n".join(
+                f"{view.name}: {', '.join(column.name for column in view.all_columns([]))}"
+                for view in BASE_VIEWS
+            )
+        )
+        st.caption(
+            "Each estimator adds `ESTIMATOR_advantage` and its parts to `credit` and `edges`. "
+            f"Made of these are {', '.join((*DERIVED_VIEWS, CREDIT_STATE))}: `enriched` has the "
+            "columns of `steps` and `credit`."
+        )
 
 
 def _put(sql: str) -> None:

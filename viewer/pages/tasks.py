@@ -8,12 +8,12 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.plural import counted
+from graphcredit.viewer.pages.against_outcome import show_against_outcome
 from graphcredit.viewer.queries.estimators import estimators
-from graphcredit.viewer.queries.surprises import against_outcome
 from graphcredit.viewer.queries.tasks import NUM_BINS, task_facts
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.text import label, show_table
+from graphcredit.viewer.widgets.text import show_table
 
 _MAX_ROWS = 2000
 """Most rows to show. More would take a browser seconds; filters and orders reach the others."""
@@ -48,7 +48,7 @@ _COLUMNS = {
     "num_incomplete": st.column_config.NumberColumn(
         "incomplete", help="Trajectories that lack steps or an end. They get no credit."
     ),
-    "num_states": st.column_config.NumberColumn("states", help="States without the goal."),
+    "num_states": st.column_config.NumberColumn("states", help="The goal is one of them."),
     "num_merges": st.column_config.NumberColumn(
         "merges", help="Texts that were merged into the state of another text."
     ),
@@ -68,20 +68,6 @@ _COLUMNS = {
 }
 """The table's columns, in order."""
 
-_STEP_COLUMNS = {
-    "action": "action",
-    "advantage": st.column_config.NumberColumn(format="%+.3f"),
-    "goal_distance": st.column_config.NumberColumn(
-        "to go before",
-        format="%g",
-        help="Cost of the cheapest way to the goal that the group observed; empty without one.",
-    ),
-    "next_goal_distance": st.column_config.NumberColumn("to go after", format="%g"),
-    "task_id": "task",
-    "trajectory_id": "trajectory",
-    "step_index": "step",
-}
-
 _ORDERS = {
     "widest spread": ("advantage_spread", "descending"),
     "most disagreement": ("disagreement", "descending"),
@@ -91,11 +77,6 @@ _ORDERS = {
     "name": ("task_id", "ascending"),
 }
 """Orders of the rows: column and direction."""
-
-_OUTCOMES = {"credit in failures": False, "blame in successes": True}
-"""Kinds of steps against the outcome: title to whether the trajectory succeeded."""
-
-_MOST_SURPRISES = 500
 
 _OUT_OF_DATE = "credit out of date"
 _SUCCESS = pc.field("success_rate")
@@ -137,7 +118,7 @@ def show() -> None:
     missing.doubtful_credit(run, iteration)
     _table(_wanted(facts))
     if estimator is not None:
-        _against_outcome(run, iteration, estimator)
+        show_against_outcome(run, iteration, estimator)
 
 
 def _wanted(facts: pa.Table) -> pa.Table:
@@ -175,48 +156,3 @@ def _table(rows: pa.Table) -> None:
     )
     for row in chosen["selection"]["rows"]:
         selection.open_page("graph", task=shown["task_id"][row].as_py())
-
-
-def _against_outcome(run: str, iteration: int, estimator: str) -> None:
-    """Show steps whose credit contradicts the outcome, such as good steps of failures."""
-    st.subheader("Against the outcome")
-    kind = st.segmented_control(
-        "What",
-        list(_OUTCOMES),
-        default=next(iter(_OUTCOMES)),
-        required=True,
-        key="against",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
-    success = _OUTCOMES[kind]
-    found = ask(
-        against_outcome,
-        run_id=run,
-        iteration=iteration,
-        estimator=estimator,
-        success=success,
-        num_rows=_MOST_SURPRISES,
-    )
-    if not found.num_rows:
-        st.caption(f"{label(estimator)} gives no {kind}.")
-        return
-    which = "most blamed step of each success" if success else "most credited step of each failure"
-    st.caption(f"The {which}, in all tasks. Select a row to see the step, and why.")
-    chosen = show_table(
-        found,
-        column_config=_STEP_COLUMNS,
-        column_order=list(_STEP_COLUMNS),
-        key="against_outcome",
-        on_select="rerun",
-        selection_mode="single-row",
-        alt="Steps whose credit goes against the outcome",
-    )
-    for row in chosen["selection"]["rows"]:
-        step = found.slice(row, 1).to_pylist()[0]
-        selection.open_page(
-            "trajectory",
-            task=step["task_id"],
-            trajectory=step["trajectory_id"],
-            step=step["step_index"],
-        )

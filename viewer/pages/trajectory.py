@@ -7,23 +7,35 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
+from graphcredit.viewer.pages.trajectory_others import show_others
 from graphcredit.viewer.queries import trajectory as queries
-from graphcredit.viewer.queries.estimators import estimators
+from graphcredit.viewer.queries.estimators import estimators, words_of
+from graphcredit.viewer.queries.graphs import task_steps
+from graphcredit.viewer.queries.truth import (
+    MARKS,
+    progress_of,
+    seen_change,
+    true_change,
+    verdict,
+)
 from graphcredit.viewer.steps import charts
 from graphcredit.viewer.steps import facts as step_facts
 from graphcredit.viewer.steps.choose import choose_steps
+from graphcredit.viewer.steps.compared import GroupSteps
 from graphcredit.viewer.steps.html_export import trajectory_page
-from graphcredit.viewer.steps.reasons import reason
+from graphcredit.viewer.steps.reasons import reasons
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.chart import show_chart
+from graphcredit.viewer.widgets.folded import folded
 from graphcredit.viewer.widgets.selection import after, choose_estimator, current, link, select
-from graphcredit.viewer.widgets.text import show_code, show_table, show_text, visible
+from graphcredit.viewer.widgets.text import show_box, show_table, show_text, visible
 
 
 def show() -> None:
     """Show the page."""
     st.header("Trajectory")
-    with st.container(horizontal=True):
+    with folded("trajectory"), st.container(horizontal=True):
         table = choose_steps()
         if table is None:
             return
@@ -42,9 +54,8 @@ def show() -> None:
     missing.doubtful_credit(**where)
     _buttons(table, estimator, step)
     here = None if estimator is None else _here(table, estimator, step)
-    actions = None if here is None else ask(queries.actions_here, **here)
-    if estimator is not None:
-        show_text(reason(table, step, estimator, actions))
+    if estimator is not None and here is not None:
+        _why(table, step, estimator)
     text, credit = st.columns([3, 2], gap="medium")
     with text:
         _what_happened(table, step)
@@ -52,9 +63,8 @@ def show() -> None:
         _numbers(table, estimator, step)
         for line in step_facts.replay_lines(_replays(table), _index(table, step)):
             show_text(line)
-    if here is not None and actions is not None:
-        num_steps = sum(actions["num_steps"].to_pylist())
-        _elsewhere(ask(queries.steps_here, **here), table, step, here["estimator"], num_steps)
+    if here is not None:
+        show_others(here, table, step, go_to=_go_to)
     _tokens(table, step)
     _all_steps(table, step, _replays(table))
 
@@ -132,13 +142,14 @@ def _course(table: pa.Table, estimator: str, step: int) -> None:
         selected=step,
         limit=step_facts.largest(table, [estimator]),
     )
-    clicked = st.altair_chart(
+    clicked = show_chart(
         chart, key=_key("course", table, step), on_select="rerun", selection_mode="click"
     )
     for point in clicked["selection"]["click"]:
         _go_to(step=int(point["step"]))
-    if table["oracle_distance"].null_count < table.num_rows:
-        st.altair_chart(charts.distances(table, selected=step))
+    known = [table[name].null_count for name in ("goal_distance", "oracle_distance")]
+    if min(known) < table.num_rows:
+        show_chart(charts.distances(table, selected=step))
 
 
 def _go_to(**changes: object) -> None:
@@ -162,9 +173,7 @@ def _buttons(table: pa.Table, estimator: str | None, step: int) -> None:
         _go("Previous", max(step - 1, 0), disabled=step == 0, shortcut="K")
         _go("Next", min(step + 1, last), disabled=step == last, shortcut="J")
         st.markdown(f"**Step {step}** of 0 … {last}", width="content")
-        extremes = step_facts.extreme_steps(table, estimator) if estimator else None
-        for name, index in zip(("Most credit", "Most blame"), extremes or (), strict=False):
-            value = table[f"{estimator}_advantage"][index].as_py()
+        for name, index, value in step_facts.extreme_steps(table, estimator) if estimator else ():
             _go(f"{name}: step {index} ({value:+.2f})", index, disabled=step == index)
 
 
@@ -178,48 +187,54 @@ def _go(title: str, step: int, *, disabled: bool, shortcut: str | None = None) -
     )
 
 
+def _why(table: pa.Table, step: int, estimator: str) -> None:
+    words = ask(words_of, **_place(), estimator=estimator)
+    steps = ask(task_steps, **_place(), task_id=current().task)
+    lines = reasons(
+        table,
+        step,
+        estimator,
+        explanation=words.explanation,
+        group=GroupSteps(steps, penalty=words.penalty),
+    )
+    show_text("\n".join(lines))
+
+
 def _what_happened(table: pa.Table, step: int) -> None:
     row = table.slice(step, 1).to_pylist()[0]
     st.caption("Action" if row["is_action_valid"] else "Action, refused by the environment")
-    _box(row["action"])
+    show_box(row["action"])
     if row["thought"]:
         st.caption("Thought")
-        _box(row["thought"])
-    st.caption("Observation")
-    _box(row["observation"] or row["state"])
+        show_box(row["thought"])
+    st.caption("What the agent saw")
+    show_box(row["observation"] or row["state"])
     if row["observation"]:
-        with st.expander("State of this observation"):
-            _box(row["state"])
+        with st.expander("The state that it stands for"):
+            show_box(row["state"])
     if row["admissible_actions"]:
         with st.expander(f"{len(row['admissible_actions'])} admissible actions"):
-            _box("\n".join(map(visible, row["admissible_actions"])))
+            show_box("\n".join(map(visible, row["admissible_actions"])))
     with st.expander("Next state"):
-        _box(row["next_state"])
-
-
-def _box(text: str | None) -> None:
-    """Show a text in a box, which scrolls if the text is long."""
-    num_lines = sum(1 + len(line) // 70 for line in (text or "").splitlines())
-    show_code(text, height=300 if num_lines > 11 else None)
+        show_box(row["next_state"])
 
 
 def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
     row = table.slice(step, 1).to_pylist()[0]
     facts = [f"{name} {step_facts.number(row[name])}" for name in ("reward", "cost")]
-    if row["oracle_distance"] is not None and row["next_oracle_distance"] is not None:
-        facts.append(f"true distance {row['oracle_distance']:g} → {row['next_oracle_distance']:g}")
-    if row["goal_distance"] is not None:
-        after = row["next_goal_distance"]
-        facts.append(
-            f"seen distance {row['goal_distance']:g} → {'none' if after is None else f'{after:g}'}"
-        )
+    if (seen := seen_change(row)) is not None:
+        facts.append(f"seen distance {seen}")
+    if (true := true_change(row)) is not None:
+        facts.append(f"true distance {true}")
     st.caption(" · ".join(facts))
     if estimator is None:
         return
+    if said := verdict(row[f"{estimator}_advantage"], progress_of(row)):
+        st.caption(f"{MARKS[said]} The advantage {said} with the true progress.")
     found = step_facts.estimators(table)
     names = [estimator, *(name for name in found if name != estimator)]
     bars = step_facts.bars(table, step, names)
-    st.altair_chart(charts.credit(bars, limit=step_facts.largest(table, names)))
+    show_chart(charts.credit(bars, limit=step_facts.largest(table, names)))
 
 
 def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
@@ -228,44 +243,6 @@ def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
     if state_id is None:
         return None
     return {**_place(), "task_id": current().task, "state_id": state_id, "estimator": estimator}
-
-
-def _elsewhere(found: pa.Table, table: pa.Table, step: int, estimator: str, num_steps: int) -> None:
-    """List the steps from the same state that the query found; there are `num_steps` in total."""
-    trajectory_id = table["trajectory_id"][step].as_py()
-    st.subheader("The same state elsewhere in this group")
-    if num_steps == 1:
-        st.caption("No other step of the group starts from this state.")
-        return
-    rows = found.to_pylist()
-    here = [row["trajectory_id"] == trajectory_id and row["step_index"] == step for row in rows]
-    shown = pa.table(
-        {
-            "here": ["▶" if is_here else "" for is_here in here],
-            "action": found["action"],
-            f"{estimator} advantage": found["advantage"],
-            "outcome": [step_facts.outcome(row["success"]) for row in rows],
-            "return": found["return"],
-            "valid": found["is_action_valid"],
-            "trajectory": found["trajectory_id"],
-            "step": found["step_index"],
-        }
-    )
-    words = "Ranked by advantage. Click a row to go to its step."
-    if found.num_rows < num_steps:
-        words += f" Of {num_steps:,} steps, the {found.num_rows:,} with the most credit are listed."
-    st.caption(words)
-    number = st.column_config.NumberColumn(format="%+.3f")
-    chosen = show_table(
-        shown,
-        column_config={f"{estimator} advantage": number},
-        height=min(38 + 35 * len(rows), 320),
-        on_select="rerun",
-        selection_mode="single-row",
-        key=f"elsewhere_{trajectory_id}_{step}",
-    )
-    for place in chosen["selection"]["rows"]:
-        _go_to(trajectory=rows[place]["trajectory_id"], step=rows[place]["step_index"])
 
 
 def _tokens(table: pa.Table, step: int) -> None:
@@ -281,17 +258,20 @@ def _tokens(table: pa.Table, step: int) -> None:
     if len(ids) > charts.MAX_TOKENS:
         words += f" The first {charts.MAX_TOKENS} are drawn."
     st.caption(words)
-    st.altair_chart(charts.tokens(ids, table["response_logprobs"][step].as_py()))
+    show_chart(charts.tokens(ids, table["response_logprobs"][step].as_py()))
 
 
 def _all_steps(table: pa.Table, step: int, replays: pa.Table) -> None:
     names = step_facts.estimators(table)
+    rows = table.to_pylist()
     columns = {
         "step": table["step_index"],
         "action": table["action"],
         "valid": table["is_action_valid"],
         "reward": table["reward"],
         **{f"{name} advantage": table[f"{name}_advantage"] for name in names},
+        "seen distance": pa.array([seen_change(row) for row in rows], pa.string()),
+        "true distance": pa.array([true_change(row) for row in rows], pa.string()),
         **step_facts.replay_columns(table, replays),
     }
     number = st.column_config.NumberColumn(format="%+.3f")

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import column
+from graphcredit.viewer.queries.truth import PROGRESS
 from graphcredit.viewer.queries.views import answer
 
 CELL = 0.15
@@ -42,6 +43,30 @@ def agreement(store: Store, *, run_id: str, iteration: int, left: str, right: st
     return answer(store, sql, run_id=run_id, iteration=iteration)
 
 
+def truth_agreement(
+    store: Store, *, run_id: str, iteration: int, left: str, right: str
+) -> pa.Table:
+    """Return how often the two estimators' advantages have the sign of the true progress.
+
+    Returns:
+        `num_left, agreeing_left, num_right, agreeing_right`, one row: steps of which an advantage
+        and the progress are known and not 0, and those where the signs agree.
+    """
+    a, b = column(left, "advantage"), column(right, "advantage")
+    sql = f"""
+        WITH judged AS (
+            SELECT sign({a}) AS a, sign({b}) AS b, sign({PROGRESS}) AS progress
+            FROM steps JOIN credit USING (trajectory_id, step_index)
+            WHERE isfinite({PROGRESS}) AND {PROGRESS} <> 0
+        )
+        SELECT
+            count_if(a <> 0) AS num_left, count_if(a = progress) AS agreeing_left,
+            count_if(b <> 0) AS num_right, count_if(b = progress) AS agreeing_right
+        FROM judged
+    """
+    return answer(store, sql, run_id=run_id, iteration=iteration)
+
+
 def cells(store: Store, *, run_id: str, iteration: int, left: str, right: str) -> pa.Table:
     """Return a two-dimensional histogram of the steps, by the advantages of two estimators.
 
@@ -70,7 +95,8 @@ def differing_steps(
     """Return the steps on which two estimators differ most, in standard deviations of each.
 
     Returns:
-        `task_id, trajectory_id, step_index, action, left, right, is_flip, difference`.
+        `task_id, trajectory_id, step_index, action, left, right, is_flip, difference,
+        oracle_distance, next_oracle_distance`.
     """
     wanted = "a * b < 0" if only_flips else "true"
     sql = f"""
@@ -81,7 +107,8 @@ def differing_steps(
         )
         SELECT
             most.task_id, trajectory_id, step_index, action,
-            a AS "left", b AS "right", a * b < 0 AS is_flip, difference
+            a AS "left", b AS "right", a * b < 0 AS is_flip, difference,
+            oracle_distance, next_oracle_distance
         FROM most JOIN steps USING (trajectory_id, step_index)
         ORDER BY difference DESC, trajectory_id, step_index
     """

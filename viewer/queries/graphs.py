@@ -29,22 +29,24 @@ def task_steps(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa
     """Return the credited steps of a task in order, without their texts.
 
     Columns: `trajectory_id, step_index, state_id, next_state_id, action, is_action_valid, reward,
-    won` (of the trajectory), then every `<estimator>_<part>` there is.
+    succeeded` (of the trajectory), `oracle_distance, next_oracle_distance`, then every
+    `<estimator>_<part>` there is.
     """
     found = columns(store, "credit", run_id=run_id, iteration=iteration)
     credit = "".join(f", {column(*parts)}" for parts in map(split_estimator_column, found) if parts)
     sql = f"""
         WITH step AS (
-            SELECT trajectory_id, step_index, action, is_action_valid, reward, success
+            SELECT trajectory_id, step_index, action, is_action_valid, reward, success,
+                oracle_distance, next_oracle_distance
             FROM steps WHERE task_id = ?
         ),
-        won AS (
-            SELECT trajectory_id, bool_or(success) AS won FROM step GROUP BY trajectory_id
+        ended AS (
+            SELECT trajectory_id, bool_or(success) AS succeeded FROM step GROUP BY trajectory_id
         )
         SELECT
             trajectory_id, step_index, state_id, next_state_id, action, is_action_valid,
-            reward, won{credit}
-        FROM step JOIN credit USING (trajectory_id, step_index) JOIN won USING (trajectory_id)
+            reward, succeeded, oracle_distance, next_oracle_distance{credit}
+        FROM step JOIN credit USING (trajectory_id, step_index) JOIN ended USING (trajectory_id)
         WHERE state_id IS NOT NULL
         ORDER BY trajectory_id, step_index
     """

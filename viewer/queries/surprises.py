@@ -4,6 +4,7 @@ import pyarrow as pa
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import column
+from graphcredit.viewer.queries.truth import REPLAYED
 from graphcredit.viewer.queries.views import answer
 
 
@@ -23,8 +24,9 @@ def against_outcome(
         num_rows: Most trajectories; those with the greatest such advantages.
 
     Returns:
-        `task_id, trajectory_id, step_index, action, advantage, goal_distance,
-        next_goal_distance`, the greatest advantage first.
+        `task_id, trajectory_id, step_index, action, advantage, goal_distance, next_goal_distance,
+        oracle_distance, next_oracle_distance, q_minus_v`, the greatest advantage first. The last
+        one is null unless the step was replayed.
     """
     advantage = f"{'-' if success else ''}{column(estimator, 'advantage')}::DOUBLE"
     sql = f"""
@@ -44,9 +46,11 @@ def against_outcome(
         )
         SELECT
             task_id, trajectory_id, step_index, action,
-            {"-" if success else ""}size AS advantage, goal_distance, next_goal_distance
+            {"-" if success else ""}size AS advantage, goal_distance, next_goal_distance,
+            oracle_distance, next_oracle_distance, q_minus_v
         FROM found
         JOIN steps USING (trajectory_id, step_index) JOIN credit USING (trajectory_id, step_index)
+        LEFT JOIN ({REPLAYED}) USING (task_id, trajectory_id, step_index, action)
         ORDER BY size DESC, trajectory_id
     """
     return answer(store, sql, run_id=run_id, iteration=iteration)

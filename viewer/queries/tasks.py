@@ -21,7 +21,8 @@ def task_facts(
     Without credit, the columns that need it are null. Among the columns:
 
     - num_credited: complete trajectories with credit; those recorded after it have none.
-    - num_states: states without the goal; num_merges: texts that were merged into another's state.
+    - num_states: states, the goal among them.
+    - num_merges: texts that were merged into another's state.
     - singleton_share: share of the credited steps whose state no other step of the group starts at.
     - advantage_spread: standard deviation of the estimator's advantages over the group's steps.
     - disagreement: share of the credited steps at which two estimators have opposite signs; null
@@ -44,7 +45,7 @@ def task_facts(
         WITH {TRAJECTORIES}, {GROUPS}, {credit},
         graph AS (
             SELECT
-                task_id, count_if(NOT is_goal)::BIGINT AS num_states,
+                task_id, count(*) AS num_states,
                 sum(num_merged - 1) FILTER (num_merged > 1)::BIGINT AS num_merges
             FROM nodes GROUP BY task_id
         )

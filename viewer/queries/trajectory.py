@@ -33,6 +33,29 @@ def trajectories(store: Store, *, run_id: str, iteration: int, task_id: str) -> 
     return answer(store, sql, [task_id], run_id=run_id, iteration=iteration)
 
 
+def places_of(
+    store: Store, *, run_id: str, iteration: None, trajectory_id: str, number: int | None
+) -> pa.Table:
+    """Return where a run has a trajectory, the last iteration first.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: None: all iterations are searched.
+        trajectory_id: The trajectory.
+        number: Only this iteration; None for any.
+
+    Returns:
+        `iteration, task`.
+    """
+    sql = """
+        SELECT iteration, any_value(task_id) AS task FROM steps
+        WHERE trajectory_id = $1 AND ($2 IS NULL OR iteration = $2)
+        GROUP BY iteration ORDER BY iteration DESC
+    """
+    return answer(store, sql, [trajectory_id, number], run_id=run_id, iteration=iteration)
+
+
 def steps(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> pa.Table:
     """Return the steps of a trajectory in order, with every column of steps and of credit."""
     # Filter each side before the join, so that neither is read completely.
@@ -93,20 +116,31 @@ def steps_here(
     return answer(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)
 
 
-def actions_here(
+def outcomes_here(
     store: Store, *, run_id: str, iteration: int, task_id: str, state_id: int, estimator: str
 ) -> pa.Table:
-    """Return each action that a group took in one state, with all its steps.
+    """Return each action that a group took in one state and each state it led to, with all steps.
 
     Returns:
-        `action, num_steps, advantage`; the advantage is the mean, null if no step has one.
+        `action, next_state_id, num_steps, num_trajectories, num_succeeded, advantage, next_state,
+        is_goal`: success is counted by trajectories, the advantage is the mean, null if no step has
+        one, and the text is that of the first such step. The best advantage is first.
     """
     sql = f"""
+        WITH own AS (
+            SELECT *, bool_or(success) OVER (PARTITION BY trajectory_id) AS has_succeeded
+            FROM steps WHERE task_id = $1
+        )
         SELECT
-            action, count(*) AS num_steps,
-            avg({column(estimator, "advantage")}::DOUBLE) AS advantage
-        FROM (FROM steps WHERE task_id = $1) JOIN credit USING (trajectory_id, step_index)
+            action, next_state_id, count(*) AS num_steps,
+            count(DISTINCT trajectory_id) AS num_trajectories,
+            count(DISTINCT trajectory_id) FILTER (has_succeeded) AS num_succeeded,
+            avg({column(estimator, "advantage")}::DOUBLE) AS advantage,
+            arg_min(next_state, struct_pack(trajectory_id, step_index)) AS next_state,
+            bool_or(coalesce(success, false)) AS is_goal
+        FROM own JOIN credit USING (trajectory_id, step_index)
         WHERE state_id = $2
-        GROUP BY action ORDER BY action
+        GROUP BY action, next_state_id
+        ORDER BY advantage DESC NULLS LAST, action, next_state_id
     """
     return answer(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)

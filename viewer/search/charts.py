@@ -8,14 +8,14 @@ import altair as alt
 
 from graphcredit.viewer.search.entities import Entity, Mention, TaskEntities
 from graphcredit.viewer.steps.charts import Chart
+from graphcredit.viewer.widgets.colours import NEUTRAL
 from graphcredit.viewer.widgets.text import one_line
 
 MAX_ENTITIES = 36
 """Most entities to draw."""
 
 _STATES = ["answer", "cited", "retrieved", "never seen"]
-_COLOURS = ["#d1a000", "#1b5ea8", "#7fb0dc", "#b8bcc2"]
-_LABELS = "#7f8792"
+_COLOURS = ["#a97f00", "#2469b8", "#4f8fcb", "#8a8f98"]
 
 
 def drawn_entities(known: TaskEntities, found: Sequence[Mention]) -> list[Entity]:
@@ -52,7 +52,7 @@ def entity_map(known: TaskEntities, found: Sequence[Mention]) -> Chart:
     y = alt.Y("y:Q", axis=None)
     rule = (
         alt.Chart(alt.Data(values=lines))
-        .mark_rule(color=_LABELS, opacity=0.3)
+        .mark_rule(color=NEUTRAL, opacity=0.5)
         .encode(x=x, y=y, x2="x2:Q", y2="y2:Q", tooltip=[alt.Tooltip("relation:N")])
     )
     base = alt.Chart(alt.Data(values=nodes)).encode(x=x, y=y)
@@ -65,7 +65,7 @@ def entity_map(known: TaskEntities, found: Sequence[Mention]) -> Chart:
         ),
         tooltip=[alt.Tooltip("name:N"), alt.Tooltip("kind:N"), alt.Tooltip("when:N")],
     )
-    text = base.mark_text(dx=10, align="left", fontSize=11, color=_LABELS).encode(text="name:N")
+    text = base.mark_text(dx=10, align="left", fontSize=11).encode(text="name:N")
     tallest = max((node["rows"] for node in nodes), default=1)
     return alt.layer(rule, point, text).properties(height=max(160, 26 * tallest))
 

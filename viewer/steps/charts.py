@@ -4,12 +4,14 @@ Vega draws text as text, so a log's words are safe in them.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import pyarrow as pa
 
+from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import Bar, value_of
-from graphcredit.viewer.widgets.colours import diverging
+from graphcredit.viewer.widgets.colours import NEUTRAL, diverging
 from graphcredit.viewer.widgets.text import one_line
 
 Chart = alt.LayerChart | alt.FacetChart
@@ -18,7 +20,7 @@ TOKENS_A_ROW = 24
 MAX_TOKENS = 1200
 """Most tokens of one response to draw."""
 
-_LIKELY, _UNLIKELY = "#d9e6f4", "#c04f15"
+_LIKELY, _UNLIKELY = "#d9e6f4", "#e08a55"
 _FLOOR = -5.0
 """Log-probability at which the colours of tokens end."""
 
@@ -29,6 +31,9 @@ _STEP = alt.X(
     scale=alt.Scale(type="band", paddingInner=0.1, paddingOuter=0.05),
 )
 _AXIS = alt.Axis(minExtent=48, maxExtent=48)
+
+_DISTANCES = {"seen distance": "goal_distance", "true distance": "oracle_distance"}
+"""Name to column."""
 
 
 def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Chart:
@@ -42,19 +47,15 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Char
     """
     rows = [
         {
-            "step": index,
+            "step": row["step_index"],
             "value": value_of(table, column, index),
             "colour": diverging(value_of(table, column, index) or 0.0, limit),
             "tint": 0.14 if index == selected else 0.01,
-            "action": one_line(action),
-            "reward": reward,
+            "action": one_line(row["action"]),
+            "reward": row["reward"],
+            "mark": MARKS[verdict(value_of(table, column, index), progress_of(row))],
         }
-        for index, action, reward in zip(
-            table["step_index"].to_pylist(),
-            table["action"].to_pylist(),
-            table["reward"].to_pylist(),
-            strict=True,
-        )
+        for index, row in enumerate(_told(table))
     ]
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=_STEP,
@@ -63,37 +64,64 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Char
             alt.Tooltip("action:N"),
             alt.Tooltip("value:Q", title="advantage", format="+.3f"),
             alt.Tooltip("reward:Q"),
+            alt.Tooltip("mark:N", title="true progress: ✓ agrees, ✗ conflicts"),
         ],
     )
     # The click target has the full height: a bar near zero is too small to hit. It must not be
     # fully transparent, since transparent marks receive no clicks.
-    target = base.mark_rect(color="#7f8792", cursor="pointer").encode(
+    target = base.mark_rect(color=NEUTRAL, cursor="pointer").encode(
         opacity=alt.Opacity("tint:Q", scale=None)
     )
     click = alt.selection_point(name="click", fields=["step"])
     bar = base.mark_bar(cursor="pointer").encode(
-        y=alt.Y("value:Q", title="advantage", axis=_AXIS, scale=_around_zero(1.1 * limit)),
+        y=alt.Y("value:Q", title="advantage", axis=_AXIS, scale=_around_zero(1.25 * limit)),
         color=alt.Color("colour:N", scale=None),
     )
-    zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color="#7f8792").encode(y=alt.datum(0.0))
-    return alt.layer(target.add_params(click), bar, zero).properties(height=140)
+    zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color=NEUTRAL).encode(y=alt.datum(0.0))
+    mark = base.mark_text(fontSize=12, cursor="pointer").encode(y=alt.value(8), text="mark:N")
+    return alt.layer(target.add_params(click), bar, zero, mark).properties(height=150)
+
+
+def _told(table: pa.Table) -> list[dict[str, Any]]:
+    names = ["step_index", "action", "reward", "oracle_distance", "next_oracle_distance"]
+    return table.select(names).to_pylist()
 
 
 def distances(table: pa.Table, *, selected: int) -> Chart:
-    """Return the true distance to the goal before each step of a trajectory."""
-    pairs = zip(table["step_index"].to_pylist(), table["oracle_distance"].to_pylist(), strict=True)
-    rows = [{"step": index, "distance": distance} for index, distance in pairs]
+    """Return the seen and the true distance to the goal before each step of a trajectory."""
+    rows = [
+        {"step": index, "distance": distance, "kind": kind}
+        for kind, column in _DISTANCES.items()
+        for index, distance in zip(
+            table["step_index"].to_pylist(), table[column].to_pylist(), strict=True
+        )
+        if distance is not None
+    ]
+    kinds = list(_DISTANCES)
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=_STEP,
         y=alt.Y("distance:Q", title="to goal", axis=_AXIS, scale=alt.Scale(zero=True)),
-        tooltip=[alt.Tooltip("step:O"), alt.Tooltip("distance:Q", title="true distance")],
+        color=alt.Color(
+            "kind:N",
+            title=None,
+            scale=alt.Scale(domain=kinds, range=[NEUTRAL, "#b8860b"]),
+            legend=alt.Legend(orient="top", padding=0, offset=2),
+        ),
+        tooltip=[alt.Tooltip("step:O"), alt.Tooltip("kind:N"), alt.Tooltip("distance:Q")],
     )
     here = alt.datum.step == selected
-    line = base.mark_line(color="#7f8792", interpolate="linear")
-    points = base.mark_point(filled=True, opacity=1, color="#7f8792").encode(
-        size=alt.condition(here, alt.value(110), alt.value(30))
+    line = base.mark_line(interpolate="linear").encode(
+        strokeDash=alt.StrokeDash(
+            "kind:N", legend=None, scale=alt.Scale(domain=kinds, range=[[4, 3], [1, 0]])
+        )
     )
-    return alt.layer(line, points).properties(height=90)
+    points = base.mark_point(filled=True, opacity=1).encode(
+        shape=alt.Shape(
+            "kind:N", legend=None, scale=alt.Scale(domain=kinds, range=["circle", "diamond"])
+        ),
+        size=alt.condition(here, alt.value(110), alt.value(30)),
+    )
+    return alt.layer(line, points).properties(height=130)
 
 
 def credit(bars: Sequence[Bar], *, limit: float) -> Chart:
@@ -129,12 +157,10 @@ def credit(bars: Sequence[Bar], *, limit: float) -> Chart:
     )
     number = base.encode(x=x, text="text:N")
     below = number.transform_filter(alt.datum.value < 0).mark_text(
-        fontSize=11, color="#7f8792", align="right", dx=-4
+        fontSize=11, align="right", dx=-4
     )
-    above = number.transform_filter(alt.datum.value >= 0).mark_text(
-        fontSize=11, color="#7f8792", align="left", dx=4
-    )
-    zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color="#7f8792").encode(x=alt.datum(0.0))
+    above = number.transform_filter(alt.datum.value >= 0).mark_text(fontSize=11, align="left", dx=4)
+    zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color=NEUTRAL).encode(x=alt.datum(0.0))
     return alt.layer(bar, below, above, zero).properties(height=alt.Step(20))
 
 
@@ -169,7 +195,7 @@ def tokens(ids: Sequence[int], logprobs: Sequence[float] | None) -> Chart:
     scale = alt.Scale(
         domain=[_FLOOR, 0.0], range=[_UNLIKELY, _LIKELY], clamp=True, interpolate="rgb"
     )
-    legend = None if logprobs is None else alt.Legend(title="log-probability")
+    legend = None if logprobs is None else alt.Legend(title=f"log-probability (≤ {_FLOOR:g} alike)")
     colour = alt.Color("logprob:Q", scale=scale, legend=legend)
     cell = base.mark_rect(stroke="white", strokeWidth=1).encode(
         color=colour if logprobs is not None else alt.value(_LIKELY)

@@ -8,6 +8,7 @@ from graphcredit.store.plural import counted
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import missing
+from graphcredit.viewer.widgets.address import complete_address
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.selection import choose, choose_iteration, choose_run, choose_task
 
@@ -20,6 +21,7 @@ def choose_steps() -> pa.Table | None:
         message and returns None.
     """
     store = viewed_store()
+    complete_address(store)
     run = choose_run(store)
     iteration = None if run is None else choose_iteration(store, run)
     if run is None or iteration is None:

@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 
 from graphcredit.viewer.queries.compare import CELL, END
 from graphcredit.viewer.steps.charts import Chart
+from graphcredit.viewer.widgets.colours import NEUTRAL
 
-_FEW_TO_MANY = ("#7d8fd6", "#2ba69e", "#e8a317")
+_FEW_TO_MANY = ("#7386d3", "#229089", "#b87d00")
 """Violet, green, yellow: visible on light and dark backgrounds."""
 
 
@@ -33,7 +34,11 @@ def agreement_map(cells: pa.Table, *, left: str, right: str, unit: str) -> Chart
         alt.Chart(cells)
         .mark_rect()
         .encode(
-            x=alt.X("x0:Q", title=f"{left}, in standard deviations", scale=scale),
+            x=alt.X(
+                "x0:Q",
+                title=f"{left}, in standard deviations (beyond ±{END:g}: last cells)",
+                scale=scale,
+            ),
             x2="x1:Q",
             y=alt.Y("y0:Q", title=right, scale=scale),
             y2="y1:Q",
@@ -45,6 +50,6 @@ def agreement_map(cells: pa.Table, *, left: str, right: str, unit: str) -> Chart
             ],
         )
     )
-    line = alt.Chart(alt.Data(values=[{}])).mark_rule(color="#7f8792")
+    line = alt.Chart(alt.Data(values=[{}])).mark_rule(color=NEUTRAL)
     zeros = (line.encode(x=alt.datum(0.0)), line.encode(y=alt.datum(0.0)))
     return alt.layer(cell, *zeros).properties(height=360)

@@ -142,15 +142,22 @@ def largest(table: pa.Table, names: list[str]) -> float:
     return max((abs(value) for value in values if value is not None), default=0.0)
 
 
-def extreme_steps(table: pa.Table, estimator: str) -> tuple[int, int] | None:
-    """Return the steps with the most and the least advantage; None if all are about equal."""
+def extreme_steps(table: pa.Table, estimator: str) -> list[tuple[str, int, float]]:
+    """Return the steps with the most and the least advantage: what they are, step and advantage.
+
+    Empty if all are about equal. The most of a trajectory that gets only blame is no credit.
+    """
     values = table[f"{estimator}_advantage"].to_pylist()
     known = [index for index, value in enumerate(values) if value is not None]
-    most = max(known, key=values.__getitem__, default=None)
-    least = min(known, key=values.__getitem__, default=None)
-    if most is None or least is None or values[most] - values[least] < 0.005:
-        return None
-    return most, least
+    if not known:
+        return []
+    most, least = max(known, key=values.__getitem__), min(known, key=values.__getitem__)
+    if values[most] - values[least] < 0.005:
+        return []
+    return [
+        ("Most credit" if values[most] > 0 else "Least blame", most, values[most]),
+        ("Most blame" if values[least] < 0 else "Least credit", least, values[least]),
+    ]
 
 
 def total(table: pa.Table) -> str:

@@ -17,7 +17,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; padding: 
       border-radius: .3rem; background: #7f879220; max-height: 24rem; overflow: auto }
 h1 { font-size: 1.4rem; overflow-wrap: anywhere }
 h2 { font-size: 1.05rem; margin: 2rem 0 .3rem; overflow-wrap: anywhere }
-h3 { font-size: .8rem; margin: .6rem 0 0; color: #7f8792; font-weight: 500 }
+h3 { font-size: .8rem; margin: .6rem 0 0; opacity: .8; font-weight: 500 }
 nav { display: flex; height: 120px; gap: 1px; margin: 1rem 0 }
 nav a { position: relative; flex: 1; background: #7f879214; text-decoration: none }
 nav a:hover { background: #7f879240 }
@@ -27,7 +27,7 @@ td { padding: .05rem .5rem; font-variant-numeric: tabular-nums }
 td.bar { width: 18rem; position: relative; padding: 0; border: solid #7f879240; border-width: 0 1px;
          background: linear-gradient(#7f8792 0 0) 50% / 1px 100% no-repeat }
 td.bar i { position: absolute; top: 15%; bottom: 15% }
-tr.part td { color: #7f8792 }
+tr.part td:not(.bar) { opacity: .8 }
 tr.part td.bar i { top: 32%; bottom: 32% }
 """
 

@@ -13,7 +13,7 @@ import streamlit as st
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer import sitemap
-from graphcredit.viewer.widgets.text import label, one_line
+from graphcredit.viewer.widgets.text import code_label, label, one_line
 
 _MEMORY = "selection"
 _MOST_TASKS = 1000
@@ -51,8 +51,7 @@ def current() -> Selection:
     for name in Selection.__slots__:
         value = st.query_params.get(name)
         if name in _NUMBERS:
-            is_number = value is not None and value.isascii() and value.isdigit()
-            found[name] = int(value) if value is not None and is_number else None
+            found[name] = int(value) if value is not None and _is_number(value) else None
         else:
             found[name] = value or None
     return Selection(**found)
@@ -94,6 +93,25 @@ def restore() -> None:
             st.query_params[name] = value
     else:
         st.session_state[_MEMORY] = _params(current())
+
+
+def not_here(title: str, wanted: str, instead: str) -> None:
+    """Name a value of the address that cannot be shown, and what is shown instead."""
+    st.warning(
+        f"The address asks for the {title.lower()} {code_label(wanted)}, which is not here: "
+        f"{code_label(instead)} is shown."
+    )
+
+
+def name_bad_numbers() -> None:
+    """Name the values of the address that must be numbers and are not."""
+    for name in sorted(_NUMBERS & {*st.query_params}):
+        value = st.query_params[name]
+        if value and not _is_number(value):
+            st.warning(
+                f"The address asks for the {name} {code_label(value)}, which must be a number "
+                "from 0 on."
+            )
 
 
 def link(page: str, text: str, **changes: Any) -> None:
@@ -141,9 +159,10 @@ def choose(
         return None
     wanted = getattr(current(), name)
     if wanted not in options:
+        instead = options[0] if default is None else default
         if wanted is not None:
-            st.warning(f"The {title.lower()} of the address is not here: another one is shown.")
-        wanted = options[0] if default is None else default
+            not_here(title, str(wanted), show(instead))
+        wanted = instead
         select(**{name: wanted})
     key = f"choose_{name}"
     st.session_state[key] = wanted
@@ -194,6 +213,10 @@ def choose_estimator(estimators: Sequence[str]) -> str | None:
         help="The estimator whose advantages set colours and ranks.",
         width=180,
     )
+
+
+def _is_number(value: str) -> bool:
+    return value.isascii() and value.isdigit()
 
 
 def _params(selection: Selection) -> dict[str, str]:

@@ -9,6 +9,7 @@ Streamlit is imported at its first use: the HTML exports need the functions that
 
 import re
 import unicodedata
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -41,6 +42,17 @@ def label(text: str, max_length: int = 80) -> str:
     return _PUNCTUATION.sub(r"\\\1", one_line(text, max_length)) or "\\-"
 
 
+def code_label(text: str, max_length: int = 80) -> str:
+    """Return text as Markdown's inline code, for labels of expanders.
+
+    Streamlit makes links of addresses in these, escaped or not; code is left as it is.
+    """
+    line = one_line(text, max_length) or "-"
+    longest = max(map(len, re.findall("`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {line} {fence}"
+
+
 def show_text(text: str) -> None:
     """Show text without Markdown, in the font of the page."""
     import streamlit as st
@@ -65,6 +77,12 @@ def show_code(text: str | None, *, height: int | None = None) -> None:
     )
 
 
+def show_box(text: str | None) -> None:
+    """Show a text in a box, which scrolls if the text is long."""
+    num_lines = sum(1 + len(line) // 70 for line in (text or "").splitlines())
+    show_code(text, height=300 if num_lines > 11 else None)
+
+
 def show_table(table: pa.Table, **options: Any) -> Any:
     """Show a table whose cells may have text from a log.
 
@@ -77,7 +95,10 @@ def show_table(table: pa.Table, **options: Any) -> Any:
     """
     import streamlit as st
 
-    return st.dataframe(visible_cells(table), hide_index=True, **options)
+    # The key tells the script of `viewer/manners` that rows can be chosen.
+    has_choice = "on_select" in options
+    with st.container(key=f"rows_{options['key']}") if has_choice else nullcontext():
+        return st.dataframe(visible_cells(table), hide_index=True, **options)
 
 
 def visible_cells(table: pa.Table) -> pa.Table:

@@ -124,8 +124,8 @@ function styles(root) {
       style: {
         ...text,
         label: "data(label)",
-        width: "data(size)",
-        height: "data(size)",
+        width: "data(width)",
+        height: "data(height)",
         "font-size": 14,
         "min-zoomed-font-size": 6,
         "text-valign": "bottom",
@@ -137,12 +137,27 @@ function styles(root) {
       },
     },
     { selector: "node[colour]", style: { "background-color": "data(colour)" } },
+    {
+      selector: "node[?box]",
+      style: {
+        shape: "round-rectangle",
+        "text-valign": "center",
+        "text-margin-y": 0,
+        "text-wrap": "wrap",
+        "text-outline-width": 0,
+        "font-size": 16,
+        "line-height": 1.15,
+      },
+    },
+    { selector: "node[?box][ink]", style: { color: "data(ink)" } },
     { selector: "node[kind='start']", style: { shape: "round-rectangle", "border-width": 3 } },
     {
-      selector: "node[kind='goal']",
+      selector: "node[kind='goal'][!box]",
       style: { shape: "star", width: 40, height: 40, "border-width": 2 },
     },
-    { selector: "node[kind='dead end']", style: { shape: "diamond", "border-style": "dashed" } },
+    { selector: "node[kind='goal'][?box]", style: { "border-style": "double", "border-width": 6 } },
+    { selector: "node[kind='dead end']", style: { "border-style": "dashed", "border-opacity": 1 } },
+    { selector: "node[kind='dead end'][!box]", style: { shape: "diamond" } },
     {
       selector: "edge",
       style: {
@@ -156,11 +171,15 @@ function styles(root) {
     {
       selector: "edge[label != '']",
       style: {
-        ...text,
+        color: ink,
         label: "data(label)",
         "font-size": 12,
         "min-zoomed-font-size": 6,
-        "text-rotation": "autorotate",
+        "text-margin-x": "data(dx)",
+        "text-margin-y": "data(dy)",
+        "text-background-color": paper,
+        "text-background-opacity": 0.8,
+        "text-background-padding": 1,
       },
     },
     {
@@ -169,12 +188,18 @@ function styles(root) {
     },
     {
       selector: "edge:loop",
-      style: { "curve-style": "bezier", "loop-direction": "0deg", "control-point-step-size": 34 },
+      style: { "curve-style": "bezier", "loop-direction": "0deg", "control-point-step-size": 40, "arrow-scale": 0.6 },
     },
+    // Blame is told by a bar across its tip too, not by colour alone.
+    { selector: "edge[?blamed]", style: { "target-arrow-shape": "triangle-tee" } },
     { selector: "edge[?pruned]", style: { "line-style": "dashed" } },
     {
       selector: "edge[?flipped]",
       style: { "underlay-color": "#c9a400", "underlay-opacity": 0.45, "underlay-padding": 4 },
+    },
+    {
+      selector: "edge[?conflict]",
+      style: { "underlay-color": "#b3261e", "underlay-opacity": 0.3, "underlay-padding": 3 },
     },
     { selector: ".faded", style: { opacity: 0.22 } },
     { selector: "edge.faded[?flipped]", style: { "underlay-opacity": 0.1 } },
@@ -195,13 +220,15 @@ function showLegend(root, legend) {
     row.append(title, element("i", "", ends[0]), bar, element("i", "", ends[1]));
     return row;
   };
-  const { limit } = legend;
-  const notes = ["☆ goal", "▢ start", "◇ no way to the goal seen", "size, width: visits", "dashed: pruned"];
-  if (legend.flips) notes.push("yellow: the signs differ");
+  const notes = [
+    ...["goal: double border or ☆", "start: thick border", "dashed border or ◇: no way to the goal seen"],
+    ...["width: visits", "dashed: pruned", "bar at the tip: below 0"],
+    ...legend.marks,
+  ];
   root
     .querySelector(".legend")
     .replaceChildren(
-      scale(`edge: ${legend.advantage} `, legend.edge_scale, [`-${limit}`, `+${limit}`]),
+      scale(`edge: ${legend.advantage} `, legend.edge_scale, legend.edge_ends),
       scale(`state: ${legend.state} `, legend.state_scale, legend.state_ends),
       element("div", "", notes.join("  ·  ")),
     );

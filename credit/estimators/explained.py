@@ -1,0 +1,211 @@
+"""How each estimator explains its credit: functions from its options, one for each table row.
+
+What they return goes into the metadata of the credit; `store/credit_marks/explained.py` has its
+words.
+"""
+
+from typing import Any
+
+from graphcredit.store.credit_marks.explained import Compared, Explanation
+
+
+def whole_trajectory(options: Any) -> Explanation:
+    """GRPO: the return of the trajectory, among those of its group."""
+    same = (_return(options),)
+    return Explanation(total="", parts={"episode_advantage": same, "advantage": same})
+
+
+def against_the_others(_: Any) -> Explanation:
+    """RLOO: the return of the trajectory, against the others."""
+    same = (Compared(what="the return of its trajectory", among="others", number="return"),)
+    return Explanation(total="", parts={"episode_advantage": same, "advantage": same})
+
+
+def gigpo(options: Any) -> Explanation:
+    """Return what followed, among the steps from the same state."""
+    followed = Compared(
+        what="the return that followed" + _discounted(options.gamma),
+        among="states",
+        number="return_to_go",
+        discount=options.gamma,
+        unit=_unit(options),
+    )
+    return _two_parts(followed, step=options.omega, episode=1.0, of_trajectory=_return(options))
+
+
+def hgpo(options: Any) -> Explanation:
+    """Return what followed, among steps with the same recent states."""
+    followed = Compared(
+        what=f"the return that followed{_discounted(options.gamma)}, for each number of last "
+        f"states from 1 to {options.history + 1}",
+        among="past",
+        unit=_unit(options),
+    )
+    same = (followed,)
+    return Explanation(total="", parts={"step_advantage": same, "advantage": same})
+
+
+def rewardflow(options: Any) -> Explanation:
+    """Return the potential that a step gains, among the steps from the same state."""
+    gained = Compared(
+        what=f"the gain of {options.gamma:g} to the power of the seen number of steps to the goal",
+        among="states",
+        number="step_reward",
+        unit=_unit(options),
+    )
+    succeeded = Compared(
+        what="the success of its trajectory",
+        among="trajectories",
+        number="success" if options.stat_over == "trajectories" else "unknown",
+        unit=_unit(options),
+    )
+    return _two_parts(
+        gained, step=options.step_weight, episode=options.episode_weight, of_trajectory=succeeded
+    )
+
+
+def graphgpo(options: Any) -> Explanation:
+    """Return the worth of where a step led, among the steps from the same state."""
+    worth = Compared(
+        what=f"{options.success_reward:g} times {options.distance_discount:g} to the power of its "
+        "cost and the seen distance from where it led",
+        among="states",
+        number="step_reward",
+        unit=_unit(options),
+    )
+    return _both(worth, options)
+
+
+def spo3(options: Any) -> Explanation:
+    """Return novelty, drop in score and success, among the steps from the same state."""
+    worth = Compared(
+        what="its novelty, what it took off the difficulty of its state, and the success of its "
+        "trajectory",
+        among="states",
+        number="step_reward",
+        unit=_unit(options),
+    )
+    same = (worth,)
+    return Explanation(total="", parts={"step_advantage": same, "advantage": same})
+
+
+def sapo(options: Any) -> Explanation:
+    """Return the entities that a step found and cited, among the steps of its trajectory."""
+    unit = _unit(options)
+    found = Compared(
+        what="the entities it cited or retrieved first, those near the answer counting more",
+        among="trajectory",
+        number="step_reward",
+        unit=f"{unit}, at most 1 either way" if unit else "at most 1 either way",
+    )
+    return Explanation(
+        total=f"the episode part, and {options.strength:g} times its size times the step part",
+        parts={"episode_advantage": (_return(options),), "step_advantage": (found,)},
+    )
+
+
+def g2po(options: Any) -> Explanation:
+    """Return the value of where a step led, and the value that it gained."""
+    reached = Compared(
+        what="the mean return of the state it led to", among="states", unit=_unit(options)
+    )
+    gained = Compared(
+        what="its gain in that mean return",
+        among="group",
+        number="step_reward",
+        unit=_unit(options),
+    )
+    of_trajectory = Compared(
+        what="the return of its trajectory",
+        among="trajectories",
+        number="return",
+        unit=_unit(options),
+    )
+    return Explanation(
+        total=_sum(episode=1.0, step=options.step_weight),
+        parts={"episode_advantage": (of_trajectory,), "step_advantage": (reached, gained)},
+    )
+
+
+def graft(options: Any) -> Explanation:
+    """Return the gain in value and the gains ahead, among the transitions from the same state."""
+    gained = Compared(
+        what="its gain in value if the group goes on as it did, with the gains ahead of it",
+        among="edges" if options.edge_counts == "edges" else "states",
+        number="step_reward",
+        unit=_unit(options),
+    )
+    return _both(gained, options)
+
+
+def milegpo(options: Any) -> Explanation:
+    """Return way, milestones, traps and branch, among the steps from the same state."""
+    worth = Compared(
+        what="the seen distance from where it led, what it neared of milestones less traps, and "
+        "the success of its transition over the others",
+        among="states",
+        number="step_reward",
+        unit=_unit(options),
+    )
+    return _both(worth, options)
+
+
+def reach(options: Any) -> Explanation:
+    """Return what an action adds to the chance of success, and apart from it the progress."""
+    turned = Compared(
+        what="the share of its cost that the step turned into distance to the goal, which is no "
+        "part of the advantage",
+        among="nobody",
+    )
+    scaled = ", in units of an outcome's spread" if options.normalize == "std" else ""
+    return Explanation(
+        total="what the action adds to the chance of success, by the group's own steps from this "
+        "state and with the steps that are left, and what later steps changed of the chance as far "
+        f"as states hide something{scaled}",
+        parts={"step_advantage": (turned,)},
+    )
+
+
+def _return(options: Any) -> Compared:
+    # Where trajectories count by their length, so does the mean: a reader does not know it.
+    is_plain = options.stat_over == "trajectories"
+    return Compared(
+        what="the return of its trajectory",
+        among="trajectories",
+        number="return" if is_plain else "unknown",
+        unit=_unit(options),
+    )
+
+
+def _both(of_step: Compared, options: Any) -> Explanation:
+    return _two_parts(
+        of_step,
+        step=options.step_weight,
+        episode=options.episode_weight,
+        of_trajectory=_return(options),
+    )
+
+
+def _two_parts(
+    of_step: Compared, *, step: float, episode: float, of_trajectory: Compared
+) -> Explanation:
+    return Explanation(
+        total=_sum(episode=episode, step=step),
+        parts={"episode_advantage": (of_trajectory,), "step_advantage": (of_step,)},
+    )
+
+
+def _sum(*, episode: float, step: float) -> str:
+    return f"{_times(episode)}the episode part, and {_times(step)}the step part"
+
+
+def _times(weight: float) -> str:
+    return "" if weight == 1 else f"{weight:g} times "
+
+
+def _discounted(gamma: float) -> str:
+    return "" if gamma == 1 else f", times {gamma:g} for each step that it came later"
+
+
+def _unit(options: Any) -> str:
+    return "standard deviations" if options.normalize == "std" else ""

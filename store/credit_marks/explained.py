@@ -1,0 +1,64 @@
+"""How an estimator's credit explains itself: what it compared, among which others, in what unit.
+
+The credit stage writes it into the configuration of the columns, so that readers of the store need
+not know any estimator by name. Credit of an older version, or of another program, may not say it.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
+
+EXPLAINED_KEY = "explained"
+"""Where a configuration has it."""
+
+Among: TypeAlias = Literal[
+    "trajectories", "others", "states", "edges", "past", "trajectory", "group", "nobody"
+]
+"""Whom a value is compared with: the trajectories of the group, or those other than its own; the
+steps from the same state, each transition from it once, or the steps with the same recent states;
+the steps of its trajectory; all steps of the group. `nobody`: the value stands for itself."""
+
+Number: TypeAlias = Literal["return", "success", "return_to_go", "step_reward", "unknown"]
+"""What a reader can count or look up: the sum of the trajectory's rewards, 1 for a success, the
+discounted sum of rewards from a step on, the column `<estimator>_step_reward`. Rewards have the
+penalty for invalid actions taken off. `unknown`: only the estimator knows the number."""
+
+
+class Compared(BaseModel):
+    """One comparison that a part of an advantage is made of."""
+
+    model_config = ConfigDict(frozen=True)
+
+    what: str
+    """What is compared, as a noun phrase."""
+    among: Among
+    number: Number = "unknown"
+    discount: FiniteFloat = 1.0
+    """Of `return_to_go`, per step."""
+    unit: str = ""
+    """Unit of the difference, such as standard deviations; empty for that of the number."""
+
+
+class Explanation(BaseModel):
+    """How all parts of an estimator's advantage came to be."""
+
+    model_config = ConfigDict(frozen=True)
+
+    total: str
+    """What the advantage is made of, as a noun phrase; empty if it is itself among the parts."""
+    parts: Mapping[str, tuple[Compared, ...]]
+    """Part to its comparisons, which are added."""
+
+
+def explanation_of(made_by: Any) -> Explanation | None:
+    """Return how credit explains itself; None where it does not, or not in these words.
+
+    Args:
+        made_by: What a file says of how its columns were made.
+    """
+    said = made_by.get(EXPLAINED_KEY) if isinstance(made_by, dict) else None
+    try:
+        return Explanation.model_validate(said)
+    except ValidationError:
+        return None

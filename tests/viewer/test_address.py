@@ -1,0 +1,43 @@
+"""What an address may leave out, and what a browser's tab is called."""
+
+from pathlib import Path
+
+import pytest
+
+from graphcredit.store import Store
+from tests.viewer.browser import markdown_of, open_page
+from tests.viewer.stores import credited, two_tasks
+from tests.worlds import worked_example
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Return a store with x in two iterations of r0, and p only in r0/0."""
+    credited(tmp_path / "s", two_tasks())
+    credited(tmp_path / "s", worked_example(), iteration=1)
+    return credited(tmp_path / "s", worked_example("t2"), run_id="r1")
+
+
+@pytest.mark.parametrize("page", ["trajectory", "graph"])
+def test_the_id_of_a_trajectory_is_enough(store: Store, monkeypatch: pytest.MonkeyPatch, page: str):
+    app = open_page(monkeypatch, store, page, trajectory="p", step=1)
+    assert not app.exception
+    assert not app.warning
+    found = {name: app.query_params[name] for name in ("run", "iteration", "task", "trajectory")}
+    assert found == {"run": "r0", "iteration": "0", "task": "t1", "trajectory": "p"}
+    assert app.query_params["step"] == "1"
+
+
+def test_of_several_the_last_one_is_shown_and_said(store: Store, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, store, "trajectory", trajectory="x")
+    assert (app.query_params["run"], app.query_params["iteration"]) == ("r0", "1")
+    assert "2 trajectories have this id: the last one is shown." in markdown_of(app)
+    app = open_page(monkeypatch, store, "trajectory", trajectory="x", iteration=0)
+    assert app.query_params["iteration"] == "0"
+    assert "have this id" not in markdown_of(app)
+
+
+def test_an_id_that_is_nowhere_is_named(store: Store, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, store, "trajectory", trajectory="nobody")
+    assert not app.exception
+    assert app.warning[0].value == "The store has no trajectory ` nobody ` there."

@@ -1,0 +1,46 @@
+"""Marks stand out from both backgrounds, and text too, by WCAG's rule of contrast."""
+
+import pytest
+
+from graphcredit.viewer.search.charts import _COLOURS
+from graphcredit.viewer.steps.charts import _LIKELY, _UNLIKELY
+from graphcredit.viewer.steps.compare_chart import _FEW_TO_MANY
+from graphcredit.viewer.widgets.colours import NEUTRAL, diverging, ink
+
+PAPER = {"light": "#ffffff", "dark": "#171614"}
+"""Streamlit's backgrounds."""
+
+
+def luminance(colour: str) -> float:
+    shares = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    red, green, blue = (
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_is_that_of_wcag():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
+
+
+@pytest.mark.parametrize("theme", PAPER)
+def test_every_mark_stands_out(theme: str):
+    shades = [diverging(step / 20, 1) for step in range(-20, 21)]
+    for colour in (*shades, NEUTRAL, *_FEW_TO_MANY, *_COLOURS, "#b8860b"):
+        assert contrast(colour, PAPER[theme]) >= 3, colour
+
+
+@pytest.mark.parametrize("theme", PAPER)
+def test_quiet_text_can_be_read(theme: str):
+    assert contrast(ink(theme), PAPER[theme]) >= 4.5
+
+
+def test_tokens_can_be_read_on_their_cells():
+    for cell in (_LIKELY, _UNLIKELY):
+        assert contrast("#1d2229", cell) >= 4.5

@@ -1,0 +1,97 @@
+"""What the colours and marks of a drawing stand for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from graphcredit.viewer.graph.task_graph import Edge, Node
+from graphcredit.viewer.graph.true_distances import TrueDistances
+from graphcredit.viewer.queries.truth import Verdict
+
+Ends: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StateScale:
+    """A number by which states are coloured."""
+
+    title: str
+    """For the legend."""
+    of: Callable[[Node], float | None]
+    """Returns the number of a state; None if it is unknown."""
+    is_cost: bool = False
+    """Whether less is better."""
+
+
+STATE_SCALES: Mapping[str, StateScale] = {
+    "distance": StateScale(
+        title="seen distance to the goal", of=lambda node: node.goal_distance, is_cost=True
+    ),
+    "value": StateScale(title="RewardFlow value", of=lambda node: node.rewardflow_value),
+    "chance": StateScale(title="chance of success", of=lambda node: node.reach_value),
+}
+"""By their names in the address of a page."""
+
+
+def true_scale(truth: TrueDistances) -> StateScale:
+    """Return the scale of the true distance; the least one where a state has several."""
+    return StateScale(
+        title="true distance to the goal",
+        of=lambda node: truth.of_state.get(node.state_id, (None,))[0],
+        is_cost=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OwnStep:
+    """A step of the trajectory that is laid over the graph."""
+
+    index: int
+    """Index within the trajectory."""
+    action: str
+    value: float | None
+    """Its own value; in a comparison, the difference."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shading:
+    """The meaning of the colours of a drawing."""
+
+    advantage: str
+    """Name of the edges' colour scale, for the legend."""
+    others: Mapping[Ends, float | None] | None = None
+    """The advantages to subtract, for a comparison; None without one."""
+    states: StateScale = STATE_SCALES["distance"]
+    """What the colours of states mean."""
+    own: Mapping[Ends, Sequence[OwnStep]] = field(default_factory=dict[Ends, Sequence[OwnStep]])
+    """The steps of a trajectory that is laid over the graph, by their transitions."""
+    truth: TrueDistances | None = None
+    """What to mark transitions by; None for no marks."""
+
+    def value(self, edge: Edge) -> float | None:
+        """Return the mean over a transition: its advantage, or the difference to the other one."""
+        if self.others is None or edge.advantage is None:
+            return edge.advantage
+        other = self.others.get(edge.ends)
+        return None if other is None else edge.advantage - other
+
+    def drawn_value(self, edge: Edge) -> float | None:
+        """Return the value of a transition's colour: the trajectory's own where it went."""
+        own = [step.value for step in self.own.get(edge.ends, ()) if step.value is not None]
+        if edge.ends in self.own:
+            return sum(own) / len(own) if own else None
+        return self.value(edge)
+
+    def is_flipped(self, edge: Edge) -> bool:
+        """Return whether the two compared advantages have opposite signs."""
+        other = self.others.get(edge.ends) if self.others else None
+        return edge.advantage is not None and other is not None and edge.advantage * other < 0
+
+    def verdict(self, edge: Edge) -> Verdict | None:
+        """Return what the truth says of a transition's mean advantage."""
+        return None if self.truth is None else self.truth.verdict(edge)
+
+
+def signed(value: float | None) -> str:
+    """Return an advantage as text; a dash for None."""
+    return "–" if value is None else f"{value:+.2f}"

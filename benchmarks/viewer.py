@@ -167,7 +167,7 @@ def in_a_browser(root: Path) -> None:
     print(f"{'graph':<24}{'drawn s':>9}{'blocked s':>11}")
     with served(root) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for view in ("path", "path", "everything", "everything"):
+        for view in ("matters", "matters", "path", "everything", "everything"):
             tab = browser.new_page(viewport={"width": 1500, "height": 1000})
             tab.add_init_script(WATCH)
             start = time.perf_counter()

@@ -111,7 +111,7 @@ def take(browser: Browser, scheme: Literal["light", "dark"], folder: Path) -> No
             if name == "graph":
                 page.locator(".graph[data-ready]").wait_for()
             picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
-            reduced = picture.quantize(method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+            reduced = picture.quantize(method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
             reduced.save(folder / f"viewer-{name}-{scheme}.png", optimize=True)
 
 

@@ -6,17 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.viewer.graph.cytoscape import (
-    Drawing,
-    draw_part,
-    edge_key,
-    node_key,
-    parse_key,
-    scale_ends,
-)
+from graphcredit.viewer.graph import cytoscape
+from graphcredit.viewer.graph.cytoscape import Drawing, draw_part
+from graphcredit.viewer.graph.keys import edge_key, node_key, parse_key
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.shading import STATE_SCALES, Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
+from graphcredit.viewer.graph.words import scale_ends
 from graphcredit.viewer.widgets.colours import colour_limit, diverging, sequential
 from tests.viewer.stores import HOSTILE, credited, hostile
 from tests.worlds import worked_example
@@ -151,3 +147,10 @@ def test_blame_is_not_told_by_colour_alone(graph: TaskGraph):
     blamed = {edge_key(edge.ends) for edge in graph.edges if (edge.advantage or 0.0) < 0}
     assert {key for key, data in drawn.items() if "blamed" in data} == blamed
     assert 0 < len(blamed) < len(drawn)
+
+
+def test_labels_without_room_are_counted(graph: TaskGraph, monkeypatch: pytest.MonkeyPatch):
+    assert not any("without room" in note for note in _draw(graph).legend["marks"])
+    monkeypatch.setattr(cytoscape, "_ROOM_FOR_ACTIONS", 0)
+    notes = _draw(graph).legend["marks"]
+    assert f"{len(graph.edges)} actions without room: point at the edge" in notes

@@ -5,16 +5,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphcredit.store.plural import counted
+from graphcredit.viewer.graph.keys import edge_key, node_key
 from graphcredit.viewer.graph.layout import layered_positions
-from graphcredit.viewer.graph.names import distinctions, headline
+from graphcredit.viewer.graph.names import distinctions
 from graphcredit.viewer.graph.routes import Route, routes
-from graphcredit.viewer.graph.shading import Ends, OwnStep, Shading, StateScale, signed
+from graphcredit.viewer.graph.shading import Shading, StateScale
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
-from graphcredit.viewer.graph.true_distances import TrueDistances
 from graphcredit.viewer.graph.visible_part import READABLE
-from graphcredit.viewer.queries.truth import MARKS
+from graphcredit.viewer.graph.words import (
+    box_label,
+    edge_label,
+    edge_tip,
+    legend_notes,
+    node_tip,
+    scale_ends,
+    state_name,
+)
 from graphcredit.viewer.widgets.colours import colour_limit, diverging, sequential
-from graphcredit.viewer.widgets.text import one_line
 
 _LAYER, _PLACE = 170, 70
 _ASPECT = 1.5
@@ -24,8 +31,6 @@ _BOX = (144, 62)
 _BOX_LAYER, _BOX_PLACE = 178, 112
 _MOST_ROUTED = 400
 """Most edges to bend around states one by one; it takes a millisecond for each."""
-_LABEL_LENGTH = 22
-_MOST_NUMBERS = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,37 +44,6 @@ class Drawing:
     def as_json(self) -> dict[str, Any]:
         """Return the data of the component."""
         return {"nodes": self.nodes, "edges": self.edges, "legend": self.legend}
-
-
-def node_key(state_id: int) -> str:
-    """Return the key of a state in the drawing."""
-    return f"n{state_id}"
-
-
-def edge_key(ends: Ends) -> str:
-    """Return the key of a transition in the drawing."""
-    return f"e{ends[0]}-{ends[1]}"
-
-
-def parse_key(key: str) -> int | Ends | None:
-    """Return the state, or the ends of the transition, of a key; None if the key is invalid."""
-    numbers = key[1:].split("-")
-    if not all(number.isascii() and number.isdigit() for number in numbers):
-        return None
-    match key[:1], [int(number) for number in numbers]:
-        case "n", [state_id]:
-            return state_id
-        case "e", [source, target]:
-            return source, target
-        case _:
-            return None
-
-
-def state_name(node: Node) -> str:
-    """Return the label of a state: its number and its first words, on one line."""
-    if node.is_goal:
-        return "GOAL"
-    return f"{node.state_id}  {one_line(headline(node), 18)}"
 
 
 def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> Drawing:
@@ -101,8 +75,8 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
             {
                 "data": {
                     "id": node_key(node.state_id),
-                    "label": _box_label(node, apart) if is_small else state_name(node),
-                    "tip": _node_tip(node, shading),
+                    "label": box_label(node, apart) if is_small else state_name(node),
+                    "tip": node_tip(node, shading),
                     "width": size[node.state_id][0],
                     "height": size[node.state_id][1],
                     "kind": _kind(node, is_start=node.state_id == start),
@@ -124,17 +98,13 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
             "state": shading.states.title,
             "state_scale": [sequential(step / 4) for step in range(5)],
             "state_ends": fill.ends,
-            "marks": [*(["in boxes: seen distance, visits"] if is_small else []), *_marks(shading)],
+            "marks": [
+                *(["in boxes: seen distance, visits"] if is_small else []),
+                *legend_notes(shading),
+                *_without_label(routed),
+            ],
         },
     )
-
-
-def _box_label(node: Node, apart: Mapping[int, str]) -> str:
-    """Return three lines: the state, what distinguishes it, its seen distance and its visits."""
-    distance = "no way seen" if node.goal_distance is None else f"{node.goal_distance:g} to go"
-    name = "GOAL" if node.is_goal else f"{node.state_id} {one_line(headline(node), 12)}"
-    told = apart.get(node.state_id)
-    return "\n".join([name, *([told] if told else []), f"{distance} · {node.visits}×"])
 
 
 def _routed(
@@ -145,7 +115,7 @@ def _routed(
 ) -> list[tuple[str, Route]]:
     """Return the label and the route of each edge; a large graph has straight edges, no labels."""
     has_room = len(graph.edges) <= _ROOM_FOR_ACTIONS
-    labels = [_edge_label(edge, shading, has_room=has_room) for edge in graph.edges]
+    labels = [edge_label(edge, shading, has_room=has_room) for edge in graph.edges]
     if len(graph.edges) > _MOST_ROUTED:
         return [(label, Route(bend=16.0)) for label in labels]
 
@@ -163,6 +133,12 @@ def _routed(
         ("" if route.shift is None else label, route)
         for label, route in zip(labels, found, strict=True)
     ]
+
+
+def _without_label(routed: Sequence[tuple[str, Route]]) -> list[str]:
+    """Return a note for the legend on transitions whose action had no room."""
+    number = sum(not label for label, _ in routed)
+    return [f"{counted(number, 'action')} without room: point at the edge"] if number else []
 
 
 class _Fill:
@@ -210,43 +186,6 @@ def _kind(node: Node, *, is_start: bool) -> str:
     return "dead end" if node.goal_distance is None else "state"
 
 
-def scale_ends(values: Sequence[float], limit: float) -> list[str]:
-    """Return the ends of a scale from -limit to limit as text; they say if values lie beyond."""
-    is_below, is_above = min(values, default=0.0) < -limit, max(values, default=0.0) > limit
-    return [f"{'≤ ' if is_below else ''}-{limit:.2g}", f"{'≥ ' if is_above else ''}+{limit:.2g}"]
-
-
-def distance_words(node: Node, truth: TrueDistances | None) -> str:
-    """Return the seen distance of a state and the true one, as far as they are known."""
-    seen = (
-        "no way to the goal was seen"
-        if node.goal_distance is None
-        else f"seen {node.goal_distance:g} to the goal"
-    )
-    known = "" if truth is None else truth.words(node.state_id)
-    return f"{seen} · {known}" if known else seen
-
-
-def _marks(shading: Shading) -> list[str]:
-    """Return the notes of the legend about marks on transitions."""
-    notes = ["⇄ yellow: the signs differ"] if shading.others is not None else []
-    if shading.truth is not None:
-        notes.append("✓ ✗: the mean advantage has the sign of the true progress, or not")
-    if shading.own:
-        notes.append("numbers: steps of the trajectory, in its own colours; elsewhere means")
-    return notes
-
-
-def _node_tip(node: Node, shading: Shading) -> str:
-    facts = [
-        distance_words(node, shading.truth),
-        f"{counted(node.visits, 'visit')}, {node.success_rate:.0%} succeeded",
-    ]
-    if node.num_merged > 1:
-        facts.append(counted(node.num_merged, "text"))
-    return f"{state_name(node)}\n{' · '.join(facts)}\n{one_line(node.state, 160)}"
-
-
 def _edge(
     edge: Edge, shading: Shading, limit: float, most: int, label: str, route: Route
 ) -> dict[str, Any]:
@@ -256,7 +195,7 @@ def _edge(
         "source": node_key(edge.source),
         "target": node_key(edge.target),
         "label": label,
-        "tip": _edge_tip(edge, shading),
+        "tip": edge_tip(edge, shading),
         "colour": diverging(value or 0.0, limit),
         "width": round(1.5 + 6 * (edge.visits / most) ** 0.5, 1),
         "bend": route.bend,
@@ -270,40 +209,3 @@ def _edge(
         "conflict": shading.verdict(edge) == "conflicts",
     }
     return {"data": data | {name: True for name, is_set in flags.items() if is_set}}
-
-
-def _edge_label(edge: Edge, shading: Shading, *, has_room: bool) -> str:
-    """Return the marks of a transition, the trajectory's step numbers, and its action."""
-    own = shading.own.get(edge.ends, ())
-    flip = "⇄" if shading.is_flipped(edge) else ""
-    marks = f"{flip}{MARKS[shading.verdict(edge)]}"
-    if not has_room and not own:
-        return marks.strip("✓")
-    actions = list(dict.fromkeys(step.action for step in own)) or edge.actions
-    first, *others = (one_line(action, _LABEL_LENGTH) for action in actions)
-    more = f" +{len(others)}" if others else ""
-    return " ".join(filter(None, [marks, _numbers(own), first + more]))
-
-
-def _numbers(own: Sequence[OwnStep]) -> str:
-    shown = ", ".join(str(step.index) for step in own[:_MOST_NUMBERS])
-    return f"{shown}{', …' if len(own) > _MOST_NUMBERS else ''}:" if own else ""
-
-
-def _edge_tip(edge: Edge, shading: Shading) -> str:
-    verdict = shading.verdict(edge)
-    notes = [
-        f"{shading.advantage} {signed(shading.value(edge))}",
-        counted(edge.visits, "step"),
-        *(["pruned"] if edge.is_pruned else []),
-        *([f"{verdict} with the true progress"] if verdict else []),
-    ]
-    lines = [
-        " | ".join(one_line(action) for action in edge.actions[:6]),
-        " · ".join(notes),
-        *(
-            f"step {step.index}: {signed(step.value)} {one_line(step.action)}"
-            for step in shading.own.get(edge.ends, ())[:6]
-        ),
-    ]
-    return "\n".join(lines)

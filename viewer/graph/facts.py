@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.viewer.graph.cytoscape import edge_key, node_key
+from graphcredit.viewer.graph.keys import edge_key, node_key
 from graphcredit.viewer.graph.shading import Ends, OwnStep, Shading
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 

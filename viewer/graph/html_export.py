@@ -9,15 +9,12 @@ import pyarrow as pa
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.assets import asset
-from graphcredit.viewer.graph.cytoscape import (
-    Drawing,
-    edge_key,
-    node_key,
-    state_name,
-)
+from graphcredit.viewer.graph.cytoscape import Drawing
 from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
+from graphcredit.viewer.graph.keys import edge_key, node_key
 from graphcredit.viewer.graph.shading import signed
 from graphcredit.viewer.graph.task_graph import TaskGraph
+from graphcredit.viewer.graph.words import state_name
 from graphcredit.viewer.widgets.text import visible
 
 _MOST_STEPS = 20

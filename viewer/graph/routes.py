@@ -12,7 +12,7 @@ Point = tuple[float, float]
 _BENDS = (0.0, 16.0, -16.0, 34.0, -34.0, 60.0, -60.0, 95.0, -95.0, 140.0, -140.0, 200.0, -200.0)
 _SHARES = np.linspace(0.06, 0.94, 23)
 _LABEL_PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)
-_LABEL_SHIFTS = (0.0, -13.0, 13.0, -36.0, 36.0)
+_LABEL_SHIFTS = (0.0, -13.0, 13.0, -40.0, 40.0)
 _LETTER, _LINE = 6.6, 15.0
 """Size of a letter of a label, in pixels of the drawing."""
 

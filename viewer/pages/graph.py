@@ -10,8 +10,9 @@ from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph import facts, visible_part
 from graphcredit.viewer.graph.component import show_graph
-from graphcredit.viewer.graph.cytoscape import Drawing, draw_part, parse_key
+from graphcredit.viewer.graph.cytoscape import Drawing, draw_part
 from graphcredit.viewer.graph.html_export import graph_html
+from graphcredit.viewer.graph.keys import parse_key
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.shading import Ends, Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph

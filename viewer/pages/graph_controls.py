@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from graphcredit.viewer.graph.cytoscape import edge_key, node_key
+from graphcredit.viewer.graph.keys import edge_key, node_key
 from graphcredit.viewer.graph.shading import STATE_SCALES, Ends, StateScale, true_scale
 from graphcredit.viewer.graph.task_graph import TaskGraph
 from graphcredit.viewer.graph.true_distances import TrueDistances

@@ -9,7 +9,6 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.store.schema import split_estimator_column
-from graphcredit.viewer.graph.cytoscape import distance_words, edge_key, node_key, state_name
 from graphcredit.viewer.graph.facts import (
     SHOWN,
     Choice,
@@ -18,9 +17,11 @@ from graphcredit.viewer.graph.facts import (
     ranked_steps,
     remarkable,
 )
+from graphcredit.viewer.graph.keys import edge_key, node_key
 from graphcredit.viewer.graph.shading import Ends, Shading, signed
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.graph.text_diff import compare
+from graphcredit.viewer.graph.words import distance_words, state_name
 from graphcredit.viewer.pages import graph_controls as controls
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict

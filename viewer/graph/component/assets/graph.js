@@ -201,7 +201,11 @@ function styles(root) {
       selector: "edge[?conflict]",
       style: { "underlay-color": "#b3261e", "underlay-opacity": 0.3, "underlay-padding": 3 },
     },
-    { selector: ".faded", style: { opacity: 0.22 } },
+    { selector: "edge.faded", style: { opacity: 0.22 } },
+    {
+      selector: "node.faded",
+      style: { "background-opacity": 0.25, "border-opacity": 0.3, color: ink, "text-opacity": 0.7 },
+    },
     { selector: "edge.faded[?flipped]", style: { "underlay-opacity": 0.1 } },
     { selector: "edge.path", style: { "z-index": 2 } },
     { selector: "node.path", style: { "border-color": ink, "border-opacity": 1, "border-width": 3 } },

@@ -123,6 +123,24 @@ class LossOptions(TrainOptions):
     """Greatest weight; more is cut or masked."""
 
     @property
+    def compares_with_start(self) -> bool:
+        """Whether the loss takes the log-probabilities of the model at the start."""
+        return self.old_logprobs == "recomputed" or (
+            self.kl_coefficient > 0 and self.reference is None
+        )
+
+    @property
+    def teaches_without_advantage(self) -> str | None:
+        """What moves the policy where all advantages are 0, if anything does.
+
+        The divergence from the model at the start does not: its gradient is 0 there, or noise (k1).
+        """
+        if self.entropy_coefficient:
+            return "the entropy bonus"
+        is_drawn = self.kl_coefficient > 0 and self.reference is not None
+        return f"the divergence from {self.reference}" if is_drawn else None
+
+    @property
     def corrects(self) -> CorrectionMode:
         """The correction that is applied."""
         if self.correction is not None:

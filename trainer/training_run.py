@@ -13,7 +13,7 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_index import IndexReport
 from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs, frozen_logprobs
-from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Updater
+from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Unchanged, Updater
 from graphcredit.trainer.engine.sampler_check import check_agreement
 from graphcredit.trainer.fingerprint import Identity
 from graphcredit.trainer.loss.importance import correction_of, formula
@@ -127,9 +127,8 @@ class TrainingRun:
         config = self.config
         wants_old = config.old_logprobs == "recomputed"
         wants_reference = config.kl_coefficient > 0
-        start = other = None
-        if wants_old or (wants_reference and config.reference is None):
-            start = self._score("start", lambda: self.engine, reader, on_progress)
+        start = self._start(reader, on_progress) if config.compares_with_start else None
+        other = None
         if wants_reference and config.reference is not None:
             name = config.reference
             other = self._score(
@@ -139,6 +138,12 @@ class TrainingRun:
             old=start if wants_old else None,
             reference=(other or start) if wants_reference else None,
         )
+
+    def _start(self, reader: BatchReader, on_progress: OnProgress) -> FrozenLogprobs | Unchanged:
+        """Return the policy at the start. A single update needs no pass of its own for it."""
+        if len(self.plan.updates) == 1:
+            return Unchanged()
+        return self._score("start", lambda: self.engine, reader, on_progress)
 
     def _score(
         self,

@@ -13,12 +13,13 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from graphcredit.store import Store
-from graphcredit.store.errors import InputError, TrainingError
+from graphcredit.store.errors import InputError, NothingToTrainError, TrainingError
 from graphcredit.store.sql.catalog import connect
 from graphcredit.trainer.batching.aggregation import Aggregation
 from graphcredit.trainer.config import TrainConfig, read_config
 from graphcredit.trainer.engine.engine import compute_dtype
 from graphcredit.trainer.training import train
+from graphcredit.trainer.training_run import TrainingRun
 from tests.trainer.logs import Row, episode, random_episodes, token_store, turn
 from tests.trainer.models import NUM_TOKENS, save_tiny_model
 
@@ -60,6 +61,8 @@ def test_a_bandit_learns_what_is_rewarded(tmp_path: Path):
     for iteration in range(6):
         pulls, reward = _pull(AutoModelForCausalLM.from_pretrained(path), iteration)
         rewards.append(reward)
+        if reward == 1.0:  # nothing is left to learn
+            break
         store = token_store(tmp_path / "store", pulls, iteration=iteration)
         config = _config(tmp_path, store, path, iteration=iteration, mismatch_sample=8)
         config = config.changed(out=tmp_path / f"out-{iteration}", learning_rate=5e-3)
@@ -179,6 +182,31 @@ def test_an_optimizer_of_other_parameters_is_refused_before_anything_is_computed
     with pytest.raises(InputError, match="of the parameters that are trained"):
         train(config.changed(out=tmp_path / "full"))
     assert not (tmp_path / "full" / "logprobs").exists()
+
+
+@pytest.mark.parametrize("options", [{}, {"kl_estimator": "k1"}, {"objective": "gspo"}])
+def test_a_single_update_needs_no_pass_for_the_policy_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+):
+    """Its log-probabilities are those of the forward pass: the same weights, bit for bit."""
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    source = save_tiny_model(tmp_path / "m")
+    config = _config(tmp_path, store, source, batch_size=99, max_tokens=24, **options)
+    result = train(config)
+    assert result["num_updates"] == 1
+    assert not (tmp_path / "out" / "logprobs").exists()
+
+    def scored(run: TrainingRun, reader: Any, on_progress: Any) -> Any:
+        return run._score("start", lambda: run.engine, reader, on_progress)
+
+    monkeypatch.setattr(TrainingRun, "_start", scored)
+    train(config.changed(out=tmp_path / "passed"))
+    assert (tmp_path / "passed" / "logprobs").exists()
+    ours, theirs = _weights(Path(result["model"])), _weights(tmp_path / "passed" / "model")
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    timed = ("seconds", "tokens_per_second", "data_wait")
+    found, expected = (_metrics(tmp_path / out)[0] for out in ("out", "passed"))
+    assert {**found, **dict.fromkeys(timed)} == {**expected, **dict.fromkeys(timed)}
 
 
 def test_every_update_is_a_line_and_a_row(tmp_path: Path):
@@ -434,14 +462,50 @@ def test_progress_is_told_of_every_stage_and_within_an_update(tmp_path: Path):
     assert re.fullmatch(r"loss \S+ norm \S+ kl \S+ tokens/s \S+", newest)
 
 
-def test_a_training_that_taught_nothing_says_so(tmp_path: Path):
+def _without_signal(root: Path) -> Store:
     rounds = [episode("x", turn([1, 2], [3], advantage=0.0), turn([4], [5, 6], advantage=0.0))]
-    store = token_store(tmp_path / "s", rounds)
-    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"))
+    return token_store(root, rounds)
+
+
+@pytest.mark.parametrize("options", [{}, {"kl_estimator": "k1"}, {"whiten_advantages": True}])
+def test_advantages_that_are_all_0_are_refused_before_a_model_is_loaded(
+    tmp_path: Path, options: dict[str, Any]
+):
+    """A divergence from the model at the start has gradient 0 there, so it teaches nothing."""
+    config = _config(tmp_path, _without_signal(tmp_path / "s"), save_tiny_model(tmp_path / "m"))
+    stages: list[str] = []
+    with pytest.raises(
+        NothingToTrainError, match=r"graphgpo_advantage is 0 in all 2 steps: every gradient"
+    ):
+        train(config.changed(**options), on_progress=lambda what, *_: stages.append(what))
+    assert stages == ["read the steps"]
+
+
+def test_advantages_that_are_all_0_are_told_before_something_else_is_learnt(tmp_path: Path):
+    store = _without_signal(tmp_path / "s")
+    source = save_tiny_model(tmp_path / "m")
+    other = save_tiny_model(tmp_path / "other", seed=1)
+    for options, teacher in (
+        ({"entropy_coefficient": 0.1}, "the entropy bonus"),
+        ({"reference": other}, f"the divergence from {other}"),
+    ):
+        out = tmp_path / f"out-{len(teacher)}"
+        told: list[str] = []
+        config = _config(tmp_path, store, source, **options).changed(out=out)
+        result = train(config, on_notice=told.append)
+        assert told[0] == f"graphgpo_advantage is 0 in all 2 steps: only {teacher} moves the policy"
+        assert result["last"]["grad_norm"] > 0
+
+
+def test_a_training_that_taught_nothing_says_so(tmp_path: Path):
+    store = _without_signal(tmp_path / "s")
+    source = save_tiny_model(tmp_path / "m")
+    config = _config(tmp_path, store, source, reference=source)
     told: list[str] = []
     result = train(config, on_notice=told.append)
     assert result["nothing_learnt"] == "all advantages are 0"
-    assert told == result["notices"] == ["nothing was learnt: all advantages are 0"]
+    assert told == result["notices"]
+    assert told[1:] == ["nothing was learnt: all advantages are 0"]
     assert train(config) == result
     other = token_store(tmp_path / "t", random_episodes(0, 4))
     sound = train(config.changed(store=other.root, out=tmp_path / "sound"))

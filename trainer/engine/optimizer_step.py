@@ -24,13 +24,21 @@ from graphcredit.trainer.options import LossOptions, OptimizerOptions
 Metrics = dict[str, float | int | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The policy at the start of a training of one update.
+
+    It is the policy that is trained, so its log-probabilities are those of the forward pass.
+    """
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FrozenPolicies:
     """Log-probabilities of the policies that do not change during training."""
 
-    old: FrozenLogprobs | None
+    old: FrozenLogprobs | Unchanged | None
     """Denominator of the ratios; None to use the sampler's own log-probabilities."""
-    reference: FrozenLogprobs | None
+    reference: FrozenLogprobs | Unchanged | None
     """Reference of the KL divergence; None without one."""
 
 
@@ -139,11 +147,11 @@ class Updater:
         options, policies = self._loss_options, self._policies
         scored = self._engine.score(batch, want_entropy=options.entropy_coefficient > 0)
         put = self._engine.put
-        behaviour = put(batch.behaviour_logprobs)
-        old = policies.old and put(policies.old.of_batch(batch))
-        reference = policies.reference and put(policies.reference.of_batch(batch))
+        behaviour, present = put(batch.behaviour_logprobs), scored.logprob.detach()
+        old = self._under(policies.old, batch, present)
+        reference = self._under(policies.reference, batch, present)
         # Before the first update the weights are those of the start.
-        start = scored.logprob.detach() if old is None and is_first else old
+        start = present if old is None and is_first else old
         return policy_loss(
             TokenInputs(
                 logprob=scored.logprob,
@@ -164,6 +172,14 @@ class Updater:
             kl_estimator=options.kl_estimator,
             entropy_coefficient=options.entropy_coefficient,
         )
+
+    def _under(
+        self, policy: FrozenLogprobs | Unchanged | None, batch: PackedBatch, present: Tensor
+    ) -> Tensor | None:
+        """Return [R] log-probabilities under a frozen policy; `present` are the current ones."""
+        if isinstance(policy, Unchanged):
+            return present
+        return policy and self._engine.put(policy.of_batch(batch))
 
 
 def learning_rate(options: OptimizerOptions, update: int, num_updates: int) -> float:

@@ -59,7 +59,7 @@ def main() -> None:
 
 def measure(directory: Path, num_processes: int) -> tuple[dict[str, int], list[int]]:
     """Train a model; return the estimate by part, and the peak of each process in bytes."""
-    config = _prepare(directory)
+    config = prepare(directory)
     estimated = preview(config, num_processes=num_processes)["memory"]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -84,7 +84,10 @@ def measure(directory: Path, num_processes: int) -> tuple[dict[str, int], list[i
     return estimated, [json.loads(text.splitlines()[-1]) for text in said]
 
 
-def _prepare(directory: Path) -> TrainConfig:
+def prepare(directory: Path, *, write: bool = True) -> TrainConfig:
+    """Return a configuration; write its model and its store first, unless they are there."""
+    if not write:
+        return _config(directory)
     disable_progress_bar()
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(Qwen2Config(**SHAPE), dtype=torch.float32)
@@ -117,13 +120,13 @@ def _work(directory: Path) -> None:
     disable_progress_bar()
     # A small pass loads what is loaded on first use; resetting needs no privileges.
     (torch.ones(2, requires_grad=True) * 2).sum().backward()
-    before = _status("VmRSS")
+    before = status("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
     train(_config(directory))
-    print(_status("VmHWM") - before)
+    print(status("VmHWM") - before)
 
 
-def _status(name: str) -> int:
+def status(name: str) -> int:
     """Return a size of this process in bytes, as Linux counts it."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))

@@ -28,6 +28,9 @@ from graphcredit.trainer.options import (
     RunOptions,
 )
 
+_LATER = ("timeout",)
+"""Options that trainings of before did not have: with their defaults, those can be resumed."""
+
 
 class TrainConfig(
     RunOptions, ModelOptions, OptimizerOptions, LossOptions, BatchOptions, DataOptions, JobOptions
@@ -109,7 +112,9 @@ class TrainConfig(
         Renamed values keep their first names here, so that older trainings can be resumed.
         """
         values = without_effect(self).as_json()
-        return _as_toml({**values, "correction": in_first_words(self.correction)})
+        defaults = {name: TrainConfig.model_fields[name].default for name in _LATER}
+        known = {k: v for k, v in values.items() if k not in defaults or v != defaults[k]}
+        return _as_toml({**known, "correction": in_first_words(self.correction)})
 
 
 def read_config(
@@ -172,6 +177,7 @@ def without_effect(config: TrainConfig) -> TrainConfig:
         store=Path(),
         out=Path(),
         device="auto",
+        timeout=TrainConfig.model_fields["timeout"].default,
         checkpoint_every=1,
         keep_checkpoints=1,
         mismatch_sample=0,

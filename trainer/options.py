@@ -197,6 +197,8 @@ class ModelOptions(TrainOptions):
 class RunOptions(TrainOptions):
     """Checkpoints, the comparison with the sampler, and the destinations of metrics."""
 
+    timeout: Positive = 30.0
+    """Minutes that a process waits for the others before it gives up."""
     checkpoint_every: AtLeastOne = 10
     """Optimizer steps between checkpoints."""
     keep_checkpoints: AtLeastOne = 2

@@ -19,6 +19,7 @@ from graphcredit.trainer.model.loading import load_shapes
 from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.metrics_log import training_path
+from graphcredit.trainer.output.sharded_tensors import FILE_BYTES
 from graphcredit.trainer.training import heed_signal, plan_training
 
 
@@ -105,6 +106,7 @@ def _memory(config: TrainConfig, plan: TrainingPlan, num_processes: int) -> Memo
         num_processes=num_processes,
         dtype=compute_dtype(config, choose_device(config.device)),
         sums_gradients=most > 1,
+        file_bytes=FILE_BYTES,
     )
 
 

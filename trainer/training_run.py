@@ -22,7 +22,7 @@ from graphcredit.trainer.model.loading import find_model, tokenizer_notices
 from graphcredit.trainer.output.checkpoint import (
     Progress,
     latest_checkpoint,
-    read_optimizer,
+    newest_of_all,
     save_checkpoint,
 )
 from graphcredit.trainer.output.directory import Output
@@ -50,7 +50,7 @@ class TrainingRun:
         """Train from the last checkpoint, if any, to the end, and save the policy."""
         config, engine = self.config, self.engine
         checkpoint, damaged = latest_checkpoint(
-            self.output.checkpoint_dir, self.identity, may_restart=self.may_restart
+            engine, self.output.checkpoint_dir, self.identity, may_restart=self.may_restart
         )
         self._notice([*self.report.notices, *_start_notices(config, engine), *damaged])
         num_done = checkpoint.progress.update if checkpoint else 0
@@ -64,7 +64,7 @@ class TrainingRun:
                 self._notice(check_agreement(engine, reader, self.plan.index, config))
             policies = self._frozen_policies(reader, on_progress)
             if checkpoint is not None:
-                engine.load_state(checkpoint.read())
+                engine.load_state(checkpoint)
             objective = configure_objective(config.objective, config.objective_options)
             updater = Updater(config, config, engine, self.plan, reader, objective, policies)
             self._learn(updater, num_done, log, on_progress)
@@ -88,7 +88,7 @@ class TrainingRun:
                 ]
             )
         else:
-            self.engine.load_optimizer(read_optimizer(earlier.checkpoint_dir))
+            self.engine.load_optimizer(newest_of_all(self.engine, earlier.checkpoint_dir))
 
     def _notice(self, notices: Sequence[str]) -> None:
         """Report notices, and record them for the result."""
@@ -166,13 +166,13 @@ class TrainingRun:
 
     def _save_checkpoint(self, num_done: int, log: TrainingLog) -> None:
         log.keep()
-        state = self.engine.state()
-        if self.engine.rank == 0:
-            progress = Progress(update=num_done, identity=self.identity.as_json())
-            save_checkpoint(
-                self.output.checkpoint_dir, state, progress, keep=self.config.keep_checkpoints
-            )
-        self.engine.barrier()
+        save_checkpoint(
+            self.engine,
+            self.output.checkpoint_dir,
+            self.engine.state(),
+            Progress(update=num_done, identity=self.identity.as_json()),
+            keep=self.config.keep_checkpoints,
+        )
 
     def _open_log(self, num_done: int) -> TrainingLog:
         run_id, iteration = self.config.run or "", self.config.iteration or 0

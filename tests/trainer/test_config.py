@@ -147,3 +147,9 @@ def test_every_option_is_explained_and_is_a_flag():
     shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     flags = {f"--{name.replace('_', '-')}" for name in names - {"store", "objective_options"}}
     assert {flag for flag in flags if flag in shown.stdout} == flags
+
+
+def test_options_that_came_later_leave_the_fingerprint_of_older_trainings_as_it_was():
+    config = read_config(None, _NEEDED)
+    assert "timeout" not in config.decisive_text()
+    assert config.changed(timeout=5.0).decisive_text() == config.decisive_text()

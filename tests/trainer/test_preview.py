@@ -99,6 +99,7 @@ def test_the_command_prints_it_and_json_on_demand(tmp_path: Path):
 
 def _estimate(config: TrainConfig, **asked: Any) -> MemoryEstimate:
     asked = {"num_processes": 1, "dtype": "float32", "sums_gradients": True, **asked}
+    asked = {"file_bytes": 1 << 20, **asked}
     return estimate_memory(load_shapes(config.model, config), [(64, 48), (8, 8)], **asked)
 
 
@@ -109,6 +110,8 @@ def test_weights_gradients_and_moments_are_four_four_and_eight_bytes(tmp_path: P
     alone = _estimate(config)
     assert (alone.parameters, alone.gradients, alone.moments) == (4 * count, 4 * count, 8 * count)
     assert alone.gathered == 0
+    assert alone.checkpoint == 2 * min(12 * count, 1 << 20)
+    assert _estimate(config, num_processes=4, file_bytes=1 << 30).checkpoint == 2 * 3 * count
     four = _estimate(config, num_processes=4)
     assert (four.parameters, four.gradients, four.moments) == (count, 4 * count, 2 * count)
     assert _estimate(config, num_processes=4, sums_gradients=False).gradients == count
@@ -171,7 +174,8 @@ def test_a_model_whose_next_step_depends_on_data_has_unknown_activations(tmp_pat
             return hidden[hidden.sum(-1) > 0]
 
     shapes.causal_lm.get_decoder().norm = Chooses()
-    found = estimate_memory(shapes, [(8, 2)], num_processes=1, dtype="float32", sums_gradients=True)
+    asked = {"num_processes": 1, "dtype": "float32", "sums_gradients": True, "file_bytes": 1}
+    found = estimate_memory(shapes, [(8, 2)], **asked)
     assert (found.activations, found.logits) == (None, None)
     assert found.on_device == found.parameters + found.gradients + found.moments
 

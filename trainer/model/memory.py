@@ -32,7 +32,8 @@ class MemoryEstimate:
     logits: int | None
     """What the head adds to that peak."""
     checkpoint: int
-    """Copies in host memory while a checkpoint is written. There are no gradients then."""
+    """Host memory that writing a checkpoint takes: a file's tensors and its bytes. There are no
+    gradients then."""
 
     @property
     def on_device(self) -> int:
@@ -53,6 +54,7 @@ def estimate_memory(
     num_processes: int,
     dtype: str,
     sums_gradients: bool,
+    file_bytes: int,
 ) -> MemoryEstimate:
     """Return the memory that a training takes in each process.
 
@@ -63,6 +65,7 @@ def estimate_memory(
         dtype: Type of the arithmetic: float32 or bfloat16.
         sums_gradients: Whether a process sums whole gradients over micro-batches before it
             exchanges them.
+        file_bytes: Most bytes of a file of a checkpoint, which is put together in memory.
     """
     width = torch.finfo(getattr(torch, dtype)).bits // 8
     is_sharded = num_processes > 1 or dtype == "bfloat16"
@@ -71,6 +74,7 @@ def estimate_memory(
     # One process keeps whole layers; several hold the ends, a layer, and the next one on its way.
     num_whole = num_all if num_processes == 1 else num_all - sum(layers) + 2 * max(layers)
     num_summed = num_trained if sums_gradients else -(-num_trained // num_processes)
+    num_saved = (1 + _MOMENTS) * -(-num_trained // num_processes)
     activations, logits = _passes(scorer.to(getattr(torch, dtype)), sizes)
     return MemoryEstimate(
         parameters=_FLOAT32 * -(-num_all // num_processes),
@@ -79,7 +83,7 @@ def estimate_memory(
         moments=_MOMENTS * _FLOAT32 * -(-num_trained // num_processes),
         activations=activations,
         logits=logits,
-        checkpoint=_FLOAT32 * (1 + _MOMENTS) * num_trained,
+        checkpoint=2 * min(file_bytes, _FLOAT32 * num_saved),
     )
 
 

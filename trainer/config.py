@@ -28,7 +28,7 @@ from graphcredit.trainer.options import (
     RunOptions,
 )
 
-_LATER = ("timeout",)
+_LATER = ("timeout", "entropy_step")
 """Options that trainings of before did not have: with their defaults, those can be resumed."""
 
 
@@ -52,6 +52,11 @@ class TrainConfig(
             raise OptionError(
                 "correction_low must not exceed correction_high: got "
                 f"{self.correction_low:g} and {self.correction_high:g}"
+            )
+        if self.kl_target is not None and self.kl_coefficient == 0:
+            raise OptionError(
+                "kl_target adapts the weight of the divergence from where kl_coefficient sets it, "
+                "which must be above 0: found 0"
             )
         if self.reference is not None and self.kl_coefficient == 0:
             raise OptionError(
@@ -92,7 +97,7 @@ class TrainConfig(
         if self.aggregation in ("trajectory-mean", "group-mean"):
             # All steps of a trajectory share its weight: the remaining ones would get too much.
             return False
-        return self.kl_coefficient == 0 and self.entropy_coefficient == 0
+        return self.kl_coefficient == 0 and not self.has_entropy_bonus
 
     def as_json(self) -> dict[str, Any]:
         """Return every option as a JSON value."""

@@ -13,6 +13,7 @@ from graphcredit.trainer.engine.distributed import choose_device
 from graphcredit.trainer.engine.engine import compute_dtype
 from graphcredit.trainer.loss.importance import correction_of
 from graphcredit.trainer.loss.inputs import TokenInputs
+from graphcredit.trainer.loss.masks import masks_of
 from graphcredit.trainer.loss.policy_loss import averages, policy_loss
 from graphcredit.trainer.loss.registry import configure_objective
 from graphcredit.trainer.model.loading import load_shapes
@@ -129,6 +130,7 @@ def _metric_names(config: TrainConfig) -> list[str]:
         ),
         objective=configure_objective(config.objective, config.objective_options),
         correction=correction_of(config),
+        masks=masks_of(config),
         kl_coefficient=config.kl_coefficient,
         kl_estimator=config.kl_estimator,
         entropy_coefficient=config.entropy_coefficient,

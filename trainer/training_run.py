@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphcredit.store.layout import Store
@@ -16,6 +16,7 @@ from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs, frozen_lo
 from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Unchanged, Updater
 from graphcredit.trainer.engine.sampler_check import check_agreement
 from graphcredit.trainer.fingerprint import Identity
+from graphcredit.trainer.loss.coefficients import Coefficients
 from graphcredit.trainer.loss.importance import correction_of, formula
 from graphcredit.trainer.loss.registry import configure_objective
 from graphcredit.trainer.model.loading import find_model, tokenizer_notices
@@ -66,7 +67,11 @@ class TrainingRun:
             if checkpoint is not None:
                 engine.load_state(checkpoint)
             objective = configure_objective(config.objective, config.objective_options)
-            updater = Updater(config, config, engine, self.plan, reader, objective, policies)
+            saved = checkpoint.progress.coefficients if checkpoint else {}
+            coefficients = Coefficients(**saved) if saved else None
+            updater = Updater(
+                config, config, engine, self.plan, reader, objective, policies, coefficients
+            )
             self._learn(updater, num_done, log, on_progress)
         nothing = why_nothing_was_learnt(log.rows)
         self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])
@@ -112,7 +117,7 @@ class TrainingRun:
             log.write(number, newest)
             tell(num_done)
             if num_done == total or num_done % self.config.checkpoint_every == 0:
-                self._save_checkpoint(num_done, log)
+                self._save_checkpoint(num_done, log, updater)
         if updater.excess is not None:
             self._notice(
                 [
@@ -120,7 +125,7 @@ class TrainingRun:
                     f"one found approx_kl {updater.excess:.3g}, above {self.config.target_kl:g}"
                 ]
             )
-            self._save_checkpoint(num_done, log)
+            self._save_checkpoint(num_done, log, updater)
 
     def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
         """Return the frozen policies; the engine must still have its initial weights."""
@@ -164,13 +169,17 @@ class TrainingRun:
         self._notice(notices)
         return logprobs
 
-    def _save_checkpoint(self, num_done: int, log: TrainingLog) -> None:
+    def _save_checkpoint(self, num_done: int, log: TrainingLog, updater: Updater) -> None:
         log.keep()
         save_checkpoint(
             self.engine,
             self.output.checkpoint_dir,
             self.engine.state(),
-            Progress(update=num_done, identity=self.identity.as_json()),
+            Progress(
+                update=num_done,
+                identity=self.identity.as_json(),
+                coefficients=asdict(updater.coefficients) if self.config.adapts else {},
+            ),
             keep=self.config.keep_checkpoints,
         )
 

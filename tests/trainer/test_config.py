@@ -85,7 +85,7 @@ def test_numbers_are_the_same_however_they_were_written():
         ({"beta1": 1.0}, "train.beta1 must be below 1: got 1.0"),
         ({"epochs": True}, "train.epochs must be a whole number: got True"),
         ({"seed": None}, "train.seed must be a whole number: got None"),
-        ({"kl_estimator": "k4"}, "train.kl_estimator must be 'k1', 'k2' or 'k3': got 'k4'"),
+        ({"kl_estimator": "k4"}, r"kl_estimator must be 'k1', 'k2', 'k3' or 'k3\+': got 'k4'"),
         ({"learnrate": 1.0}, "train has no option 'learnrate'; its options: store, out, model"),
         ({"old_logprobs": "behaviour", "correction": "token-mask"}, "correction must be none"),
         ({"correction_low": 3.0}, "correction_low must not exceed correction_high: got 3 and 2"),

@@ -18,6 +18,7 @@ from graphcredit.store.sql.catalog import connect
 from graphcredit.trainer.batching.aggregation import Aggregation
 from graphcredit.trainer.config import TrainConfig, read_config
 from graphcredit.trainer.engine.engine import compute_dtype
+from graphcredit.trainer.loss.registry import OBJECTIVES
 from graphcredit.trainer.training import train
 from graphcredit.trainer.training_run import TrainingRun
 from tests.trainer.logs import Row, episode, random_episodes, token_store, turn
@@ -564,7 +565,7 @@ def test_what_the_sampler_logged_corrects_only_a_loss_that_takes_a_ratio_to_it(t
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("objective", ["ppo", "gspo", "cispo", "reinforce"])
+@pytest.mark.parametrize("objective", [row.name for row in OBJECTIVES])
 def test_every_objective_and_aggregation_trains(tmp_path: Path, objective: str):
     store = token_store(tmp_path / "s", random_episodes(0, 8))
     source = save_tiny_model(tmp_path / "m")

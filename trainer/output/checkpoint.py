@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ class Progress:
     """Number of finished optimizer steps."""
     identity: Mapping[str, str]
     """Fingerprint of the training, from `Identity.as_json`."""
+    coefficients: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Those of the next update, where they adapt; else empty."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

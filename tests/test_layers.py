@@ -88,7 +88,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "trainer": (
         *("options", "config_words", "config", "fingerprint", "data", "batching"),
-        *("model", "loss", "engine", "cloning", "output", "training_run", "training"),
+        *("model", "loss", "engine", "cloning", "output", "training_run", "training", "preview"),
     ),
     "viewer": (
         *("config", "sitemap", "origin", "queries", "manners", "widgets"),

@@ -28,6 +28,9 @@ from graphcredit.trainer.options import (
     RunOptions,
 )
 
+_LATER = ("timeout", "entropy_step")
+"""Options that trainings of before did not have: with their defaults, those can be resumed."""
+
 
 class TrainConfig(
     RunOptions, ModelOptions, OptimizerOptions, LossOptions, BatchOptions, DataOptions, JobOptions
@@ -49,6 +52,11 @@ class TrainConfig(
             raise OptionError(
                 "correction_low must not exceed correction_high: got "
                 f"{self.correction_low:g} and {self.correction_high:g}"
+            )
+        if self.kl_target is not None and self.kl_coefficient == 0:
+            raise OptionError(
+                "kl_target adapts the weight of the divergence from where kl_coefficient sets it, "
+                "which must be above 0: found 0"
             )
         if self.reference is not None and self.kl_coefficient == 0:
             raise OptionError(
@@ -89,7 +97,7 @@ class TrainConfig(
         if self.aggregation in ("trajectory-mean", "group-mean"):
             # All steps of a trajectory share its weight: the remaining ones would get too much.
             return False
-        return self.kl_coefficient == 0 and self.entropy_coefficient == 0
+        return self.kl_coefficient == 0 and not self.has_entropy_bonus
 
     def as_json(self) -> dict[str, Any]:
         """Return every option as a JSON value."""
@@ -109,7 +117,9 @@ class TrainConfig(
         Renamed values keep their first names here, so that older trainings can be resumed.
         """
         values = without_effect(self).as_json()
-        return _as_toml({**values, "correction": in_first_words(self.correction)})
+        defaults = {name: TrainConfig.model_fields[name].default for name in _LATER}
+        known = {k: v for k, v in values.items() if k not in defaults or v != defaults[k]}
+        return _as_toml({**known, "correction": in_first_words(self.correction)})
 
 
 def read_config(
@@ -172,6 +182,7 @@ def without_effect(config: TrainConfig) -> TrainConfig:
         store=Path(),
         out=Path(),
         device="auto",
+        timeout=TrainConfig.model_fields["timeout"].default,
         checkpoint_every=1,
         keep_checkpoints=1,
         mismatch_sample=0,

@@ -21,6 +21,7 @@ CorrectionMode: TypeAlias = Literal[
     "geometric-mask",
 ]
 Decay: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
+EntropyShare: TypeAlias = Annotated[float, Field(gt=0, le=1)]
 DEFAULT_OBJECTIVE = "ppo"
 
 
@@ -99,17 +100,28 @@ class LossOptions(TrainOptions):
     """The objective, the divergence from the reference and the importance weights."""
 
     objective: str = DEFAULT_OBJECTIVE
-    """ppo, gspo, cispo or reinforce."""
+    """ppo, gspo, cispo, gmpo, soft-gate, dppo or reinforce."""
     objective_options: Mapping[str, Any] = Field(default_factory=dict[str, Any])
     """Options of the objective, as a table; the flag is --set NAME=VALUE."""
     kl_coefficient: Weight = 0.01
     """Weight of the divergence from the reference; 0 skips it."""
-    kl_estimator: Literal["k1", "k2", "k3"] = "k3"
-    """How the divergence is estimated."""
+    kl_estimator: Literal["k1", "k2", "k3", "k3+"] = "k3"
+    """How the divergence is estimated; k3+ has the value of k3 and the gradient of k2."""
+    kl_target: Positive | None = None
+    """Adapt the weight of the divergence so that it stays near this many nats per token."""
     reference: str | None = None
     """The frozen reference model; by default the model at the start."""
     entropy_coefficient: Weight = 0.0
     """Weight of the entropy bonus."""
+    entropy_target: Positive | None = None
+    """Adapt the weight of the entropy bonus so that the entropy stays near this many nats."""
+    entropy_step: Positive = 0.005
+    """By how much an update adapts the weight of the entropy bonus."""
+    entropy_share: EntropyShare | None = None
+    """Learn only from this share of each response's tokens, those of the highest entropy."""
+    off_policy_limit: Positive | None = None
+    """Leave out responses of negative advantage that the policy finds less likely than the sampler
+    by more than this many nats per token."""
     old_logprobs: Literal["recomputed", "behaviour"] = "recomputed"
     """Denominator of the ratios: recomputed by the model at the start, or logged by the sampler."""
     correction: CorrectionMode | None = None
@@ -121,6 +133,34 @@ class LossOptions(TrainOptions):
     """Least weight that is not masked."""
     correction_high: Positive = 2.0
     """Greatest weight; more is cut or masked."""
+
+    @property
+    def has_entropy_bonus(self) -> bool:
+        """Whether the entropy may enter the loss."""
+        return self.entropy_coefficient > 0 or self.entropy_target is not None
+
+    @property
+    def adapts(self) -> bool:
+        """Whether a coefficient changes from update to update."""
+        return self.kl_target is not None or self.entropy_target is not None
+
+    @property
+    def compares_with_start(self) -> bool:
+        """Whether the loss takes the log-probabilities of the model at the start."""
+        return self.old_logprobs == "recomputed" or (
+            self.kl_coefficient > 0 and self.reference is None
+        )
+
+    @property
+    def teaches_without_advantage(self) -> str | None:
+        """What moves the policy where all advantages are 0, if anything does.
+
+        The divergence from the model at the start does not: its gradient is 0 there, or noise (k1).
+        """
+        if self.has_entropy_bonus:
+            return "the entropy bonus"
+        is_drawn = self.kl_coefficient > 0 and self.reference is not None
+        return f"the divergence from {self.reference}" if is_drawn else None
 
     @property
     def corrects(self) -> CorrectionMode:
@@ -179,6 +219,8 @@ class ModelOptions(TrainOptions):
 class RunOptions(TrainOptions):
     """Checkpoints, the comparison with the sampler, and the destinations of metrics."""
 
+    timeout: Positive = 30.0
+    """Minutes that a process waits for the others before it gives up."""
     checkpoint_every: AtLeastOne = 10
     """Optimizer steps between checkpoints."""
     keep_checkpoints: AtLeastOne = 2

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from graphcredit.store.errors import InputError
@@ -11,7 +12,8 @@ from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
-from graphcredit.trainer.data.step_index import read_index
+from graphcredit.trainer.data.step_index import IndexReport, read_index
+from graphcredit.trainer.data.validation import signal_notices
 from graphcredit.trainer.engine.distributed import (
     choose_device,
     destroy_process_group,
@@ -54,31 +56,17 @@ def train(
             are damaged.
         MissingDependencyError: A tracker is not installed.
     """
-    config = _effective(config)
-    store = open_store(config.store)
-    run_id, iteration = which_iteration(store, config)
-    config = config.changed(run=run_id, iteration=iteration)
     is_first = is_first_rank()
     on_progress = on_progress if is_first else silent
     on_progress("read the steps")
-    index, report = read_index(
-        store, run_id, iteration, column=config.column, filters=_filters(config)
-    )
-    plan = make_plan(
-        index,
-        seed=config.seed,
-        epochs=config.epochs,
-        batch_size=config.batch_size,
-        max_tokens=config.max_tokens,
-        aggregation=config.aggregation,
-        response_length=config.response_length,
-    )
+    config, store, plan, report = plan_training(config)
     identity = _identity(config, plan)
     with open_output(config, is_first_rank=is_first) as output:
         result = output.result()
         if result is not None:
             identity.refuse_other(result["identity"], output.result_path)
         else:
+            report = heed_signal(config, plan, report)
             on_progress("load the model")
             training = TrainingRun(
                 config=config,
@@ -95,6 +83,42 @@ def train(
     # Not after an error: the other processes may never get here.
     destroy_process_group()
     return result if is_first else None
+
+
+def plan_training(config: TrainConfig) -> tuple[TrainConfig, Store, TrainingPlan, IndexReport]:
+    """Return the effective configuration, the store, the plan, and the counts of the steps.
+
+    Raises:
+        InputError: The steps or their credit cannot be used.
+    """
+    config = _effective(config)
+    store = open_store(config.store)
+    run_id, iteration = which_iteration(store, config)
+    index, report = read_index(
+        store, run_id, iteration, column=config.column, filters=_filters(config)
+    )
+    plan = make_plan(
+        index,
+        seed=config.seed,
+        epochs=config.epochs,
+        batch_size=config.batch_size,
+        max_tokens=config.max_tokens,
+        aggregation=config.aggregation,
+        response_length=config.response_length,
+    )
+    return config.changed(run=run_id, iteration=iteration), store, plan, report
+
+
+def heed_signal(config: TrainConfig, plan: TrainingPlan, report: IndexReport) -> IndexReport:
+    """Return the report with a notice if all advantages are 0.
+
+    Raises:
+        NothingToTrainError: All are, and nothing else is learnt.
+    """
+    notices = signal_notices(
+        plan.index.advantage, config.column, teaches_without=config.teaches_without_advantage
+    )
+    return replace(report, notices=(*report.notices, *notices))
 
 
 def _effective(config: TrainConfig) -> TrainConfig:

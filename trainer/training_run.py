@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphcredit.store.layout import Store
@@ -13,16 +13,17 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_index import IndexReport
 from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs, frozen_logprobs
-from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Updater
+from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Unchanged, Updater
 from graphcredit.trainer.engine.sampler_check import check_agreement
 from graphcredit.trainer.fingerprint import Identity
+from graphcredit.trainer.loss.coefficients import Coefficients
 from graphcredit.trainer.loss.importance import correction_of, formula
 from graphcredit.trainer.loss.registry import configure_objective
 from graphcredit.trainer.model.loading import find_model, tokenizer_notices
 from graphcredit.trainer.output.checkpoint import (
     Progress,
     latest_checkpoint,
-    read_optimizer,
+    newest_of_all,
     save_checkpoint,
 )
 from graphcredit.trainer.output.directory import Output
@@ -50,7 +51,7 @@ class TrainingRun:
         """Train from the last checkpoint, if any, to the end, and save the policy."""
         config, engine = self.config, self.engine
         checkpoint, damaged = latest_checkpoint(
-            self.output.checkpoint_dir, self.identity, may_restart=self.may_restart
+            engine, self.output.checkpoint_dir, self.identity, may_restart=self.may_restart
         )
         self._notice([*self.report.notices, *_start_notices(config, engine), *damaged])
         num_done = checkpoint.progress.update if checkpoint else 0
@@ -64,9 +65,13 @@ class TrainingRun:
                 self._notice(check_agreement(engine, reader, self.plan.index, config))
             policies = self._frozen_policies(reader, on_progress)
             if checkpoint is not None:
-                engine.load_state(checkpoint.read())
+                engine.load_state(checkpoint)
             objective = configure_objective(config.objective, config.objective_options)
-            updater = Updater(config, config, engine, self.plan, reader, objective, policies)
+            saved = checkpoint.progress.coefficients if checkpoint else {}
+            coefficients = Coefficients(**saved) if saved else None
+            updater = Updater(
+                config, config, engine, self.plan, reader, objective, policies, coefficients
+            )
             self._learn(updater, num_done, log, on_progress)
         nothing = why_nothing_was_learnt(log.rows)
         self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])
@@ -88,7 +93,7 @@ class TrainingRun:
                 ]
             )
         else:
-            self.engine.load_optimizer(read_optimizer(earlier.checkpoint_dir))
+            self.engine.load_optimizer(newest_of_all(self.engine, earlier.checkpoint_dir))
 
     def _notice(self, notices: Sequence[str]) -> None:
         """Report notices, and record them for the result."""
@@ -112,7 +117,7 @@ class TrainingRun:
             log.write(number, newest)
             tell(num_done)
             if num_done == total or num_done % self.config.checkpoint_every == 0:
-                self._save_checkpoint(num_done, log)
+                self._save_checkpoint(num_done, log, updater)
         if updater.excess is not None:
             self._notice(
                 [
@@ -120,16 +125,15 @@ class TrainingRun:
                     f"one found approx_kl {updater.excess:.3g}, above {self.config.target_kl:g}"
                 ]
             )
-            self._save_checkpoint(num_done, log)
+            self._save_checkpoint(num_done, log, updater)
 
     def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
         """Return the frozen policies; the engine must still have its initial weights."""
         config = self.config
         wants_old = config.old_logprobs == "recomputed"
         wants_reference = config.kl_coefficient > 0
-        start = other = None
-        if wants_old or (wants_reference and config.reference is None):
-            start = self._score("start", lambda: self.engine, reader, on_progress)
+        start = self._start(reader, on_progress) if config.compares_with_start else None
+        other = None
         if wants_reference and config.reference is not None:
             name = config.reference
             other = self._score(
@@ -139,6 +143,12 @@ class TrainingRun:
             old=start if wants_old else None,
             reference=(other or start) if wants_reference else None,
         )
+
+    def _start(self, reader: BatchReader, on_progress: OnProgress) -> FrozenLogprobs | Unchanged:
+        """Return the policy at the start. A single update needs no pass of its own for it."""
+        if len(self.plan.updates) == 1:
+            return Unchanged()
+        return self._score("start", lambda: self.engine, reader, on_progress)
 
     def _score(
         self,
@@ -159,15 +169,19 @@ class TrainingRun:
         self._notice(notices)
         return logprobs
 
-    def _save_checkpoint(self, num_done: int, log: TrainingLog) -> None:
+    def _save_checkpoint(self, num_done: int, log: TrainingLog, updater: Updater) -> None:
         log.keep()
-        state = self.engine.state()
-        if self.engine.rank == 0:
-            progress = Progress(update=num_done, identity=self.identity.as_json())
-            save_checkpoint(
-                self.output.checkpoint_dir, state, progress, keep=self.config.keep_checkpoints
-            )
-        self.engine.barrier()
+        save_checkpoint(
+            self.engine,
+            self.output.checkpoint_dir,
+            self.engine.state(),
+            Progress(
+                update=num_done,
+                identity=self.identity.as_json(),
+                coefficients=asdict(updater.coefficients) if self.config.adapts else {},
+            ),
+            keep=self.config.keep_checkpoints,
+        )
 
     def _open_log(self, num_done: int) -> TrainingLog:
         run_id, iteration = self.config.run or "", self.config.iteration or 0

@@ -11,6 +11,7 @@ import typer
 from graphcredit.cli.options import given, takes
 from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
 from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.output.preview import show_preview
 from graphcredit.store.errors import OptionError
 from graphcredit.store.plural import counted
 from graphcredit.trainer.config import read_config
@@ -31,6 +32,15 @@ def train(
             "--restart", help="Begin anew where no checkpoint of an interrupted training is whole."
         ),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what would be done, and the memory it takes; write nothing."
+        ),
+    ] = False,
+    processes: Annotated[
+        int, typer.Option(help="Processes that --dry-run reckons with.", min=1)
+    ] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     **flags: Any,
 ) -> None:
@@ -44,12 +54,21 @@ def train(
     On four GPUs, with options from a file:
 
         torchrun --nproc-per-node 4 -m graphcredit.cli.main train STORE --config train.toml
+
+    What they would do, and the memory of each, without a GPU: the same with --dry-run --processes 4
     """
     options = given({**flags, "store": store})
     if setting:
         options["objective_options"] = dict(map(_pair, setting))
     effective = read_config(config, options)
-    # Only now: it takes torch's seconds to import.
+    if dry_run:
+        # Only now: it takes torch's seconds to import.
+        from graphcredit.trainer.preview import preview
+
+        shown = preview(effective, num_processes=processes)
+        sys.stdout.write(json.dumps(shown, indent=2) + "\n") if as_json else show_preview(shown)
+        return
+    # See above.
     from graphcredit.trainer.training import train as run_training
 
     remedy = "the same command goes on from the last checkpoint"

@@ -17,7 +17,7 @@ from graphcredit.loop.warmup import WarmupOptions, run_warmup
 from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.progress import silent
-from graphcredit.trainer.model.export import save_model
+from graphcredit.trainer.model.export import distinct, save_model
 from graphcredit.trainer.model.loading import load_weights
 
 KEPT_WARM = Path(__file__).parent / "kept" / "warm"
@@ -92,7 +92,8 @@ def keep(out: Path, name: str, number: int, kept: Path) -> None:
     source = warm_start(out, name, number) / "model"
     model = load_weights(source)
     kept.mkdir(parents=True, exist_ok=True)
-    save_model(kept / f"{name}-{number}", model, model.state_dict(), source, dtype="bfloat16")
+    weights = distinct(model, model.state_dict(keep_vars=True))
+    save_model(kept / f"{name}-{number}", model, weights, source, dtype="bfloat16")
 
 
 if __name__ == "__main__":

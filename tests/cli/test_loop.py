@@ -225,8 +225,10 @@ def test_where_only_the_divergence_is_left_the_line_says_that_nothing_was_learnt
     assert shown.stdout.splitlines()[1].endswith(
         " nothing learnt: all advantages are 0 (all returns are equal in 2 of 2 groups)"
     )
-    first, advice = shown.stderr.splitlines()
-    assert first == "notice: iteration 0, train: nothing was learnt: all advantages are 0"
+    before, after, advice = shown.stderr.splitlines()
+    assert before.startswith("notice: iteration 0, train: graphgpo_advantage is 0 in all ")
+    assert before.endswith("/policy-000000/model moves the policy")
+    assert after == "notice: iteration 0, train: nothing was learnt: all advantages are 0"
     assert advice.startswith("notice: iteration 0, nothing was learnt: in every group all returns")
     assert "(resample_degenerate is 0)" in advice
 

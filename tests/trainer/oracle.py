@@ -81,7 +81,77 @@ def reinforce(batch: Batch, frozen: Batch) -> list[float]:
     return [-token.advantage * token.logprob for token in batch]
 
 
-OBJECTIVES = {"ppo": ppo, "gspo": gspo, "cispo": cispo, "reinforce": reinforce}
+def gmpo_clipped(token: Token, clip_low: float, clip_high: float) -> float:
+    gap = token.logprob - token.old
+    if token.advantage > 0:
+        return min(gap, clip_high)
+    return max(gap, -clip_low) if token.advantage < 0 else gap
+
+
+def gmpo(batch: Batch, frozen: Batch, *, clip_low=0.4, clip_high=0.4) -> list[float]:
+    losses = []
+    for token, fixed in zip(batch, frozen, strict=True):
+        gaps = [gmpo_clipped(t, clip_low, clip_high) for t in frozen if t.segment == token.segment]
+        own, still = (gmpo_clipped(t, clip_low, clip_high) for t in (token, fixed))
+        losses.append(
+            -math.exp(clip(mean(gaps), -20, 20)) * math.exp(own - still) * token.advantage
+        )
+    return losses
+
+
+def gmpo_of_sequences(batch: Batch, *, clip_low=0.4, clip_high=0.4) -> float:
+    """The paper's objective with everything differentiated: a product and its n-th root."""
+    result = 0.0
+    for segment in {token.segment for token in batch}:
+        same = [token for token in batch if token.segment == segment]
+        product = math.prod(math.exp(gmpo_clipped(t, clip_low, clip_high)) for t in same)
+        result -= sum(t.weight for t in same) * product ** (1 / len(same)) * same[0].advantage
+    return result
+
+
+def soft_gate(
+    batch: Batch, frozen: Batch, *, temperature_positive=1.0, temperature_negative=1.05
+) -> list[float]:
+    losses = []
+    for token in batch:
+        t = temperature_positive if token.advantage > 0 else temperature_negative
+        x = t * (math.exp(log_ratio(token)) - 1)
+        gate = 1 / (1 + math.exp(-x)) if x > -700 else 0.0
+        losses.append(-4 / t * gate * token.advantage)
+    return losses
+
+
+def dppo(batch: Batch, frozen: Batch, *, limit=0.2) -> list[float]:
+    losses = []
+    for token, fixed in zip(batch, frozen, strict=True):
+        p, q, a = math.exp(fixed.logprob), math.exp(fixed.old), token.advantage
+        is_away = (a > 0 and p > q) or (a < 0 and p < q)
+        is_masked = abs(p - q) > limit and is_away
+        losses.append(0.0 if is_masked else -math.exp(log_ratio(token)) * a)
+    return losses
+
+
+def policy_mask(batch: Batch, off_policy: float | None, entropy_share: float | None) -> list[bool]:
+    kept = []
+    for position, token in enumerate(batch):
+        same = [(i, t) for i, t in enumerate(batch) if t.segment == token.segment]
+        gap = mean([t.behaviour - t.logprob for _, t in same])
+        is_far = off_policy is not None and token.advantage < 0 and gap > off_policy
+        ranked = sorted(same, key=lambda each: (-each[1].entropy, each[0]))
+        count = math.ceil((entropy_share or 1) * len(same))
+        kept.append(not is_far and position in [i for i, _ in ranked[:count]])
+    return kept
+
+
+OBJECTIVES = {
+    "ppo": ppo,
+    "gspo": gspo,
+    "cispo": cispo,
+    "gmpo": gmpo,
+    "soft-gate": soft_gate,
+    "dppo": dppo,
+    "reinforce": reinforce,
+}
 
 
 def importance_weights(batch: Batch, mode: str, low: float, high: float) -> list[float]:
@@ -103,7 +173,15 @@ def importance_weights(batch: Batch, mode: str, low: float, high: float) -> list
 
 def divergence(token: Token, estimator: str) -> float:
     d = clip(token.reference - token.logprob, -20, 20)
-    return {"k1": -d, "k2": d * d / 2, "k3": min(math.exp(d) - d - 1, 10)}[estimator]
+    k3 = min(math.exp(d) - d - 1, 10)
+    return {"k1": -d, "k2": d * d / 2, "k3": k3, "k3+": k3}[estimator]
+
+
+def divergence_to_differentiate(token: Token, fixed: Token, estimator: str) -> float:
+    if estimator != "k3+":
+        return divergence(token, estimator)
+    moved = divergence(token, "k2") - divergence(fixed, "k2")
+    return divergence(fixed, "k3") + moved
 
 
 def total(
@@ -118,15 +196,18 @@ def total(
     kl_coefficient: float = 0.0,
     kl_estimator: str = "k3",
     entropy_coefficient: float = 0.0,
+    off_policy: float | None = None,
+    entropy_share: float | None = None,
 ) -> float:
     batch = [token for token in batch if token.is_scored]
     frozen = [token for token in frozen if token.is_scored]
     losses = OBJECTIVES[objective](batch, frozen, **(options or {}))
     weights = importance_weights(batch, mode, low, high)
     result = 0.0
-    for token, loss, rho in zip(batch, losses, weights, strict=True):
-        kl = kl_coefficient * divergence(token, kl_estimator)
-        result += token.weight * (rho * loss + kl - entropy_coefficient * token.entropy)
+    kept = policy_mask(frozen, off_policy, entropy_share)
+    for token, fixed, loss, rho, mask in zip(batch, frozen, losses, weights, kept, strict=True):
+        kl = kl_coefficient * divergence_to_differentiate(token, fixed, kl_estimator)
+        result += token.weight * (mask * rho * loss + kl - entropy_coefficient * token.entropy)
     return result
 
 

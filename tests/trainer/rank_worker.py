@@ -2,14 +2,16 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine.distributed import destroy_process_group
+from graphcredit.trainer.engine.distributed import Process, destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from graphcredit.trainer.fingerprint import Identity
 from graphcredit.trainer.output.checkpoint import (
@@ -36,6 +38,24 @@ def config(model: str, lora_rank: int) -> TrainConfig:
 
 def progress(update: int) -> Progress:
     return Progress(update=update, identity=IDENTITY.as_json())
+
+
+def whole(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return copies of tensors that an engine holds, whole."""
+    return {
+        name: (t.full_tensor() if isinstance(t, DTensor) else t).detach().clone()
+        for name, t in tensors.items()
+    }
+
+
+def assert_close(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Compare all tensors of a quantity as one: a key's bias alone has a gradient of noise."""
+    assert found.keys() == expected.keys()
+    for kind in ("weight", "bias", "step", "exp_avg", "exp_avg_sq"):
+        names = [name for name in expected if name.endswith(f".{kind}")]
+        if names:
+            ours, theirs = (torch.cat([s[n].flatten() for n in names]) for s in (found, expected))
+            assert (ours - theirs).norm() <= 1e-5 * theirs.norm(), kind
 
 
 def samples_of(update: int) -> list[Sample]:
@@ -66,8 +86,8 @@ def _loss(engine: TrainingEngine, samples: list[Sample], weight: float) -> Tenso
     return -((tokens.logprob + 0.1 * tokens.entropy) * torch.tensor(batch.weight)).sum()
 
 
-def newest(directory: Path) -> Checkpoint:
-    found, notices = latest_checkpoint(directory, IDENTITY)
+def newest(process: Process, directory: Path) -> Checkpoint:
+    found, notices = latest_checkpoint(process, directory, IDENTITY)
     assert found is not None
     assert notices == []
     return found
@@ -82,12 +102,9 @@ def main(directory: Path) -> None:
         checkpoints = directory / variant
         with engine.frozen():
             engine.score(pack_samples(samples_of(0)))
-        engine.load_state(newest(checkpoints).read())
+        engine.load_state(newest(engine, checkpoints))
         norms[variant] = [train(engine, update) for update in (2, 3)]
-        state = engine.state()
-        if engine.rank == 0:
-            save_checkpoint(checkpoints, state, progress(4), keep=2)
-        engine.barrier()
+        save_checkpoint(engine, checkpoints, engine.state(), progress(4), keep=2)
         engine.save_pretrained(directory / f"{variant}-saved")
     _meet(engine)
     assert engine.broadcast(norms if engine.rank == 0 else None) == norms

@@ -1,5 +1,6 @@
 """Checkpoints: killed between any two steps, damaged in every way, and resumed to the bit."""
 
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -7,34 +8,53 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
 import torch
+from safetensors.torch import load_file, save_file
 
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.store.files import atomic
+from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.engine.engine import EngineState, open_engine
-from graphcredit.trainer.output import checkpoint
+from graphcredit.trainer.fingerprint import describe
+from graphcredit.trainer.output import checkpoint, sharded_tensors
 from graphcredit.trainer.output.checkpoint import (
     Checkpoint,
     Progress,
     latest_checkpoint,
-    read_optimizer,
+    newest_of_all,
     save_checkpoint,
 )
 from tests.trainer import rank_worker
 from tests.trainer.models import save_tiny_model
 
+ALONE = Process(torch.device("cpu"))
+
 
 def _state(value: float) -> EngineState:
-    tensor = torch.full((3, 2), value)
-    return EngineState(weights={"w": tensor}, optimizer={"w.step": torch.tensor(value)})
+    tensor = torch.full((3, 2), float(value))
+    moments = {"w.step": torch.tensor(float(value)), "w.exp_avg": tensor + 1}
+    return EngineState(weights={"w": tensor}, optimizer=moments)
 
 
 def _save(directory: Path, update: int, keep: int = 2) -> Path:
-    return save_checkpoint(directory, _state(update), rank_worker.progress(update), keep=keep)
+    progress = rank_worker.progress(update)
+    return save_checkpoint(ALONE, directory, _state(update), progress, keep=keep)
 
 
-def _latest(directory: Path) -> tuple[Checkpoint | None, list[str]]:
-    return latest_checkpoint(directory, rank_worker.IDENTITY)
+def _latest(directory: Path, **options: Any) -> tuple[Checkpoint | None, list[str]]:
+    return latest_checkpoint(ALONE, directory, rank_worker.IDENTITY, **options)
+
+
+def _read(found: Checkpoint) -> dict[str, torch.Tensor]:
+    into = {name: torch.zeros(shape) for name, shape in found.shapes().items()}
+    found.read(ALONE, into)
+    return into
+
+
+def _shard(path: Path) -> Path:
+    (shard,) = path.glob("*.safetensors")
+    return shard
 
 
 def _updates(directory: Path) -> list[str]:
@@ -46,9 +66,11 @@ def test_what_is_saved_is_read_again(tmp_path: Path):
     found, notices = _latest(tmp_path / "checkpoints")
     assert found == Checkpoint(path=path, progress=rank_worker.progress(7))
     assert notices == []
-    state = found.read()
-    assert torch.equal(state.weights["w"], torch.full((3, 2), 7.0))
-    assert state.optimizer["w.step"].item() == 7.0
+    state = _read(found)
+    assert state.keys() == {"w", "w.step", "w.exp_avg"}
+    assert torch.equal(state["w"], torch.full((3, 2), 7.0))
+    assert torch.equal(state["w.exp_avg"], torch.full((3, 2), 8.0))
+    assert state["w.step"].item() == 7.0
 
 
 def test_without_checkpoints_there_is_none(tmp_path: Path):
@@ -57,10 +79,10 @@ def test_without_checkpoints_there_is_none(tmp_path: Path):
 
 def test_a_state_before_the_first_update_is_saved_too(tmp_path: Path):
     empty = EngineState(weights={"w": torch.zeros(1)}, optimizer={})
-    save_checkpoint(tmp_path, empty, rank_worker.progress(0), keep=1)
+    save_checkpoint(ALONE, tmp_path, empty, rank_worker.progress(0), keep=1)
     found, _ = _latest(tmp_path)
     assert found is not None
-    assert found.read().optimizer == {}
+    assert found.shapes() == {"w": (1,)}
 
 
 def test_the_last_ones_are_kept(tmp_path: Path):
@@ -98,7 +120,8 @@ def _killed_at(monkeypatch: pytest.MonkeyPatch, number: int, save: Callable[[], 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", wrap(os.replace))
         patch.setattr(os, "fsync", wrap(os.fsync))
-        patch.setattr(checkpoint, "save_file", wrap(checkpoint.save_file))
+        patch.setattr(checkpoint, "write_tensors", wrap(checkpoint.write_tensors))
+        patch.setattr(safetensors.torch, "save", wrap(safetensors.torch.save))
         # A killed process cleans nothing up.
         patch.setattr(atomic.shutil, "rmtree", wrap(atomic.shutil.rmtree))
         try:
@@ -121,7 +144,7 @@ def test_a_kill_between_any_two_steps_leaves_a_checkpoint(
         found, notices = _latest(directory)
         assert found is not None
         assert notices == []
-        assert torch.all(found.read().weights["w"] == found.progress.update)
+        assert torch.all(_read(found)["w"] == found.progress.update)
         seen.append(found.progress.update)
         _save(directory, 30, keep)
         assert _updates(directory)[-1] == "update-000030"
@@ -139,7 +162,7 @@ def test_a_kill_while_a_checkpoint_is_replaced_leaves_the_one_before(
     for number in range(100):
         directory = tmp_path / str(number)
         _save(directory, 10)
-        damaged = _save(directory, 20) / "model.safetensors"
+        damaged = _shard(_save(directory, 20))
         damaged.write_bytes(damaged.read_bytes()[:-1])
         if not _killed_at(monkeypatch, number, lambda d=directory: _save(d, 20)):
             break
@@ -165,7 +188,7 @@ def _flip(path: Path) -> None:
     path.write_bytes(bytes(data))
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "checkpoint.json"])
+@pytest.mark.parametrize("name", ["shard", "checkpoint.json"])
 @pytest.mark.parametrize("damage", [_truncate, _flip, Path.unlink])
 def test_a_damaged_checkpoint_is_passed_over_loudly(
     tmp_path: Path, name: str, damage: Callable[[Path], None]
@@ -177,7 +200,7 @@ def test_a_damaged_checkpoint_is_passed_over_loudly(
     elif (name, damage) == ("checkpoint.json", _flip):
         _edit(path, files={})
     else:
-        damage(path / name)
+        damage(_shard(path) if name == "shard" else path / name)
     found, notices = _latest(tmp_path)
     assert found is not None
     assert found.progress.update == 10
@@ -189,24 +212,24 @@ def test_an_optimizer_is_taken_over_from_the_newest_checkpoint_alone(tmp_path: P
     """Update 10 has other moments than the weights that were saved after update 20."""
     directory = tmp_path / "out" / "checkpoints"
     with pytest.raises(InputError, match=r"must hold a checkpoint .* found none"):
-        read_optimizer(directory)
+        newest_of_all(ALONE, directory)
     _save(directory, 10)
     newest = _save(directory, 20)
-    assert read_optimizer(directory) == {"w.step": torch.tensor(20.0)}
-    _flip(newest / "optimizer.safetensors")
+    assert _read(newest_of_all(ALONE, directory))["w.step"] == 20.0
+    _flip(_shard(newest))
     with pytest.raises(InputError, match=r"update-000020 is damaged .*remove .*out/result\.json"):
-        read_optimizer(directory)
+        newest_of_all(ALONE, directory)
 
 
 def test_checkpoints_that_are_all_damaged_are_none_only_where_that_is_asked_for(tmp_path: Path):
-    _flip(_save(tmp_path, 10) / "model.safetensors")
-    _truncate(_save(tmp_path, 20) / "optimizer.safetensors")
+    _flip(_shard(_save(tmp_path, 10)))
+    _truncate(_shard(_save(tmp_path, 20)))
     with pytest.raises(TrainingError, match=r"none of the 2 in .* is whole: .*--restart"):
         _latest(tmp_path)
-    found, notices = latest_checkpoint(tmp_path, rank_worker.IDENTITY, may_restart=True)
+    found, notices = _latest(tmp_path, may_restart=True)
     assert found is None
-    assert "optimizer.safetensors is not what was written" in notices[0]
-    assert "model.safetensors is not what was written" in notices[1]
+    assert "update-000020 is damaged" in notices[0]
+    assert all(".safetensors is not what was written" in notice for notice in notices)
 
 
 def _edit(path: Path, **changes: Any) -> None:
@@ -240,7 +263,7 @@ def test_a_state_of_another_model_is_refused(tmp_path: Path):
     name = save_tiny_model(tmp_path)
     engine = open_engine(name, rank_worker.config(name, 0))
     with pytest.raises(InputError, match=r"embed_tokens.weight is \(97, 64\): found None"):
-        engine.load_state(_state(1.0))
+        engine.load_state(_latest(_save(tmp_path / "c", 1).parent)[0])
 
 
 @pytest.mark.parametrize("lora_rank", [0, 4])
@@ -252,9 +275,9 @@ def test_three_updates_and_three_more_are_six_in_a_row(tmp_path: Path, lora_rank
     first = open_engine(name, options)
     for update in range(3):
         rank_worker.train(first, update)
-    save_checkpoint(tmp_path / "out", first.state(), rank_worker.progress(3), keep=1)
+    save_checkpoint(first, tmp_path / "out", first.state(), rank_worker.progress(3), keep=1)
     second = open_engine(name, options)
-    second.load_state(rank_worker.newest(tmp_path / "out").read())
+    second.load_state(rank_worker.newest(ALONE, tmp_path / "out"))
     assert [rank_worker.train(second, update) for update in range(3, 6)] == norms[3:]
     for ours, theirs in (
         (second.state().weights, straight.state().weights),
@@ -267,5 +290,50 @@ def test_three_updates_and_three_more_are_six_in_a_row(tmp_path: Path, lora_rank
 def test_progress_says_what_it_belongs_to(tmp_path: Path):
     _save(tmp_path, 12)
     description = json.loads((tmp_path / "update-000012/checkpoint.json").read_text())
-    assert description.pop("files").keys() == {"model.safetensors", "optimizer.safetensors"}
+    assert description.pop("files").keys() == {"shard-00001-model-00001-of-00001.safetensors"}
     assert Progress(**description) == rank_worker.progress(12)
+
+
+def test_a_checkpoint_of_before_with_a_file_each_for_weights_and_moments_is_read(tmp_path: Path):
+    path = _save(tmp_path, 5)
+    _shard(path).unlink()
+    save_file(_state(5).weights, path / "model.safetensors")
+    save_file(_state(5).optimizer, path / "optimizer.safetensors")
+    names = ("model.safetensors", "optimizer.safetensors")
+    _edit(path, files={name: describe(path / name) for name in names})
+    found, notices = _latest(tmp_path)
+    assert found is not None
+    assert notices == []
+    expected = {**_state(5).weights, **_state(5).optimizer}
+    state = _read(found)
+    assert state.keys() == expected.keys()
+    assert all(torch.equal(state[name], expected[name]) for name in expected)
+
+
+def test_a_shard_of_many_tensors_is_written_in_files_of_bounded_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Tensors of 40 bytes in files of 100: two in each; one of 400 has a file of its own."""
+    monkeypatch.setattr(sharded_tensors, "FILE_BYTES", 100)
+    weights = {f"w{n}": torch.full((10,), float(n)) for n in range(5)}
+    weights |= {"large": torch.ones(100), "last": torch.zeros(1)}
+    state = EngineState(weights=weights, optimizer={})
+    path = save_checkpoint(ALONE, tmp_path, state, rank_worker.progress(1), keep=1)
+    sizes = {file.name: len(load_file(file)) for file in sorted(path.glob("*.safetensors"))}
+    assert [*sizes.values()] == [2, 2, 1, 1, 1]
+    found, _ = _latest(tmp_path)
+    assert found is not None
+    read = _read(found)
+    assert all(torch.equal(read[name], value) for name, value in weights.items())
+
+
+def test_a_full_disk_is_an_error_of_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "x")
+
+    _save(tmp_path, 10)
+    with monkeypatch.context() as patch:
+        patch.setattr(safetensors.torch, "save", full)
+        with pytest.raises(OSError, match="No space left"):
+            _save(tmp_path, 20)
+    assert _updates(tmp_path) == ["update-000010"]

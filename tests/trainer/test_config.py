@@ -85,7 +85,7 @@ def test_numbers_are_the_same_however_they_were_written():
         ({"beta1": 1.0}, "train.beta1 must be below 1: got 1.0"),
         ({"epochs": True}, "train.epochs must be a whole number: got True"),
         ({"seed": None}, "train.seed must be a whole number: got None"),
-        ({"kl_estimator": "k4"}, "train.kl_estimator must be 'k1', 'k2' or 'k3': got 'k4'"),
+        ({"kl_estimator": "k4"}, r"kl_estimator must be 'k1', 'k2', 'k3' or 'k3\+': got 'k4'"),
         ({"learnrate": 1.0}, "train has no option 'learnrate'; its options: store, out, model"),
         ({"old_logprobs": "behaviour", "correction": "token-mask"}, "correction must be none"),
         ({"correction_low": 3.0}, "correction_low must not exceed correction_high: got 3 and 2"),
@@ -147,3 +147,9 @@ def test_every_option_is_explained_and_is_a_flag():
     shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     flags = {f"--{name.replace('_', '-')}" for name in names - {"store", "objective_options"}}
     assert {flag for flag in flags if flag in shown.stdout} == flags
+
+
+def test_options_that_came_later_leave_the_fingerprint_of_older_trainings_as_it_was():
+    config = read_config(None, _NEEDED)
+    assert "timeout" not in config.decisive_text()
+    assert config.changed(timeout=5.0).decisive_text() == config.decisive_text()

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -153,13 +154,12 @@ def test_bfloat16_computes_in_half_and_keeps_small_updates(model: str):
     assert isinstance(half, ShardedEngine)
     gap = (_logprob(whole) - _logprob(half)).abs()
     assert 1e-4 < gap.max() < 0.5
-    before = half.state().weights
+    before = rank_worker.whole(half.state().weights)
     _step(half, learning_rate=1e-6)
-    after = half.state()
-    moved = [(after.weights[n] - before[n]).abs().max().item() for n in before]
-    assert {v.dtype for v in (*after.weights.values(), *after.optimizer.values())} == {
-        torch.float32
-    }
+    state = half.state()
+    after = rank_worker.whole(state.weights)
+    moved = [(after[n] - before[n]).abs().max().item() for n in before]
+    assert {v.dtype for v in (*after.values(), *state.optimizer.values())} == {torch.float32}
     assert max(moved) == pytest.approx(1e-6, rel=0.1)
 
 
@@ -194,36 +194,33 @@ def test_two_processes_get_what_one_gets(tmp_path: Path):
         engine = open_engine(name, rank_worker.config(name, lora_rank))
         for update in (0, 1):
             rank_worker.train(engine, update)
-        save_checkpoint(tmp_path / variant, engine.state(), rank_worker.progress(2), keep=2)
+        progress = rank_worker.progress(2)
+        save_checkpoint(engine, tmp_path / variant, engine.state(), progress, keep=2)
         alone[variant] = engine, [rank_worker.train(engine, update) for update in (2, 3)]
     adapted = _logprob(alone["lora"][0])
     _run_two(tmp_path)
     norms = json.loads((tmp_path / "norms.json").read_text())
     for variant, (engine, expected_norms) in alone.items():
-        state = rank_worker.newest(tmp_path / variant).read()
-        _assert_close(state.weights, engine.state().weights)
-        _assert_close(state.optimizer, engine.state().optimizer)
         resumed = open_engine(name, rank_worker.config(name, rank_worker.VARIANTS[variant]))
-        resumed.load_state(state)
+        resumed.load_state(rank_worker.newest(resumed, tmp_path / variant))
+        rank_worker.assert_close(resumed.state().weights, engine.state().weights)
+        rank_worker.assert_close(resumed.state().optimizer, engine.state().optimizer)
         assert norms[variant] == pytest.approx(expected_norms, rel=1e-6)
         assert rank_worker.train(resumed, 4) == pytest.approx(
             rank_worker.train(engine, 4), rel=1e-6
         )
     saved = AutoModelForCausalLM.from_pretrained(tmp_path / "full-saved")
-    found = rank_worker.newest(tmp_path / "full").read().weights
+    found = _read_whole(alone["full"][0], tmp_path / "full")
     assert all(torch.equal(p, found[n]) for n, p in saved.named_parameters())
     merged = open_engine(str(tmp_path / "lora-saved"), rank_worker.config(name, 0))
     torch.testing.assert_close(_logprob(merged), adapted, atol=1e-4, rtol=0)
 
 
-def _assert_close(found: Any, expected: Any) -> None:
-    """Compare all tensors of a quantity as one: a key's bias alone has a gradient of noise."""
-    assert found.keys() == expected.keys()
-    for kind in ("weight", "bias", "step", "exp_avg", "exp_avg_sq"):
-        names = [name for name in expected if name.endswith(f".{kind}")]
-        if names:
-            ours, theirs = (torch.cat([s[n].flatten() for n in names]) for s in (found, expected))
-            assert (ours - theirs).norm() <= 1e-5 * theirs.norm(), kind
+def _read_whole(engine: TrainingEngine, directory: Path) -> dict[str, Tensor]:
+    stored = rank_worker.newest(engine, directory)
+    into = {name: torch.zeros(shape) for name, shape in stored.shapes().items()}
+    stored.read(engine, into)
+    return into
 
 
 def _run_two(directory: Path) -> None:
@@ -244,3 +241,20 @@ def _run_two(directory: Path) -> None:
     ]
     talk = [rank.communicate(timeout=120)[1] for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0], "\n".join(talk)
+
+
+def test_processes_wait_for_each_other_for_the_minutes_of_the_option(
+    model: str, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[float] = []
+
+    def init(backend: str, *, timeout: timedelta) -> None:
+        asked.append(timeout.total_seconds())
+        raise InputError("enough")
+
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr("torch.distributed.init_process_group", init)
+    for options in ({}, {"timeout": 0.5}):
+        with pytest.raises(InputError, match="enough"):
+            _open(model, **options)
+    assert asked == [1800.0, 30.0]

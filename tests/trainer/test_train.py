@@ -13,12 +13,14 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from graphcredit.store import Store
-from graphcredit.store.errors import InputError, TrainingError
+from graphcredit.store.errors import InputError, NothingToTrainError, TrainingError
 from graphcredit.store.sql.catalog import connect
 from graphcredit.trainer.batching.aggregation import Aggregation
 from graphcredit.trainer.config import TrainConfig, read_config
 from graphcredit.trainer.engine.engine import compute_dtype
+from graphcredit.trainer.loss.registry import OBJECTIVES
 from graphcredit.trainer.training import train
+from graphcredit.trainer.training_run import TrainingRun
 from tests.trainer.logs import Row, episode, random_episodes, token_store, turn
 from tests.trainer.models import NUM_TOKENS, save_tiny_model
 
@@ -31,6 +33,11 @@ def _config(tmp_path: Path, store: Store, model: str | Path, **options: Any) -> 
     chosen: dict[str, Any] = {"mismatch_sample": 0, "learning_rate": 1e-3, "tensorboard": False}
     chosen |= {"device": "cpu", "batch_size": 8, "max_tokens": 64} | options
     return TrainConfig(store=store.root, out=tmp_path / "out", model=str(model), **chosen)
+
+
+def _shard(checkpoint: Path) -> Path:
+    (shard,) = checkpoint.glob("*.safetensors")
+    return shard
 
 
 def _weights(directory: Path) -> dict[str, torch.Tensor]:
@@ -60,6 +67,8 @@ def test_a_bandit_learns_what_is_rewarded(tmp_path: Path):
     for iteration in range(6):
         pulls, reward = _pull(AutoModelForCausalLM.from_pretrained(path), iteration)
         rewards.append(reward)
+        if reward == 1.0:  # nothing is left to learn
+            break
         store = token_store(tmp_path / "store", pulls, iteration=iteration)
         config = _config(tmp_path, store, path, iteration=iteration, mismatch_sample=8)
         config = config.changed(out=tmp_path / f"out-{iteration}", learning_rate=5e-3)
@@ -179,6 +188,31 @@ def test_an_optimizer_of_other_parameters_is_refused_before_anything_is_computed
     with pytest.raises(InputError, match="of the parameters that are trained"):
         train(config.changed(out=tmp_path / "full"))
     assert not (tmp_path / "full" / "logprobs").exists()
+
+
+@pytest.mark.parametrize("options", [{}, {"kl_estimator": "k1"}, {"objective": "gspo"}])
+def test_a_single_update_needs_no_pass_for_the_policy_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+):
+    """Its log-probabilities are those of the forward pass: the same weights, bit for bit."""
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    source = save_tiny_model(tmp_path / "m")
+    config = _config(tmp_path, store, source, batch_size=99, max_tokens=24, **options)
+    result = train(config)
+    assert result["num_updates"] == 1
+    assert not (tmp_path / "out" / "logprobs").exists()
+
+    def scored(run: TrainingRun, reader: Any, on_progress: Any) -> Any:
+        return run._score("start", lambda: run.engine, reader, on_progress)
+
+    monkeypatch.setattr(TrainingRun, "_start", scored)
+    train(config.changed(out=tmp_path / "passed"))
+    assert (tmp_path / "passed" / "logprobs").exists()
+    ours, theirs = _weights(Path(result["model"])), _weights(tmp_path / "passed" / "model")
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    timed = ("seconds", "tokens_per_second", "data_wait")
+    found, expected = (_metrics(tmp_path / out)[0] for out in ("out", "passed"))
+    assert {**found, **dict.fromkeys(timed)} == {**expected, **dict.fromkeys(timed)}
 
 
 def test_every_update_is_a_line_and_a_row(tmp_path: Path):
@@ -312,15 +346,17 @@ def test_a_damaged_optimizer_is_not_taken_over_and_its_training_makes_it_again(t
     source = save_tiny_model(tmp_path / "m")
     config = _config(tmp_path, store, source, checkpoint_every=1, batch_size=4)
     train(config)
-    newest = sorted((tmp_path / "out" / "checkpoints").iterdir())[-1] / "optimizer.safetensors"
-    whole = newest.read_bytes()
-    newest.write_bytes(whole[:-1])
+    newest = _shard(sorted((tmp_path / "out" / "checkpoints").iterdir())[-1])
+    whole = {name: tensor.clone() for name, tensor in load_file(newest).items()}
+    newest.write_bytes(newest.read_bytes()[:-1])
     following = config.changed(out=tmp_path / "next", continue_from=tmp_path / "out")
     with pytest.raises(InputError, match=r"newest checkpoint in .* must be whole"):
         train(following)
     (tmp_path / "out" / "result.json").unlink()
     train(read_config(tmp_path / "out" / "config.toml", {}))
-    assert newest.read_bytes() == whole
+    again = load_file(newest)
+    assert again.keys() == whole.keys()
+    assert all(torch.equal(again[name], whole[name]) for name in whole)
     train(following)
 
 
@@ -332,7 +368,7 @@ def test_a_training_all_of_whose_checkpoints_are_damaged_begins_anew_only_if_ask
     whole = _weights(Path(result["model"]))
     (tmp_path / "out" / "result.json").unlink()
     newest, older = sorted((tmp_path / "out" / "checkpoints").iterdir(), reverse=True)
-    (newest / "model.safetensors").write_bytes(b"")
+    _shard(newest).write_bytes(b"")
     again = train(config)
     (notice,) = again["notices"]
     assert f"{newest} is damaged" in notice
@@ -340,7 +376,7 @@ def test_a_training_all_of_whose_checkpoints_are_damaged_begins_anew_only_if_ask
     assert all(torch.equal(found[name], whole[name]) for name in whole)
     (tmp_path / "out" / "result.json").unlink()
     for path in (newest, older):
-        (path / "optimizer.safetensors").unlink()
+        _shard(path).unlink()
     with pytest.raises(TrainingError, match=r"none of the 2 in .* is whole"):
         train(config)
     assert not (tmp_path / "out" / "result.json").exists()
@@ -434,14 +470,50 @@ def test_progress_is_told_of_every_stage_and_within_an_update(tmp_path: Path):
     assert re.fullmatch(r"loss \S+ norm \S+ kl \S+ tokens/s \S+", newest)
 
 
-def test_a_training_that_taught_nothing_says_so(tmp_path: Path):
+def _without_signal(root: Path) -> Store:
     rounds = [episode("x", turn([1, 2], [3], advantage=0.0), turn([4], [5, 6], advantage=0.0))]
-    store = token_store(tmp_path / "s", rounds)
-    config = _config(tmp_path, store, save_tiny_model(tmp_path / "m"))
+    return token_store(root, rounds)
+
+
+@pytest.mark.parametrize("options", [{}, {"kl_estimator": "k1"}, {"whiten_advantages": True}])
+def test_advantages_that_are_all_0_are_refused_before_a_model_is_loaded(
+    tmp_path: Path, options: dict[str, Any]
+):
+    """A divergence from the model at the start has gradient 0 there, so it teaches nothing."""
+    config = _config(tmp_path, _without_signal(tmp_path / "s"), save_tiny_model(tmp_path / "m"))
+    stages: list[str] = []
+    with pytest.raises(
+        NothingToTrainError, match=r"graphgpo_advantage is 0 in all 2 steps: every gradient"
+    ):
+        train(config.changed(**options), on_progress=lambda what, *_: stages.append(what))
+    assert stages == ["read the steps"]
+
+
+def test_advantages_that_are_all_0_are_told_before_something_else_is_learnt(tmp_path: Path):
+    store = _without_signal(tmp_path / "s")
+    source = save_tiny_model(tmp_path / "m")
+    other = save_tiny_model(tmp_path / "other", seed=1)
+    for options, teacher in (
+        ({"entropy_coefficient": 0.1}, "the entropy bonus"),
+        ({"reference": other}, f"the divergence from {other}"),
+    ):
+        out = tmp_path / f"out-{len(teacher)}"
+        told: list[str] = []
+        config = _config(tmp_path, store, source, **options).changed(out=out)
+        result = train(config, on_notice=told.append)
+        assert told[0] == f"graphgpo_advantage is 0 in all 2 steps: only {teacher} moves the policy"
+        assert result["last"]["grad_norm"] > 0
+
+
+def test_a_training_that_taught_nothing_says_so(tmp_path: Path):
+    store = _without_signal(tmp_path / "s")
+    source = save_tiny_model(tmp_path / "m")
+    config = _config(tmp_path, store, source, reference=source)
     told: list[str] = []
     result = train(config, on_notice=told.append)
     assert result["nothing_learnt"] == "all advantages are 0"
-    assert told == result["notices"] == ["nothing was learnt: all advantages are 0"]
+    assert told == result["notices"]
+    assert told[1:] == ["nothing was learnt: all advantages are 0"]
     assert train(config) == result
     other = token_store(tmp_path / "t", random_episodes(0, 4))
     sound = train(config.changed(store=other.root, out=tmp_path / "sound"))
@@ -457,7 +529,7 @@ def test_training_stops_before_the_update_that_finds_the_policy_too_far(tmp_path
     (notice,) = result["notices"]
     assert notice.startswith("target_kl: training stopped after 1 of 8 updates")
     train(config.changed(out=tmp_path / "on", checkpoint_every=1, keep_checkpoints=9))
-    after_one = load_file(tmp_path / "on" / "checkpoints" / "update-000001" / "model.safetensors")
+    after_one = load_file(_shard(tmp_path / "on" / "checkpoints" / "update-000001"))
     found = load_file(Path(result["model"]) / "model.safetensors")
     assert all(torch.equal(found[name], after_one[name]) for name in found)
     (tmp_path / "out" / "result.json").unlink()
@@ -493,7 +565,7 @@ def test_what_the_sampler_logged_corrects_only_a_loss_that_takes_a_ratio_to_it(t
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("objective", ["ppo", "gspo", "cispo", "reinforce"])
+@pytest.mark.parametrize("objective", [row.name for row in OBJECTIVES])
 def test_every_objective_and_aggregation_trains(tmp_path: Path, objective: str):
     store = token_store(tmp_path / "s", random_episodes(0, 8))
     source = save_tiny_model(tmp_path / "m")

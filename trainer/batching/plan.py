@@ -117,6 +117,15 @@ class TrainingPlan:
             imbalance=float(loads.max() / loads.mean() - 1),
         )
 
+    def sizes(self) -> set[tuple[int, int]]:
+        """Return the tokens and the response tokens of every micro-batch; equal ones once."""
+        return {
+            (int(_distinct(self.index, members)[0].sum()), int(responses[members].sum()))
+            for responses in [self.index.response_length]
+            for steps, bins in zip(self.updates, self.bins, strict=True)
+            for members in (steps[items] for items in bins)
+        }
+
     def _costs(self, update: int) -> list[float]:
         """Return the cost of each micro-batch of an optimizer step."""
         steps = self.updates[update]

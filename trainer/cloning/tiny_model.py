@@ -7,7 +7,7 @@ import torch
 from transformers import AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
 from transformers.utils.logging import disable_progress_bar
 
-from graphcredit.trainer.model.export import save_model
+from graphcredit.trainer.model.export import distinct, save_model
 
 MAX_LENGTH = 1024
 """Tokens of a prompt and its response, at most."""
@@ -50,5 +50,6 @@ def save_random_model(directory: Path, tokenizer: Path, *, seed: int) -> int:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model: Any = Qwen2ForCausalLM(config)
-    save_model(directory, model, model.state_dict(), tokenizer, dtype="float32")
+    weights = distinct(model, model.state_dict(keep_vars=True))
+    save_model(directory, model, weights, tokenizer, dtype="float32")
     return model.num_parameters()

@@ -3,7 +3,7 @@
 import numpy as np
 
 from graphcredit.store.errors import InputError, NothingToTrainError
-from graphcredit.trainer.data.ragged import Bools, Ints, Ragged
+from graphcredit.trainer.data.ragged import Bools, Floats, Ints, Ragged
 from graphcredit.trainer.data.step_columns import TOKEN_COLUMNS, UNKNOWN, StepColumns
 from graphcredit.trainer.data.step_filters import KEPT, REASONS
 
@@ -97,12 +97,35 @@ def refuse_nothing_left(outcomes: Ints) -> None:
     if others < counts.keys() and others <= {"no_credit"}:
         raise NothingToTrainError(
             f"training needs steps with a signal: of {num_steps}, all are left out ({found}). "
-            "Choose another iteration or advantage, or keep them: a divergence or an entropy bonus "
-            "is learnt from steps without advantage too"
+            "Choose another iteration or advantage; or let an entropy bonus or the divergence from "
+            "another --reference teach them"
         )
     raise InputError(
         f"training needs steps that are not left out: of {num_steps}, all are ({found}). "
         "Relax the filter that took them, or choose another iteration or advantage"
+    )
+
+
+def signal_notices(advantage: Floats, column: str, *, teaches_without: str | None) -> list[str]:
+    """Return a notice if all advantages are 0 and something else is learnt; raise if nothing is.
+
+    Args:
+        advantage: [n] of the steps that are trained on, as the loss takes them.
+        column: The advantage column.
+        teaches_without: What teaches a step whose advantage is 0, if anything does.
+
+    Raises:
+        NothingToTrainError: All advantages are 0, and nothing else is learnt.
+    """
+    if advantage.any():
+        return []
+    found = f"{column} is 0 in all {len(advantage)} steps"
+    if teaches_without is not None:
+        return [f"{found}: only {teaches_without} moves the policy"]
+    raise NothingToTrainError(
+        f"training needs steps with a signal, but {found}: every gradient would be 0. Choose "
+        "another iteration or advantage; or let an entropy bonus or the divergence from another "
+        "--reference teach them"
     )
 
 

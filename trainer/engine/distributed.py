@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -63,17 +64,21 @@ class Process:
         if self.world_size > 1:
             dist.barrier()
 
-    def broadcast(self, value: Any) -> Any:
-        """Return the value of the first process, sent as JSON."""
+    def broadcast(self, value: Any, *, source: int = 0) -> Any:
+        """Return the value of one process, by default of the first, sent as JSON."""
         if self.world_size == 1:
             return value
         data = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
         length = torch.tensor([len(data)], device=self.device)
-        dist.broadcast(length, src=0)
-        received = data if self.rank == 0 else torch.empty(int(length), dtype=torch.uint8)
+        dist.broadcast(length, src=source)
+        received = data if self.rank == source else torch.empty(int(length), dtype=torch.uint8)
         received = received.to(self.device)
-        dist.broadcast(received, src=0)
+        dist.broadcast(received, src=source)
         return json.loads(bytes(received.cpu().numpy()))
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return the values of all processes, by rank, sent as JSON."""
+        return [self.broadcast(value, source=rank) for rank in range(self.world_size)]
 
     def _reduce(self, values: NDArray[np.float64], operation: Any) -> NDArray[np.float64]:
         if self.world_size == 1:
@@ -104,12 +109,13 @@ def choose_device(device: str) -> torch.device:
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
 
 
-def init_process_group(device: torch.device, *, alone_too: bool) -> None:
+def init_process_group(device: torch.device, *, alone_too: bool, minutes: float) -> None:
     """Initialise the process group, if torchrun started several processes.
 
     Args:
         device: Of this process.
         alone_too: Whether a single process gets a group of one, which FSDP2 needs.
+        minutes: How long an exchange waits for the other processes.
     """
     if device.type == "cuda":
         torch.cuda.set_device(device)
@@ -117,7 +123,7 @@ def init_process_group(device: torch.device, *, alone_too: bool) -> None:
         return
     backend = "nccl" if device.type == "cuda" else "gloo"
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        dist.init_process_group(backend)
+        dist.init_process_group(backend, timeout=timedelta(minutes=minutes))
     elif alone_too:
         dist.init_process_group(backend, store=HashStore(), rank=0, world_size=1)
 

@@ -1,18 +1,19 @@
 """The model and its optimizer: forward, backward, update; on one device or sharded by FSDP2."""
 
 import math
+from collections import deque
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.distributed.tensor import DTensor
 
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.trainer.batching.reader import PackedBatch
@@ -20,7 +21,7 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_index import StepIndex
 from graphcredit.trainer.data.step_lengths import length_limit
 from graphcredit.trainer.engine.distributed import Process, choose_device, init_process_group
-from graphcredit.trainer.model.export import save_model
+from graphcredit.trainer.model.export import distinct, save_model
 from graphcredit.trainer.model.loading import (
     decoder_layers,
     find_model,
@@ -44,12 +45,24 @@ class ScoredTokens:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineState:
-    """Trained weights and optimizer state, as full tensors on the CPU even if they are sharded."""
+    """Trained weights and optimizer state: the engine's own tensors, with its shards. No copies."""
 
     weights: Mapping[str, Tensor]
     """Name of a trained parameter to its value, float32."""
     optimizer: Mapping[str, Tensor]
     """`<name>.<quantity>` to AdamW's value of it; empty before the first update."""
+
+
+class StoredState(Protocol):
+    """An `EngineState` on disk."""
+
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Return the whole shape of each of its tensors."""
+        ...
+
+    def read(self, process: Process, into: Mapping[str, Tensor]) -> None:
+        """Fill tensors of these names, whole or sharded."""
+        ...
 
 
 class TrainingEngine(Process):
@@ -164,56 +177,55 @@ class TrainingEngine(Process):
             yield
 
     def state(self) -> EngineState:
-        """Return the state on the first process, and an empty one on the others."""
-        weights = {name: self._whole(p) for name, p in self._trained}
+        """Return the present state."""
         optimizer = {
-            f"{name}.{key}": self._whole(value)
+            f"{name}.{key}": value
             for name, p in self._trained
             for key, value in self._optimizer.state.get(p, {}).items()
         }
-        is_kept = self.rank == 0
-        return EngineState(
-            weights=weights if is_kept else {}, optimizer=optimizer if is_kept else {}
-        )
+        return EngineState(weights={n: p.detach() for n, p in self._trained}, optimizer=optimizer)
 
-    def load_state(self, state: EngineState) -> None:
-        """Load a state; every process passes the same one.
+    def load_state(self, stored: StoredState) -> None:
+        """Load a state, each process its shards.
 
         Raises:
             InputError: It belongs to another model.
         """
+        shapes = stored.shapes()
         for name, p in self._trained:
-            found = state.weights.get(name)
-            if found is None or found.shape != p.shape:
+            if shapes.get(name) != tuple(p.shape):
                 raise InputError(
                     f"the state must be of this model, whose {name} is {tuple(p.shape)}: found "
-                    f"{None if found is None else tuple(found.shape)}. Resume with the same model "
-                    "and lora options, or train into another directory"
+                    f"{shapes.get(name)}. Resume with the same model and lora options, or train "
+                    "into another directory"
                 )
-            with torch.no_grad():
-                p.copy_(_like(p, found))
-        self.load_optimizer(state.optimizer)
+        stored.read(self, {name: p.detach() for name, p in self._trained})
+        self.load_optimizer(stored)
 
-    def load_optimizer(self, state: Mapping[str, Tensor]) -> None:
-        """Load the state of AdamW alone, as in `EngineState.optimizer`; the same on every process.
+    def load_optimizer(self, stored: StoredState) -> None:
+        """Load AdamW's part of a state, each process its shards.
 
         Raises:
             InputError: The state belongs to other parameters than the trained ones.
         """
-        self._refuse_other_optimizer(state)
-        values: dict[int, dict[str, Tensor]] = {}
-        for number, (name, p) in enumerate(self._trained):
-            keys = ("step", "exp_avg", "exp_avg_sq") if f"{name}.step" in state else ()
-            found = {key: state[f"{name}.{key}"] for key in keys}
-            values[number] = {k: _like(p, v) if v.ndim else v.clone() for k, v in found.items()}
-        groups = self._optimizer.state_dict()["param_groups"]
-        self._optimizer.load_state_dict({"state": values, "param_groups": groups})
+        shapes = stored.shapes()
+        self._refuse_other_optimizer(shapes)
+        self._optimizer.state.clear()
+        for name, p in self._trained:
+            if f"{name}.step" in shapes:
+                # As AdamW makes it in its first step.
+                self._optimizer.state[p] = {
+                    "step": torch.zeros((), device=p.device if self._is_fused else "cpu"),
+                    "exp_avg": torch.zeros_like(p, requires_grad=False),
+                    "exp_avg_sq": torch.zeros_like(p, requires_grad=False),
+                }
+        stored.read(self, self.state().optimizer)
 
-    def _refuse_other_optimizer(self, state: Mapping[str, Tensor]) -> None:
-        shapes = {f"{name}.exp_avg": p.shape for name, p in self._trained} if state else {}
-        found = {key: value.shape for key, value in state.items() if key.endswith(".exp_avg")}
+    def _refuse_other_optimizer(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        found = {key: shape for key, shape in shapes.items() if key.endswith(".exp_avg")}
+        mine = {f"{n}.exp_avg": tuple(p.shape) for n, p in self._trained} if found else {}
         if differing := sorted(
-            key for key in shapes.keys() | found.keys() if shapes.get(key) != found.get(key)
+            key for key in mine.keys() | found.keys() if mine.get(key) != found.get(key)
         ):
             raise InputError(
                 "an optimizer's state must be of the parameters that are trained, but "
@@ -223,9 +235,14 @@ class TrainingEngine(Process):
 
     def save_pretrained(self, directory: Path, *, dtype: str = "float32") -> None:
         """Write the model in the format of transformers and vLLM; see `save_model`."""
-        weights = self.state().weights if self.has_adapter else self._model_weights()
+        model = self._scorer.model
+        tensors = self.state().weights if self.has_adapter else self._tensors
+        wholes = ((name, self._whole(tensor)) for name, tensor in distinct(model, tensors))
         if self.rank == 0:
-            save_model(directory, self._scorer.model, weights, self._source, dtype=dtype)
+            save_model(directory, model, wholes, self._source, dtype=dtype)
+        else:
+            # To gather takes every process.
+            deque(wholes, maxlen=0)
         self.barrier()
 
     def _placed(self, scorer: Scorer) -> Scorer:
@@ -233,32 +250,26 @@ class TrainingEngine(Process):
 
     def _whole(self, tensor: Tensor) -> Tensor:
         whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
-        return whole.detach().to("cpu", copy=True)
-
-    def _model_weights(self) -> dict[str, Tensor]:
-        """Return every weight by name; names of one tied tensor share it."""
-        wholes: dict[int, Tensor] = {}
-        for tensor in self._tensors.values():
-            if id(tensor) not in wholes:
-                whole = self._whole(tensor)
-                wholes[id(tensor)] = whole if self.rank == 0 else torch.empty(0)
-        return {name: wholes[id(tensor)] for name, tensor in self._tensors.items()}
+        return whole.detach().cpu()
 
     def _clip(self) -> float:
         parameters = [p for _, p in self._trained]
         norm = nn.utils.clip_grad_norm_(parameters, self._options.grad_clip)
         return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
 
+    @property
+    def _is_fused(self) -> bool:
+        return self.device.type == "cuda"
+
     @cached_property
     def _optimizer(self) -> torch.optim.AdamW:
         options = self._options
-        on_gpu = self.device.type == "cuda"
         return torch.optim.AdamW(
             [p for _, p in self._trained],
             lr=options.learning_rate,
             betas=(options.beta1, options.beta2),
             weight_decay=options.weight_decay,
-            fused=on_gpu,
+            fused=self._is_fused,
             foreach=False,
         )
 
@@ -307,7 +318,7 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
     device = choose_device(config.device)
     dtype = compute_dtype(config, device)
     is_half = dtype == "bfloat16"
-    init_process_group(device, alone_too=is_half)
+    init_process_group(device, alone_too=is_half, minutes=config.timeout)
     scorer = load_model(name, config, adapter_seed=config.adapter_seed)
     if frozen:
         scorer.requires_grad_(False)
@@ -323,12 +334,3 @@ def compute_dtype(options: ModelOptions, device: torch.device) -> str:
     if options.dtype != "auto":
         return options.dtype
     return "bfloat16" if device.type == "cuda" else "float32"
-
-
-def _like(parameter: Tensor, whole: Tensor) -> Tensor:
-    """Return a full tensor with the device and sharding of a parameter."""
-    if not isinstance(parameter, DTensor):
-        return whole.to(parameter.device)
-    mesh, placements = parameter.device_mesh, parameter.placements
-    # Every process has the full tensor, so nothing needs to be sent.
-    return distribute_tensor(whole.to(parameter.device), mesh, placements, src_data_rank=None)

@@ -14,8 +14,10 @@ from graphcredit.trainer.batching.plan import MicroBatch, TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader, PackedBatch
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs
+from graphcredit.trainer.loss.coefficients import Coefficients, first_coefficients
 from graphcredit.trainer.loss.importance import correction_of
 from graphcredit.trainer.loss.inputs import TokenInputs
+from graphcredit.trainer.loss.masks import masks_of
 from graphcredit.trainer.loss.policy_loss import PolicyLoss, averages, policy_loss
 from graphcredit.trainer.loss.registry import Objective
 from graphcredit.trainer.model.flops import peak_flops, training_flops
@@ -24,13 +26,21 @@ from graphcredit.trainer.options import LossOptions, OptimizerOptions
 Metrics = dict[str, float | int | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The policy at the start of a training of one update.
+
+    It is the policy that is trained, so its log-probabilities are those of the forward pass.
+    """
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FrozenPolicies:
     """Log-probabilities of the policies that do not change during training."""
 
-    old: FrozenLogprobs | None
+    old: FrozenLogprobs | Unchanged | None
     """Denominator of the ratios; None to use the sampler's own log-probabilities."""
-    reference: FrozenLogprobs | None
+    reference: FrozenLogprobs | Unchanged | None
     """Reference of the KL divergence; None without one."""
 
 
@@ -46,11 +56,14 @@ class Updater:
         reader: BatchReader,
         objective: Objective,
         policies: FrozenPolicies,
+        coefficients: Coefficients | None = None,
     ) -> None:
         self._loss_options, self._optimizer_options = loss_options, optimizer_options
         self._engine, self._plan, self._reader = engine, plan, reader
         self._objective, self._policies = objective, policies
-        self._correction = correction_of(loss_options)
+        self._correction, self._masks = correction_of(loss_options), masks_of(loss_options)
+        self.coefficients = coefficients or first_coefficients(loss_options)
+        """Those of the next update."""
         self._peak = peak_flops(engine.device_name)
         self.excess: float | None = None
         """`approx_kl` of the update that was not made because it exceeded `target_kl`, if any."""
@@ -87,6 +100,7 @@ class Updater:
                 "epoch": number // self._plan.updates_per_epoch,
                 **_of_plan(self._plan, number, self._engine.world_size),
                 **seen,
+                **self._adapted(seen),
                 "grad_norm": norm,
                 "learning_rate": rate,
                 "seconds": seconds,
@@ -97,6 +111,15 @@ class Updater:
             if self._peak:
                 metrics["mfu"] = flops / (seconds * self._peak * self._engine.world_size)
             yield number, {name: finite(value) for name, value in metrics.items()}
+
+    def _adapted(self, seen: Mapping[str, float]) -> Metrics:
+        """Adapt the coefficients; return the update's own, of those that adapt."""
+        options, used = self._loss_options, self.coefficients
+        self.coefficients = used.after(options, seen)
+        own: Metrics = {} if options.kl_target is None else {"kl_coefficient": used.kl}
+        if options.entropy_target is not None:
+            own["entropy_coefficient"] = used.entropy_bonus
+        return own
 
     def _mine(self, number: int) -> list[MicroBatch]:
         return self._plan.micro_batches(number, self._engine.world_size)[self._engine.rank]
@@ -137,13 +160,13 @@ class Updater:
 
     def _loss(self, batch: PackedBatch, *, is_first: bool) -> PolicyLoss:
         options, policies = self._loss_options, self._policies
-        scored = self._engine.score(batch, want_entropy=options.entropy_coefficient > 0)
+        scored = self._engine.score(batch, want_entropy=self.coefficients.entropy_bonus > 0)
         put = self._engine.put
-        behaviour = put(batch.behaviour_logprobs)
-        old = policies.old and put(policies.old.of_batch(batch))
-        reference = policies.reference and put(policies.reference.of_batch(batch))
+        behaviour, present = put(batch.behaviour_logprobs), scored.logprob.detach()
+        old = self._under(policies.old, batch, present)
+        reference = self._under(policies.reference, batch, present)
         # Before the first update the weights are those of the start.
-        start = scored.logprob.detach() if old is None and is_first else old
+        start = present if old is None and is_first else old
         return policy_loss(
             TokenInputs(
                 logprob=scored.logprob,
@@ -160,10 +183,19 @@ class Updater:
             ),
             objective=self._objective,
             correction=self._correction,
-            kl_coefficient=options.kl_coefficient,
+            masks=self._masks,
+            kl_coefficient=self.coefficients.kl,
             kl_estimator=options.kl_estimator,
-            entropy_coefficient=options.entropy_coefficient,
+            entropy_coefficient=self.coefficients.entropy_bonus,
         )
+
+    def _under(
+        self, policy: FrozenLogprobs | Unchanged | None, batch: PackedBatch, present: Tensor
+    ) -> Tensor | None:
+        """Return [R] log-probabilities under a frozen policy; `present` are the current ones."""
+        if isinstance(policy, Unchanged):
+            return present
+        return policy and self._engine.put(policy.of_batch(batch))
 
 
 def learning_rate(options: OptimizerOptions, update: int, num_updates: int) -> float:

@@ -9,6 +9,7 @@ from torch import Tensor
 from graphcredit.trainer.loss.importance import Correction, importance_weights
 from graphcredit.trainer.loss.inputs import PolicyTerms, TokenInputs
 from graphcredit.trainer.loss.kl import KlEstimator, divergence
+from graphcredit.trainer.loss.masks import Masks, policy_mask
 from graphcredit.trainer.loss.registry import Objective
 
 LOSSES = ("loss", "policy_loss", "kl_loss", "entropy_loss")
@@ -39,11 +40,12 @@ def policy_loss(
     *,
     objective: Objective,
     correction: Correction,
+    masks: Masks,
     kl_coefficient: float,
     kl_estimator: KlEstimator,
     entropy_coefficient: float,
 ) -> PolicyLoss:
-    """Return Σ weight · (ρ · objective + c_KL · KL - c_H · H) over the scored tokens.
+    """Return Σ weight · (M · ρ · objective + c_KL · KL - c_H · H) over the scored tokens.
 
     The weights come from the plan, so losses of micro-batches and ranks simply add up to the loss
     of the optimizer step, however its steps are packed.
@@ -52,6 +54,7 @@ def policy_loss(
         tokens: All response tokens of the micro-batch.
         objective: Gives each token its loss.
         correction: Gives ρ; it weighs the objective only.
+        masks: Give M, which is 0 where the objective does not count.
         kl_coefficient: c_KL; if above 0, `tokens.reference` must be there.
         kl_estimator: How the divergence is estimated.
         entropy_coefficient: c_H; if above 0, `tokens.entropy` must be there.
@@ -59,13 +62,14 @@ def policy_loss(
     scored = tokens.scored()
     terms = objective.terms(scored)
     importance, stats = importance_weights(scored, correction)
-    values = {**_ratio_stats(scored, terms), **terms.stats, **stats}
+    is_kept, masked = policy_mask(scored, masks)
+    values = {**_ratio_stats(scored, terms), **terms.stats, **stats, **masked}
     maxima = {"ratio_max": _largest(terms.ratio)}
     if scored.start is not None:
         mismatch = (scored.start - scored.behaviour).abs()
         values |= {"mismatch_mean": mismatch, "mismatch_share": mismatch > NOTABLE_MISMATCH}
         maxima["mismatch_max"] = _largest(mismatch)
-    parts = {"policy_loss": importance * terms.loss}
+    parts = {"policy_loss": (importance * terms.loss).masked_fill(~is_kept, 0.0)}
     if scored.reference is not None:
         values["kl"] = divergence(scored.logprob, scored.reference, kl_estimator)
     if scored.entropy is not None:

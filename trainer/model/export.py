@@ -1,14 +1,18 @@
 """Save a trained model as a Hugging Face directory, including the tokenizer."""
 
 import json
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import torch
 from peft import PeftModel
+from safetensors.torch import save_file
 from torch import Tensor
+from transformers.core_model_loading import revert_weight_conversion
 
 from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.trainer.model.loading import load_weights, quiet_peft, tokenizer_files
@@ -16,10 +20,15 @@ from graphcredit.trainer.model.loading import load_weights, quiet_peft, tokenize
 ADAPTER = "adapter"
 """Directory within the model's own that holds the LoRA adapter, as peft loads it."""
 
+FILE_BYTES = 2 << 30
+"""Bytes of a file of weights, at most, unless a layer is larger: so much is in memory at once."""
 
-def save_model(
-    out: Path, model: Any, weights: Mapping[str, Tensor], source: Path, *, dtype: str
-) -> None:
+_LAYER = re.compile(r".*?\.\d+\.")
+
+Named = Iterable[tuple[str, Tensor]]
+
+
+def save_model(out: Path, model: Any, weights: Named, source: Path, *, dtype: str) -> None:
     """Write a directory that `from_pretrained` and vLLM load; it appears whole or not at all.
 
     With adapters it holds the merged model, and the adapter alone in `adapter/`.
@@ -28,7 +37,8 @@ def save_model(
         out: The directory; replaced if it is there.
         model: The transformers model, or the peft model, whose configuration counts; its own
             weights do not.
-        weights: Name in `model` to value: all of them, or those of the adapter.
+        weights: Name in `model` and value: all of them in the order of `distinct`, each asked for
+            once and kept for one file; or those of the adapter.
         source: The model it was made from: its tokenizer's files are copied, an adapter is merged
             into its weights.
         dtype: Of the weights on disk, float32 or bfloat16.
@@ -38,10 +48,21 @@ def save_model(
             adapter = directory / ADAPTER
             model.save_pretrained(str(adapter), state_dict=dict(weights))
             model = _merged(source, adapter)
-            weights = model.state_dict(keep_vars=True)
+            weights = distinct(model, model.state_dict(keep_vars=True))
         _write(model, weights, directory, dtype)
         for path in tokenizer_files(source):
             shutil.copyfile(path, directory / path.name)
+
+
+def distinct(model: Any, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    """Yield each tensor once; of tied ones, under the name that transformers ties the others to."""
+    tied: Mapping[str, str] = getattr(model, "all_tied_weights_keys", {})
+    seen: set[int] = set()
+    for name, tensor in tensors.items():
+        is_copy = tensor is tensors.get(tied.get(name, ""))
+        if not is_copy and id(tensor) not in seen:
+            seen.add(id(tensor))
+            yield name, tensor
 
 
 def _merged(source: Path, adapter: Path) -> Any:
@@ -50,15 +71,62 @@ def _merged(source: Path, adapter: Path) -> Any:
     return adapted.merge_and_unload()
 
 
-def _write(model: Any, weights: Mapping[str, Tensor], directory: Path, dtype: str) -> None:
+def _write(model: Any, weights: Named, directory: Path, dtype: str) -> None:
     kind: torch.dtype = getattr(torch, dtype)
-    converted: dict[int, Tensor] = {}
-    for tensor in weights.values():
-        # Tied names share one tensor, and must still do so afterwards.
-        whole = tensor.detach()
-        converted[id(tensor)] = whole.to(kind) if whole.is_floating_point() else whole
-    named = {name: converted[id(tensor)] for name, tensor in weights.items()}
-    model.save_pretrained(directory, state_dict=named)
+    ignored = {*(model._keys_to_ignore_on_save or ())}
+    kept = ((name, tensor.detach()) for name, tensor in weights if name not in ignored)
+    parts: list[list[str]] = []
+    for number, part in enumerate(_files(model, kept, kind)):
+        save_file(part, directory / f"part-{number}", metadata={"format": "pt"})
+        parts.append(list(part))
+    _name_files(directory, parts)
+    model.config.architectures = [type(model).__name__]
+    model.config.save_pretrained(directory)
+    if model.can_generate():
+        model.generation_config.save_pretrained(directory)
     path = directory / "config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**config, "dtype": dtype}, indent=2) + "\n", encoding="utf-8")
+
+
+def _files(model: Any, weights: Named, kind: torch.dtype) -> Iterator[dict[str, Tensor]]:
+    """Yield the tensors of each file, named and shaped as transformers has them on disk.
+
+    A layer is in one file: some families split or join the tensors of a layer on disk.
+    """
+    part: dict[str, Tensor] = {}
+    for _, layer in groupby(weights, key=lambda item: _unit(item[0])):
+        whole = {name: t.to(kind) if t.is_floating_point() else t for name, t in layer}
+        on_disk = {n: t.contiguous() for n, t in revert_weight_conversion(model, whole).items()}
+        if part and _num_bytes(part) + _num_bytes(on_disk) > FILE_BYTES:
+            yield part
+            part = {}
+        part |= on_disk
+    yield part
+
+
+def _unit(name: str) -> str:
+    """Return the layer that a tensor is of, or its own name."""
+    match = _LAYER.match(name)
+    return match[0] if match else name
+
+
+def _num_bytes(tensors: Mapping[str, Tensor]) -> int:
+    return sum(tensor.nbytes for tensor in tensors.values())
+
+
+def _name_files(directory: Path, parts: list[list[str]]) -> None:
+    """Give the files the names that transformers looks for, with an index if they are several."""
+    if len(parts) == 1:
+        (directory / "part-0").rename(directory / "model.safetensors")
+        return
+    files: dict[str, str] = {}
+    num_bytes = 0
+    for number, names in enumerate(parts):
+        file = f"model-{number + 1:05d}-of-{len(parts):05d}.safetensors"
+        num_bytes += (directory / f"part-{number}").stat().st_size
+        (directory / f"part-{number}").rename(directory / file)
+        files |= dict.fromkeys(names, file)
+    index = {"metadata": {"total_size": num_bytes}, "weight_map": files}
+    text = json.dumps(index, indent=2) + "\n"
+    (directory / "model.safetensors.index.json").write_text(text, encoding="utf-8")

@@ -64,11 +64,7 @@ def load_model(name: str, options: ModelOptions, *, adapter_seed: str) -> Scorer
     model.set_attn_implementation(PACKED_ATTENTION)
     scorer = Scorer(model, head_chunk=options.head_chunk)
     check_scorer(str(directory), scorer)
-    if options.lora_rank:
-        scorer.model = _with_lora(model, options, adapter_seed)
-    if options.gradient_checkpointing:
-        _checkpoint_layers(scorer)
-    return scorer
+    return _prepared(scorer, options, adapter_seed)
 
 
 def check_model(name: str, options: ModelOptions) -> None:
@@ -83,17 +79,26 @@ def check_model(name: str, options: ModelOptions) -> None:
             reproduced, are found only when the model is loaded.
     """
     directory = find_model(name)
-    _check_config(directory)
     with library_errors(_rule(directory)):
         for path in directory.glob("*.safetensors"):
             with safe_open(path, "pt"):
                 pass
+    load_shapes(name, options)
+
+
+def load_shapes(name: str, options: ModelOptions) -> Scorer:
+    """Return a causal LM as `load_model` does, but on the meta device: without its weights.
+
+    Raises:
+        InputError: As for `load_model`, as far as the configuration tells.
+    """
+    directory = find_model(name)
+    _check_config(directory)
     with library_errors(_rule(directory)), torch.device("meta"):
         known = _read_config(directory)
-        model: Any = AutoModelForCausalLM.from_config(known)
+        model: Any = AutoModelForCausalLM.from_config(known, dtype=torch.float32)
     _check_attention(directory, model)
-    if options.lora_rank:
-        _with_lora(model, options, adapter_seed="")
+    return _prepared(Scorer(model.eval(), head_chunk=options.head_chunk), options, adapter_seed="")
 
 
 def find_model(name: str) -> Path:
@@ -243,6 +248,15 @@ def _check_attention(directory: Path, model: Any) -> None:
             f"{directory}: {type(model).__name__} computes attention in its own code, where packed "
             "samples would see each other; train a model whose attention transformers can exchange"
         )
+
+
+def _prepared(scorer: Scorer, options: ModelOptions, adapter_seed: str) -> Scorer:
+    """Add adapters, and let layers recompute their activations, if the options say so."""
+    if options.lora_rank:
+        scorer.model = _with_lora(scorer.model, options, adapter_seed)
+    if options.gradient_checkpointing:
+        _checkpoint_layers(scorer)
+    return scorer
 
 
 def _with_lora(model: Any, options: ModelOptions, adapter_seed: str) -> Any:

@@ -1,23 +1,27 @@
-"""Checkpoints: written atomically, with hashes that reveal damage."""
+"""Checkpoints: written atomically, each process its shard, with hashes that reveal damage.
+
+Every function here is called by all processes, on a file system that all of them see.
+"""
 
 import json
 import re
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_directory, remove_directory
+from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.engine.engine import EngineState
 from graphcredit.trainer.fingerprint import Identity, describe
+from graphcredit.trainer.output.sharded_tensors import read_tensors, tensor_shapes, write_tensors
 
 _DESCRIPTION = "checkpoint.json"
-_WEIGHTS = "model.safetensors"
-_OPTIMIZER = "optimizer.safetensors"
 _NAME = re.compile(r"update-(\d{6,})")
 
 
@@ -29,6 +33,8 @@ class Progress:
     """Number of finished optimizer steps."""
     identity: Mapping[str, str]
     """Fingerprint of the training, from `Identity.as_json`."""
+    coefficients: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Those of the next update, where they adapt; else empty."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,20 +44,25 @@ class Checkpoint:
     path: Path
     progress: Progress
 
-    def read(self) -> EngineState:
-        """Return the state, on the CPU."""
-        return EngineState(
-            weights=load_file(self.path / _WEIGHTS), optimizer=load_file(self.path / _OPTIMIZER)
-        )
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Return the whole shape of each tensor: `EngineState.weights` and `.optimizer`."""
+        return tensor_shapes(self.path)
+
+    def read(self, process: Process, into: Mapping[str, Tensor]) -> None:
+        """Fill tensors of these names and shapes; a process reads only its shards."""
+        read_tensors(process, self.path, into)
 
 
-def save_checkpoint(directory: Path, state: EngineState, progress: Progress, *, keep: int) -> Path:
+def save_checkpoint(
+    process: Process, directory: Path, state: EngineState, progress: Progress, *, keep: int
+) -> Path:
     """Write a checkpoint `update-<number>/` and remove the oldest ones.
 
-    Only one process may call it, the one with the whole state. A kill at any moment leaves the
-    existing checkpoints readable. If the checkpoint exists undamaged, it is not written again.
+    A kill of any process at any moment leaves the existing checkpoints readable. If the checkpoint
+    exists undamaged, it is not written again.
 
     Args:
+        process: This one among the processes.
         directory: Directory of the checkpoints.
         state: Weights and optimizer state to save.
         progress: Progress of the training at this state. Checkpoints of later updates are removed,
@@ -62,24 +73,27 @@ def save_checkpoint(directory: Path, state: EngineState, progress: Progress, *, 
         The path of the checkpoint.
     """
     path = directory / f"update-{progress.update:06d}"
-    for left_over in directory.glob(f"*{TEMPORARY_SUFFIX}"):
-        shutil.rmtree(left_over)
-    if _verify(path)[0] != progress:
-        _write(path, state, progress)
-    found = _numbered(directory)
-    later = [number for number in found if number > progress.update]
-    earlier = [number for number in found if number <= progress.update]
-    for number in (*later, *earlier[:-keep]):
-        remove_directory(found[number])
+    if process.rank == 0:
+        for left_over in directory.glob(f"*{TEMPORARY_SUFFIX}"):
+            shutil.rmtree(left_over)
+    if _verify(process, path)[0] != progress:
+        _write(process, path, state, progress)
+    if process.rank == 0:
+        found = _numbered(directory)
+        later = [number for number in found if number > progress.update]
+        earlier = [number for number in found if number <= progress.update]
+        for number in (*later, *earlier[:-keep]):
+            remove_directory(found[number])
     return path
 
 
 def latest_checkpoint(
-    directory: Path, identity: Identity, *, may_restart: bool = False
+    process: Process, directory: Path, identity: Identity, *, may_restart: bool = False
 ) -> tuple[Checkpoint | None, list[str]]:
     """Return the newest checkpoint that is undamaged, and a notice about each that is damaged.
 
     Args:
+        process: This one among the processes.
         directory: Directory of the checkpoints; it need not exist.
         identity: Fingerprint of the training that resumes.
         may_restart: If all checkpoints are damaged, return None instead of an error.
@@ -91,7 +105,7 @@ def latest_checkpoint(
         InputError: The newest undamaged checkpoint belongs to another training.
         TrainingError: All checkpoints are damaged.
     """
-    found, notices = _newest(directory)
+    found, notices = _newest(process, directory)
     if found is None and notices and not may_restart:
         raise TrainingError(
             f"a training that was interrupted must go on from a checkpoint, but none of the "
@@ -104,18 +118,19 @@ def latest_checkpoint(
     return found, notices
 
 
-def read_optimizer(directory: Path) -> dict[str, Tensor]:
-    """Return the optimizer state of the newest checkpoint of any training.
+def newest_of_all(process: Process, directory: Path) -> Checkpoint:
+    """Return the newest checkpoint of any training, whose optimizer state is taken over.
 
     An older checkpoint is no substitute: its moments do not belong to the saved weights.
 
     Args:
+        process: This one among the processes.
         directory: Directory of the checkpoints in the output of a training.
 
     Raises:
         InputError: There is no checkpoint, or the newest one is damaged.
     """
-    found, notices = _newest(directory)
+    found, notices = _newest(process, directory)
     if found is None and not notices:
         raise InputError(
             f"{directory} must hold a checkpoint whose optimizer state is taken over: found none"
@@ -129,13 +144,15 @@ def read_optimizer(directory: Path) -> dict[str, Tensor]:
             "went on from has its own checkpoint, which within a loop it has not. Without "
             f"--continue-from, or in another loop from {out / 'model'}, the optimizer begins anew"
         )
-    return load_file(found.path / _OPTIMIZER)
+    return found
 
 
-def _newest(directory: Path) -> tuple[Checkpoint | None, list[str]]:
+def _newest(process: Process, directory: Path) -> tuple[Checkpoint | None, list[str]]:
     notices: list[str] = []
-    for _, path in sorted(_numbered(directory).items(), reverse=True):
-        progress, fault = _verify(path)
+    numbers = process.broadcast(list(_numbered(directory)))
+    for number in reversed(numbers):
+        path = directory / f"update-{number:06d}"
+        progress, fault = _verify(process, path)
         if progress is not None:
             return Checkpoint(path=path, progress=progress), notices
         notices.append(f"checkpoint {path} is damaged and not used: {fault}")
@@ -149,30 +166,58 @@ def _numbered(directory: Path) -> dict[int, Path]:
     return dict(sorted((int(match[1]), path) for match, path in matches if match))
 
 
-def _write(path: Path, state: EngineState, progress: Progress) -> None:
-    with atomic_directory(path) as temporary:
-        _save_tensors(state.weights, temporary / _WEIGHTS)
-        _save_tensors(state.optimizer, temporary / _OPTIMIZER)
-        files = {name: describe(temporary / name) for name in (_WEIGHTS, _OPTIMIZER)}
-        text = json.dumps({**asdict(progress), "files": files}, indent=2) + "\n"
-        (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
+def _write(process: Process, path: Path, state: EngineState, progress: Progress) -> None:
+    """Write a checkpoint: the first process gives it its name when all have written their parts."""
+    with atomic_directory(path) if process.rank == 0 else nullcontext() as made:
+        temporary = Path(process.broadcast(None if made is None else str(made)))
+        write_tensors(process, temporary, {**state.weights, **state.optimizer})
+        names = process.broadcast(sorted(file.name for file in temporary.iterdir()))
+        files = dict(_each(process, names, lambda name: (name, describe(temporary / name))))
+        if made is not None:
+            text = json.dumps({**asdict(progress), "files": files}, indent=2) + "\n"
+            (made / _DESCRIPTION).write_text(text, encoding="utf-8")
+    process.barrier()
 
 
-def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
+def _verify(process: Process, path: Path) -> tuple[Progress | None, str]:
+    """Return the progress, or None and the fault of the checkpoint; each process hashes a share."""
+    description, fault = process.broadcast(_description(path))
+    if fault:
+        return None, fault
+    files = description.pop("files")
+    faults = _each(process, list(files), lambda name: _fault(path / name, files[name]))
+    if fault := next(filter(None, faults), ""):
+        return None, fault
+    return Progress(**description), ""
 
 
-def _verify(path: Path) -> tuple[Progress | None, str]:
-    """Return the progress, or None and the fault of the checkpoint."""
+def _description(path: Path) -> tuple[dict[str, Any], str]:
+    """Return what a checkpoint says of itself, or why that cannot be read."""
     try:
         description = json.loads((path / _DESCRIPTION).read_text(encoding="utf-8"))
-        files = description.pop("files")
-        progress = Progress(**description)
-        for name in (_WEIGHTS, _OPTIMIZER):
-            if describe(path / name) != files[name]:
-                return None, f"{name} is not what was written (size or sha256)"
-    except FileNotFoundError as error:
-        return None, f"{Path(error.filename).name} is missing"
+        Progress(**{k: v for k, v in description.items() if k != "files"})
+        if not description["files"]:
+            return {}, "it names no files"
+    except FileNotFoundError:
+        return {}, f"{_DESCRIPTION} is missing"
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return None, f"it cannot be read ({error})"
-    return progress, ""
+        return {}, f"it cannot be read ({error})"
+    return description, ""
+
+
+def _fault(file: Path, written: Mapping[str, str | int]) -> str:
+    """Return why a file is not what was written, or nothing."""
+    try:
+        is_sound = describe(file) == written
+    except FileNotFoundError:
+        return f"{file.name} is missing"
+    except OSError as error:
+        return f"{file.name} cannot be read ({error})"
+    return "" if is_sound else f"{file.name} is not what was written (size or sha256)"
+
+
+def _each(process: Process, items: list[str], function: Callable[[str], Any]) -> list[Any]:
+    """Return a function of each item; each process computes a share of them."""
+    mine = [function(item) for item in items[process.rank :: process.world_size]]
+    shares = process.gather(mine)
+    return [shares[n % len(shares)][n // len(shares)] for n in range(len(items))]

@@ -1,0 +1,140 @@
+"""Measures what checkpoints and the saved policy take of each process' memory, and of time.
+
+    python -m benchmarks.checkpoint_memory --processes 2
+
+A model of 25 million parameters is trained for an update in processes of gloo. The baseline gathers
+weights and moments in every process and writes them from the first one, as trainers with full state
+dictionaries do. Files of a checkpoint have 16 MiB here, since the model is small, and 256 MiB in a
+training. A figure is the most memory that a stage holds beyond what was there before it.
+"""
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+
+from benchmarks.machine import describe
+from benchmarks.train_memory import prepare, status
+from graphcredit.trainer.batching.reader import Sample, pack_samples
+from graphcredit.trainer.engine.distributed import destroy_process_group
+from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
+from graphcredit.trainer.fingerprint import Identity
+from graphcredit.trainer.output import sharded_tensors
+from graphcredit.trainer.output.checkpoint import Progress, latest_checkpoint, save_checkpoint
+
+IDENTITY = Identity(plan="", configuration="", model="", reference="", arithmetic="")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        _work(options.worker)
+        return
+    print(f"{describe()}, torch {torch.__version__}, {options.processes} processes")
+    with tempfile.TemporaryDirectory() as directory:
+        prepare(Path(directory))
+        said = _run(Path(directory), options.processes)
+    print(f"{'stage':<28}{'seconds':>9}" + "".join(f"{f'rank {r}':>10}" for r in range(len(said))))
+    for stage in said[0]:
+        peaks = "".join(f"{each[stage][1] / 2**20:>6.0f} MiB" for each in said)
+        print(f"{stage:<28}{said[0][stage][0]:>9.2f}{peaks}")
+
+
+def _run(directory: Path, num_processes: int) -> list[dict[str, Any]]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(num_processes)}
+    # Large blocks go back to the system when they are freed, and so out of the peak.
+    shared |= {"OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
+    command = [sys.executable, "-m", "benchmarks.checkpoint_memory", "--worker", str(directory)]
+    workers = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **shared, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(num_processes)
+    ]
+    said = [worker.communicate(timeout=300)[0] for worker in workers]
+    return [json.loads(text.splitlines()[-1]) for text in said]
+
+
+def _work(directory: Path) -> None:
+    torch.set_num_threads(1)
+    sharded_tensors.FILE_BYTES = 16 << 20
+    config = prepare(directory, write=False)
+    engine = open_engine(config.model, config)
+    _update(engine)
+    out = directory / "checkpoints"
+    progress = Progress(update=1, identity=IDENTITY.as_json())
+    stages: dict[str, Callable[[], Any]] = {
+        "baseline: gather and save": partial(_gather, engine, directory),
+        "save a checkpoint": lambda: save_checkpoint(engine, out, engine.state(), progress, keep=1),
+        "load it": lambda: _load(engine, out),
+        "save the policy": lambda: engine.save_pretrained(directory / "saved"),
+    }
+    print(json.dumps({name: _measured(stage) for name, stage in stages.items()}))
+    destroy_process_group()
+
+
+def _update(engine: TrainingEngine) -> None:
+    """Take an update, which makes the moments."""
+    ids = np.arange(16)
+    batch = pack_samples(
+        [Sample(ids[:8].astype(np.int32), ids[8:].astype(np.int32), np.zeros(8, np.float32), 1.0)],
+        advantage=np.ones(1),
+        weight=np.ones(1),
+        steps=np.zeros(1, np.int64),
+    )
+    engine.backward(-engine.score(batch).logprob.sum(), is_last=True)
+    engine.update(1e-3)
+
+
+def _gather(engine: TrainingEngine, directory: Path) -> None:
+    state = engine.state()
+    whole = {name: _whole(t) for name, t in {**state.weights, **state.optimizer}.items()}
+    if engine.rank == 0:
+        save_file(whole, directory / "whole.safetensors")
+    engine.barrier()
+
+
+def _whole(tensor: Tensor) -> Tensor:
+    whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+    return whole.to("cpu", copy=True)
+
+
+def _load(engine: TrainingEngine, directory: Path) -> None:
+    found, _ = latest_checkpoint(engine, directory, IDENTITY)
+    assert found is not None
+    engine.load_state(found)
+
+
+def _measured(stage: Callable[[], Any]) -> tuple[float, int]:
+    """Return the seconds and the bytes of a stage."""
+    Path("/proc/self/clear_refs").write_text("5")
+    before, started = status("VmRSS"), time.perf_counter()
+    stage()
+    return time.perf_counter() - started, status("VmHWM") - before
+
+
+if __name__ == "__main__":
+    main()

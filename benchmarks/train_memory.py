@@ -1,0 +1,136 @@
+"""Measures the memory of a training, and compares it with the estimate of `train --dry-run`.
+
+    python -m benchmarks.train_memory                   one process, gloo
+    python -m benchmarks.train_memory --processes 2     two of them
+
+A model of random weights is trained for two optimizer steps on the CPU. Each process reports the
+most memory that it held beyond what it had when its libraries were loaded.
+"""
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import AutoModelForCausalLM, Qwen2Config
+from transformers.utils.logging import disable_progress_bar
+
+from benchmarks.machine import describe
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.preview import preview
+from graphcredit.trainer.training import train
+from tests.trainer.logs import episode, token_store, turn
+
+SHAPE: dict[str, Any] = {
+    "vocab_size": 16_384,
+    "hidden_size": 512,
+    "intermediate_size": 1024,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "tie_word_embeddings": False,
+}
+"""25 million parameters, two thirds of them in the embedding and the head."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        _work(options.worker)
+        return
+    print(f"{describe()}, torch {torch.__version__}")
+    with tempfile.TemporaryDirectory() as directory:
+        estimated, measured = measure(Path(directory), options.processes)
+    for part, number in estimated.items():
+        print(f"{part:<14}{number / 2**20:>9.0f} MiB estimated")
+    for rank, peak in enumerate(measured):
+        print(f"rank {rank:<9}{peak / 2**20:>9.0f} MiB at the peak")
+
+
+def measure(directory: Path, num_processes: int) -> tuple[dict[str, int], list[int]]:
+    """Train a model; return the estimate by part, and the peak of each process in bytes."""
+    config = prepare(directory)
+    estimated = preview(config, num_processes=num_processes)["memory"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    # Large blocks go back to the system when they are freed, and so out of the peak.
+    shared = {"OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
+    if num_processes > 1:
+        shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        shared |= {"WORLD_SIZE": str(num_processes)}
+    command = [sys.executable, "-m", "benchmarks.train_memory", "--worker", str(directory)]
+    workers = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **shared, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[1],
+        )
+        for rank in range(num_processes)
+    ]
+    said = [worker.communicate(timeout=300)[0] for worker in workers]
+    return estimated, [json.loads(text.splitlines()[-1]) for text in said]
+
+
+def prepare(directory: Path, *, write: bool = True) -> TrainConfig:
+    """Return a configuration; write its model and its store first, unless they are there."""
+    if not write:
+        return _config(directory)
+    disable_progress_bar()
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(Qwen2Config(**SHAPE), dtype=torch.float32)
+    model.save_pretrained(directory / "model")
+    random = np.random.default_rng(0)
+
+    def ids(count: int) -> list[int]:
+        return random.integers(SHAPE["vocab_size"], size=count).tolist()
+
+    turns = [turn(ids(64), ids(64), advantage=float(n % 2)) for n in range(32)]
+    token_store(directory / "store", [episode(f"e{n}", each) for n, each in enumerate(turns)])
+    return _config(directory)
+
+
+def _config(directory: Path) -> TrainConfig:
+    return TrainConfig(
+        store=directory / "store",
+        out=directory / "out",
+        model=str(directory / "model"),
+        device="cpu",
+        batch_size=16,
+        max_tokens=1024,
+        mismatch_sample=0,
+        tensorboard=False,
+    )
+
+
+def _work(directory: Path) -> None:
+    torch.set_num_threads(1)
+    disable_progress_bar()
+    # A small pass loads what is loaded on first use; resetting needs no privileges.
+    (torch.ones(2, requires_grad=True) * 2).sum().backward()
+    before = status("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    train(_config(directory))
+    print(status("VmHWM") - before)
+
+
+def status(name: str) -> int:
+    """Return a size of this process in bytes, as Linux counts it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Estimate the memory of a training before it starts, by part."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from graphcredit.trainer.model.loading import decoder_layers
+from graphcredit.trainer.model.logprobs import Scorer
+from graphcredit.trainer.model.meta_pass import pass_bytes
+
+_FLOAT32 = 4
+_MOMENTS = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryEstimate:
+    """Bytes of one process. They leave out what allocators, kernels and libraries take."""
+
+    parameters: int
+    """Its shard of the float32 weights."""
+    gathered: int
+    """Layers that are whole while they compute, in the type of the arithmetic; 0 without shards."""
+    gradients: int
+    """Float32."""
+    moments: int
+    """Its shard of AdamW's two float32 moments."""
+    activations: int | None
+    """What a forward and a backward pass over the heaviest micro-batch hold at most, without
+    logits; None where they depend on data (mixtures of experts)."""
+    logits: int | None
+    """What the head adds to that peak."""
+    checkpoint: int
+    """Host memory that writing a checkpoint takes: a file's tensors and its bytes. There are no
+    gradients then."""
+
+    @property
+    def on_device(self) -> int:
+        """Bytes on the device at the peak of an update."""
+        passing = (self.activations or 0) + (self.logits or 0)
+        return self.parameters + self.moments + self.gathered + self.gradients + passing
+
+    @property
+    def on_cpu(self) -> int:
+        """Bytes at the peak of a training on the CPU, where host and device are one."""
+        return max(self.on_device, self.parameters + self.moments + self.checkpoint)
+
+
+def estimate_memory(
+    scorer: Scorer,
+    sizes: Iterable[tuple[int, int]],
+    *,
+    num_processes: int,
+    dtype: str,
+    sums_gradients: bool,
+    file_bytes: int,
+) -> MemoryEstimate:
+    """Return the memory that a training takes in each process.
+
+    Args:
+        scorer: The model on the meta device, in float32, with its adapters.
+        sizes: Tokens and response tokens of the micro-batches.
+        num_processes: Processes that share the model.
+        dtype: Type of the arithmetic: float32 or bfloat16.
+        sums_gradients: Whether a process sums whole gradients over micro-batches before it
+            exchanges them.
+        file_bytes: Most bytes of a file of a checkpoint, which is put together in memory.
+    """
+    width = torch.finfo(getattr(torch, dtype)).bits // 8
+    is_sharded = num_processes > 1 or dtype == "bfloat16"
+    num_all, num_trained = _count(scorer.parameters()), _count(_trained(scorer))
+    layers = [_count(layer.parameters()) for layer in decoder_layers(scorer)]
+    # One process keeps whole layers; several hold the ends, a layer, and the next one on its way.
+    num_whole = num_all if num_processes == 1 else num_all - sum(layers) + 2 * max(layers)
+    num_summed = num_trained if sums_gradients else -(-num_trained // num_processes)
+    num_saved = (1 + _MOMENTS) * -(-num_trained // num_processes)
+    activations, logits = _passes(scorer.to(getattr(torch, dtype)), sizes)
+    return MemoryEstimate(
+        parameters=_FLOAT32 * -(-num_all // num_processes),
+        gathered=width * num_whole if is_sharded else 0,
+        gradients=_FLOAT32 * num_summed,
+        moments=_MOMENTS * _FLOAT32 * -(-num_trained // num_processes),
+        activations=activations,
+        logits=logits,
+        checkpoint=2 * min(file_bytes, _FLOAT32 * num_saved),
+    )
+
+
+def _passes(scorer: Scorer, sizes: Iterable[tuple[int, int]]) -> tuple[int | None, int | None]:
+    """Return the bytes of activations and of logits in the heaviest micro-batch."""
+    listed = sorted({*sizes})
+    candidates = {max(listed), max(listed, key=lambda size: size[::-1])}
+    try:
+        peak, num_tokens = max((pass_bytes(scorer, *size), size[0]) for size in candidates)
+        body = pass_bytes(scorer, num_tokens, 1)
+    except (RuntimeError, NotImplementedError):
+        return None, None
+    return body, peak - body
+
+
+def _trained(module: nn.Module) -> list[nn.Parameter]:
+    return [p for p in module.parameters() if p.requires_grad]
+
+
+def _count(parameters: Iterable[nn.Parameter]) -> int:
+    return sum(p.numel() for p in parameters)

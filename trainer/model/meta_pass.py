@@ -1,0 +1,110 @@
+"""Measure the memory of a forward and a backward pass without making either.
+
+The model is on the meta device, where tensors have shapes and no data. So the code that trains says
+itself what it keeps, whatever the architecture, and a model of any size is measured in seconds.
+"""
+
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from transformers import AttentionInterface, AttentionMaskInterface
+
+from graphcredit.trainer.model.logprobs import Scorer
+
+_META_ATTENTION = "graphcredit_meta"
+
+
+def pass_bytes(scorer: Scorer, num_tokens: int, num_responses: int) -> int:
+    """Return the most bytes that a pass holds beside weights and gradients.
+
+    Args:
+        scorer: A model on the meta device, in the type of the arithmetic.
+        num_tokens: Tokens of the micro-batch.
+        num_responses: Response tokens of it.
+
+    Raises:
+        RuntimeError: What the model does next depends on data, as the choice of experts does.
+    """
+    AttentionInterface.register(_META_ATTENTION, cast("Any", _attention))
+    AttentionMaskInterface.register(_META_ATTENTION, cast("Any", lambda **_: None))
+    scorer.causal_lm.set_attn_implementation(_META_ATTENTION)
+    _run(scorer, num_tokens, num_responses)
+    # The gradients are there now, as they are from the second micro-batch on.
+    with _LiveBytes() as live:
+        _run(scorer, num_tokens, num_responses)
+    return live.peak
+
+
+def _run(scorer: Scorer, num_tokens: int, num_responses: int) -> None:
+    tokens = torch.zeros(num_tokens, dtype=torch.int64, device="meta")
+    responses = torch.zeros(num_responses, dtype=torch.int64, device="meta")
+    bounds = torch.zeros(2, dtype=torch.int32, device="meta")
+    temperature = torch.ones(num_responses, device="meta")
+    with _AnyValue():
+        logprob, _ = scorer(
+            tokens, tokens, bounds, num_tokens, responses, responses, temperature, False
+        )
+        logprob.sum().backward()
+
+
+class _AnyValue(TorchDispatchMode):
+    """Answers with False where a meta tensor is asked for its value: positions look unpacked."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func is torch.ops.aten._local_scalar_dense.default and args[0].dtype == torch.bool:
+            return False
+        return func(*args, **(kwargs or {}))
+
+
+class _LiveBytes(TorchDispatchMode):
+    """Counts the bytes of the tensors that operations return, for as long as they live."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: set[int] = set()
+        self._now = 0
+        self.peak = 0
+        """The most bytes at one time."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        inputs = {_key(each) for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)}
+        result = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(result):
+            # What an operation changes in place or only views was there before.
+            if isinstance(tensor, Tensor) and _key(tensor) not in self._known | inputs:
+                self._add(tensor)
+        return result
+
+    def _add(self, tensor: Tensor) -> None:
+        storage, key = tensor.untyped_storage(), _key(tensor)
+        self._known.add(key)
+        self._now += storage.nbytes()
+        self.peak = max(self.peak, self._now)
+        weakref.finalize(storage, self._drop, key, storage.nbytes())
+
+    def _drop(self, key: int, num_bytes: int) -> None:
+        self._known.discard(key)
+        self._now -= num_bytes
+
+
+def _key(tensor: Tensor) -> int:
+    return StorageWeakRef(tensor.untyped_storage()).cdata
+
+
+def _attention(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, mask: None, **_: Any
+) -> tuple[Tensor, None]:
+    """Hold what a fused kernel holds: its inputs, its output and a number for each query."""
+    kernel: Callable[..., Any] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    output = kernel(query, key, value, 0.0, True)[0]
+    return output.transpose(1, 2).contiguous(), None

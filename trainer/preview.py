@@ -1,0 +1,139 @@
+"""What a training would do: its steps, its plan, its memory and its metrics. Nothing is written."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+
+from graphcredit.trainer.batching.plan import TrainingPlan
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine.distributed import choose_device
+from graphcredit.trainer.engine.engine import compute_dtype
+from graphcredit.trainer.loss.importance import correction_of
+from graphcredit.trainer.loss.inputs import TokenInputs
+from graphcredit.trainer.loss.masks import masks_of
+from graphcredit.trainer.loss.policy_loss import averages, policy_loss
+from graphcredit.trainer.loss.registry import configure_objective
+from graphcredit.trainer.model.loading import load_shapes
+from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
+from graphcredit.trainer.output.directory import Output
+from graphcredit.trainer.output.metrics_log import training_path
+from graphcredit.trainer.output.sharded_tensors import FILE_BYTES
+from graphcredit.trainer.training import heed_signal, plan_training
+
+
+def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
+    """Return what `train` would do with a configuration, without the model's weights.
+
+    Args:
+        config: The options.
+        num_processes: Processes that would share the training.
+
+    Returns:
+        JSON values: `steps`, `plan`, `passes`, `memory` (bytes of each process), `metrics`,
+        `destinations` and `notices`.
+
+    Raises:
+        InputError: The data or the model cannot be used. What only the weights show is not found:
+            a log of another policy, log-probabilities that cannot be reproduced.
+    """
+    config, store, plan, report = plan_training(config)
+    report = heed_signal(config, plan, report)
+    output = Output(config.out)
+    watchers = [str(output.root / "tensorboard")] if config.tensorboard else []
+    memory = _memory(config, plan, num_processes)
+    path = training_path(store, config.run or "", config.iteration or 0, config.out)
+    return {
+        "run_id": config.run,
+        "iteration": config.iteration,
+        "column": config.column,
+        "out": str(output.root),
+        "has_begun": output.has_begun(),
+        "steps": {
+            "num_steps": report.num_steps,
+            "num_kept": report.num_kept,
+            "dropped": {why: count for why, count in report.dropped.items() if count},
+            "num_masked_tokens": report.num_masked_tokens,
+            "advantage_mean": report.advantage_mean,
+            "advantage_std": report.advantage_std,
+            "advantage_zero_share": report.advantage_zero_share,
+        },
+        "plan": _of_plan(plan, num_processes),
+        "passes": _passes(config, plan),
+        "memory": {**asdict(memory), "on_device": memory.on_device, "on_cpu": memory.on_cpu},
+        "metrics": _metric_names(config),
+        "destinations": [
+            str(output.metrics_path),
+            str(path),
+            *watchers,
+            *([config.tracker] if config.tracker else []),
+        ],
+        "notices": list(report.notices),
+    }
+
+
+def _of_plan(plan: TrainingPlan, num_processes: int) -> dict[str, Any]:
+    each = [plan.statistics(number, num_processes) for number in range(len(plan.updates))]
+    return {
+        "num_updates": len(plan.updates),
+        "epochs": plan.epochs,
+        "steps_per_update": max(map(len, plan.updates)),
+        "num_processes": num_processes,
+        "num_micro_batches": sum(found.num_micro_batches for found in each),
+        "num_dummies": sum(found.num_dummies for found in each),
+        "num_tokens": sum(found.num_tokens for found in each),
+        "num_logged_tokens": plan.epochs * int(plan.index.length.sum()),
+        "num_response_tokens": plan.epochs * int(plan.index.response_length.sum()),
+        "fill": float(np.mean([found.fill for found in each])),
+        "rank_imbalance": max(found.imbalance for found in each),
+    }
+
+
+def _passes(config: TrainConfig, plan: TrainingPlan) -> list[str]:
+    """Return the passes before the first update: of which policy log-probabilities are computed."""
+    start = ["start"] if config.compares_with_start and len(plan.updates) > 1 else []
+    return [*start, *([config.reference] if config.reference else [])]
+
+
+def _memory(config: TrainConfig, plan: TrainingPlan, num_processes: int) -> MemoryEstimate:
+    most = max(
+        len(plan.micro_batches(number, num_processes)[0]) for number in range(len(plan.updates))
+    )
+    return estimate_memory(
+        load_shapes(config.model, config),
+        plan.sizes(),
+        num_processes=num_processes,
+        dtype=compute_dtype(config, choose_device(config.device)),
+        sums_gradients=most > 1,
+        file_bytes=FILE_BYTES,
+    )
+
+
+def _metric_names(config: TrainConfig) -> list[str]:
+    """Return the metrics of the loss: those of a token that nothing has changed."""
+    one = torch.zeros(1)
+    loss = policy_loss(
+        TokenInputs(
+            logprob=one,
+            old=one,
+            behaviour=one,
+            start=one,
+            reference=one if config.kl_coefficient else None,
+            advantage=one,
+            weight=one + 1,
+            is_scored=torch.ones(1, dtype=torch.bool),
+            segment=torch.zeros(1, dtype=torch.int64),
+            num_segments=1,
+            entropy=one,
+        ),
+        objective=configure_objective(config.objective, config.objective_options),
+        correction=correction_of(config),
+        masks=masks_of(config),
+        kl_coefficient=config.kl_coefficient,
+        kl_estimator=config.kl_estimator,
+        entropy_coefficient=config.entropy_coefficient,
+    )
+    sums: Mapping[str, float] = {name: float(value) for name, value in loss.sums.items()}
+    return [*averages(sums), *loss.maxima]

@@ -9,9 +9,10 @@ or another estimator). The seconds of its queries are listed below it. The rest 
 Streamlit's AppTest, which replaces the browser. The column `cpu` has the CPU seconds of all
 threads, which are more reliable on a busy machine.
 
-`--browser` opens graphs of a task with `--states` states in Debian's Chromium, each in a new tab,
-and times them from the address to the finished drawing. `blocked` is the longest time for which the
-tab did nothing else. It needs the package playwright.
+`--browser` opens graphs of a task with `--states` states, and other pages, in Debian's Chromium,
+each in a fresh browser without a cache, and times them from the address to the finished page.
+`blocked` is the longest time for which the page did nothing else; `MB` are the bytes that the
+browser loaded. It needs the package playwright.
 """
 
 import argparse
@@ -56,6 +57,19 @@ PAGES: dict[str, tuple[dict[str, str], dict[str, str] | None]] = {
 Result = TypeVar("Result")
 
 CHROMIUM = "/usr/bin/chromium"
+FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]"
+DRAWN = ".graph[data-ready]"
+VISITS = (
+    ("sql", FINISHED),
+    ("tasks", FINISHED),
+    ("trajectory", FINISHED),
+    ("trajectory", FINISHED),
+    ("graph?view=path", DRAWN),
+    ("graph?view=everything", DRAWN),
+    ("graph?view=everything", DRAWN),
+)
+"""Pages to open in a browser, and what is there when they are done. SQL loads nothing of its own;
+the first visit to a page also loads its modules on the server."""
 WATCH = """
     globalThis.blocked = 0;
     new PerformanceObserver((list) => {
@@ -161,23 +175,34 @@ def _cpu_seconds() -> float:
 
 
 def in_a_browser(root: Path) -> None:
-    """Print the seconds from the address to the picture, for a part of the graph and all of it."""
+    """Print the seconds from an address to its finished page, and what the browser loaded."""
     from playwright.sync_api import sync_playwright
 
-    print(f"{'graph':<24}{'drawn s':>9}{'blocked s':>11}")
+    print(f"{'page':<24}{'done s':>9}{'blocked s':>11}{'MB':>7}")
     with served(root) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for view in ("path", "path", "everything", "everything"):
-            tab = browser.new_page(viewport={"width": 1500, "height": 1000})
+        for page, is_done in VISITS:
+            visitor = browser.new_context(viewport={"width": 1500, "height": 1000})
+            tab = visitor.new_page()
+            loaded = count_bytes(visitor.new_cdp_session(tab))
             tab.add_init_script(WATCH)
             start = time.perf_counter()
-            tab.goto(f"{address}/graph?view={view}")
-            tab.wait_for_selector(".graph[data-ready]")
+            tab.goto(f"{address}/{page}")
+            tab.wait_for_selector(is_done, state="attached", timeout=120_000)
             tab.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
-            drawn = time.perf_counter() - start
-            print(f"{view:<24}{drawn:>9.2f}{tab.evaluate('blocked') / 1000:>11.2f}", flush=True)
-            tab.close()
+            seconds, blocked = time.perf_counter() - start, tab.evaluate("blocked") / 1000
+            tab.wait_for_load_state("networkidle")
+            print(f"{page:<24}{seconds:>9.2f}{blocked:>11.2f}{sum(loaded) / 1e6:>7.2f}", flush=True)
+            visitor.close()
         browser.close()
+
+
+def count_bytes(session: Any) -> list[int]:
+    """Return a list to which the sizes of a tab's responses are appended, as they were sent."""
+    sizes: list[int] = []
+    session.send("Network.enable")
+    session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    return sizes
 
 
 def size_of_graph(store: Store) -> str:

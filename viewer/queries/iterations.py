@@ -8,7 +8,7 @@ from graphcredit.viewer.queries.rollouts import GROUPS, TRAJECTORIES
 from graphcredit.viewer.queries.views import answer
 
 _ITERATIONS = f"""
-    WITH {TRAJECTORIES}, {GROUPS}
+    WITH {GROUPS}
     SELECT
         iteration,
         count_if(num_trajectories > 0)::BIGINT AS num_groups,
@@ -54,7 +54,7 @@ def iteration_facts(store: Store, *, run_id: str, iteration: int | None = None) 
     Raises:
         SchemaError: A shard cannot be read.
     """
-    return answer(store, _ITERATIONS, run_id=run_id, iteration=iteration)
+    return answer(store, _ITERATIONS, run_id=run_id, iteration=iteration, tables=TRAJECTORIES)
 
 
 def action_entropies(store: Store, *, run_id: str, iteration: int | None = None) -> pa.Table:

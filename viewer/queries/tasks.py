@@ -41,7 +41,7 @@ def task_facts(
     """
     credit = _NO_CREDIT if estimator is None else _credit(estimator, others)
     sql = f"""
-        WITH {TRAJECTORIES}, {GROUPS}, {credit},
+        WITH {GROUPS}, {credit},
         graph AS (
             SELECT
                 task_id, count_if(NOT is_goal)::BIGINT AS num_states,
@@ -55,7 +55,7 @@ def task_facts(
         FROM grouped LEFT JOIN graph USING (task_id) LEFT JOIN credited USING (task_id)
         ORDER BY advantage_spread DESC NULLS LAST, task_id
     """
-    return answer(store, sql, run_id=run_id, iteration=iteration)
+    return answer(store, sql, run_id=run_id, iteration=iteration, tables=TRAJECTORIES)
 
 
 _NO_CREDIT = """
@@ -70,30 +70,35 @@ _NO_CREDIT = """
 
 
 def _credit(estimator: str, others: Sequence[str]) -> str:
-    """Return clauses that end with `credited`; steps are first counted by trajectory and bin."""
-    advantage = column(estimator, "advantage")
+    """Return clauses that end with `credited`; steps are first counted by trajectory."""
+    advantage = f"{column(estimator, 'advantage')}::DOUBLE"
     disagreeing = f"count_if({_disagrees(others)})" if len(others) > 1 else "NULL::BIGINT"
-    bars = ", ".join(
-        f"coalesce(sum(num_counted) FILTER (bar = {number}), 0)" for number in range(NUM_BINS)
-    )
+    numbers = range(NUM_BINS)
+    counts = ", ".join(f"count_if(bar = {number}) AS bar{number}" for number in numbers)
+    bars = ", ".join(f"sum(bar{number})" for number in numbers)
     return f"""
-        step AS (
-            SELECT *, {advantage}::DOUBLE AS advantage FROM credit WHERE state_id IS NOT NULL
+        widest AS (
+            SELECT nullif(max(abs({advantage})), 0) AS widest FROM credit WHERE state_id IS NOT NULL
         ),
-        widest AS (SELECT nullif(max(abs(advantage)), 0) AS widest FROM step),
+        step AS (
+            SELECT
+                *, {advantage} AS advantage,
+                CASE WHEN {advantage} IS NOT NULL THEN least({NUM_BINS - 1}, floor(
+                    (coalesce({advantage} / (FROM widest), 0) / 2 + 0.5) * {NUM_BINS}
+                ))::UTINYINT END AS bar
+            FROM credit WHERE state_id IS NOT NULL
+        ),
         counted AS (
             SELECT
                 trajectory_id,
-                CASE WHEN advantage IS NOT NULL THEN least({NUM_BINS - 1}, floor(
-                    (coalesce(advantage / widest, 0) / 2 + 0.5) * {NUM_BINS}
-                ))::UTINYINT END AS bar,
                 count(*) AS num_counted,
                 count_if(state_group_size = 1) AS num_alone,
                 count(advantage) AS num_advantages,
                 sum(advantage) AS total,
                 sum(advantage * advantage) AS squares,
-                {disagreeing} AS num_disagreeing
-            FROM step, widest GROUP BY ALL
+                {disagreeing} AS num_disagreeing,
+                {counts}
+            FROM step GROUP BY trajectory_id
         ),
         credited AS (
             SELECT

@@ -2,6 +2,7 @@
 
     python -m benchmarks.viewer [--steps 1000000] [--iterations 1] [--without-credit]
     python -m benchmarks.viewer --browser [--states 2000]
+    python -m benchmarks.viewer --bundle
 
 Each page has a fresh process that has imported its modules but not read the store. The files are in
 the operating system's cache. A page is opened (cold), run again (warm), and clicked (another step
@@ -13,6 +14,8 @@ threads, which are more reliable on a busy machine.
 each in a fresh browser without a cache, and times them from the address to the finished page.
 `blocked` is the longest time for which the page did nothing else; `MB` are the bytes that the
 browser loaded. It needs the package playwright.
+
+`--bundle` writes 1,000 trajectories of 50 steps as a static site.
 """
 
 import argparse
@@ -40,6 +43,8 @@ from graphcredit.store import Store, create_store
 from graphcredit.store.files.atomic import write_table
 from graphcredit.store.schema import STEP_SCHEMA
 from graphcredit.store.sql.catalog import run_trusted_query
+from graphcredit.viewer.bundle.choice import Choice
+from graphcredit.viewer.bundle.write import write_bundle
 
 ESTIMATORS = ("grpo", "gigpo", "rewardflow", "graphgpo")
 PLACE = {"run": "r0", "iteration": "0"}
@@ -53,6 +58,9 @@ PAGES: dict[str, tuple[dict[str, str], dict[str, str] | None]] = {
     "sql": ({"q": "SELECT count(*) FROM steps"}, {"q": "SELECT count(*) FROM credit"}),
 }
 """Page to the query of its address and the change by a click; None if clicks leave the page."""
+
+BUNDLED_STEPS = 50_000
+"""Steps of 1,000 trajectories."""
 
 Result = TypeVar("Result")
 
@@ -85,6 +93,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=1)
     parser.add_argument("--without-credit", action="store_true")
     parser.add_argument("--browser", action="store_true")
+    parser.add_argument("--bundle", action="store_true")
     parser.add_argument("--states", type=int, default=2000, help="states of the browser's graph")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -94,6 +103,11 @@ def main() -> None:
             assign_credit(root)
             print(f"{describe()}, {size_of_graph(store)}")
             in_a_browser(root)
+            return
+        if options.bundle:
+            write_log(root, BUNDLED_STEPS)
+            assign_credit(root)
+            print(f"{describe()}\n{bundle(root)}")
             return
         write_log(root, options.steps, num_iterations=options.iterations)
         if not options.without_credit:
@@ -203,6 +217,15 @@ def count_bytes(session: Any) -> list[int]:
     session.send("Network.enable")
     session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
     return sizes
+
+
+def bundle(root: Path) -> str:
+    """Write a store as a bundle; return its size and how long it took, as text."""
+    target = root.with_name("bundle")
+    report, taken = time_of(lambda: write_bundle(Store(root), target, Choice()))
+    return (
+        f"{report.num_trajectories:,} trajectories, {report.num_bytes / 1e6:.1f} MB{taken} s, cpu"
+    )
 
 
 def size_of_graph(store: Store) -> str:

@@ -1,8 +1,12 @@
 """A query with one row per group of an iteration, and measures of how informative its credit is."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute defines its functions at import time)
+
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import column
@@ -11,6 +15,19 @@ from graphcredit.viewer.queries.views import answer
 
 NUM_BINS = 9
 """Bars of the histogram of advantages; the middle one is around zero."""
+
+OUT_OF_DATE = "credit out of date"
+
+_SUCCESS = pc.field("success_rate")
+KINDS = {
+    "all": None,
+    "mixed outcomes": (_SUCCESS > 0) & (_SUCCESS < 1),
+    "never solved": _SUCCESS == 0,
+    "always solved": _SUCCESS == 1,
+    "degenerate": pc.field("is_degenerate"),
+    OUT_OF_DATE: pc.field("num_credited") < pc.field("num_trajectories"),
+}
+"""Kinds of groups: title to condition on the rows of `task_facts`."""
 
 
 def task_facts(

@@ -21,17 +21,17 @@ nav.course { display: flex; height: 120px; gap: 1px; margin: 1rem 0 }
 nav.course a { position: relative; flex: 1; background: #7f879214 }
 nav.course a:hover { background: #7f879240 }
 nav.course i { position: absolute; left: 12%; right: 12%;
-  top: calc(50% - max(0, var(--v)) * 50%); height: calc(max(var(--v), 0 - var(--v)) * 50%) }
+  top: calc(50% - max(0, var(--v)) * .5%); height: calc(max(var(--v), 0 - var(--v)) * .5%) }
 table { border-collapse: collapse; font-size: .85rem }
 td { padding: .05rem .5rem; font-variant-numeric: tabular-nums }
 td:nth-child(2) { width: 18rem; position: relative; padding: 0; border: solid #7f879240;
   border-width: 0 1px; background: linear-gradient(#7f8792 0 0) 50% / 1px 100% no-repeat }
 td:nth-child(2) i { position: absolute; top: 15%; bottom: 15%;
-  left: calc(50% + min(0, var(--v)) * 50%); width: calc(max(var(--v), 0 - var(--v)) * 50%) }
+  left: calc(50% + min(0, var(--v)) * .5%); width: calc(max(var(--v), 0 - var(--v)) * .5%) }
 td:nth-child(n+4) { color: #7f8792 }
-i.p { background: #1b5ea8 }
+i { background: #1b5ea8 }
 i.n { background: #c04f15 }
-@media (prefers-color-scheme: dark) { i.p { background: #7db4ea } i.n { background: #e58a55 } }
+@media (prefers-color-scheme: dark) { i { background: #7db4ea } i.n { background: #e58a55 } }
 """
 
 
@@ -63,7 +63,7 @@ def trajectory_page(
         f"The trajectory {ending} after {counted(table.num_rows, 'step')} with return {rewards}. "
         "Steps have reward 0 and cost 1 unless they say otherwise."
     )
-    body = "\n".join(_steps(table, names, num_drawn=1 if is_brief else len(names)))
+    body = "\n".join(filter(None, _steps(table, names, 1 if is_brief else len(names))))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -139,9 +139,9 @@ def _words(bars: list[facts.Bar]) -> Iterator[str]:
 
 
 def _bar(value: float, limit: float) -> str:
-    """Return a bar around zero; its style knows the value as a share of the limit."""
-    kind = "n" if value < 0 else "p"
-    return f'<i class="{kind}" style="--v:{max(-1.0, min(1.0, value / limit)):.2g}"></i>'
+    """Return a bar around zero; its style knows the value in percents of the limit."""
+    kind = ' class="n"' if value < 0 else ""
+    return f'<i{kind} style="--v:{100 * max(-1.0, min(1.0, value / limit)):.0f}"></i>'
 
 
 def _text(text: str) -> str:

@@ -51,6 +51,7 @@ PLACE = {"run": "r0", "iteration": "0"}
 STEP = {"task": "task-7", "trajectory": "task-7-1"}
 PAGES: dict[str, tuple[dict[str, str], dict[str, str] | None]] = {
     "runs": ({}, None),
+    "over_time": ({}, None),
     "tasks": (PLACE, {"estimator": "gigpo"}),
     "graph": (PLACE | {"task": "task-7"}, {"at": "n3"}),
     "trajectory": (PLACE | STEP, {"step": "1"}),

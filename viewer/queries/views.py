@@ -65,8 +65,8 @@ def answer(
     return unchanged(store, read, run_id=run_id, iteration=iteration)
 
 
-def columns(store: Store, view: str, *, run_id: str, iteration: int) -> list[str]:
-    """Return the columns of a view of an iteration; estimators add to those of the schema.
+def columns(store: Store, view: str, *, run_id: str, iteration: int | None) -> list[str]:
+    """Return the columns of a view of an iteration or a run; estimators add to those of the schema.
 
     Raises:
         SchemaError: A file cannot be opened.

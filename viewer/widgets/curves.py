@@ -7,6 +7,8 @@ CLICK = "point"
 """Name of the selection by a click."""
 
 _WIDTH, _HEIGHT = 340, 200
+_COLOURS = ["#2f7fd1", "#c9622a", "#7a5bd0", "#3f8f5f"]
+"""Each has a contrast above 3 on the light and on the dark ground of the viewer."""
 
 
 def curve(rows: pa.Table, value: str, title: str) -> alt.LayerChart | alt.FacetChart:
@@ -19,7 +21,11 @@ def curve(rows: pa.Table, value: str, title: str) -> alt.LayerChart | alt.FacetC
         title: Title of the chart.
     """
     has_lines = len(set(rows["line"].to_pylist())) > 1
-    legend = alt.Legend(orient="bottom", title=None, columns=2) if has_lines else None
+    legend = (
+        alt.Legend(orient="bottom", title=None, columns=2, symbolType="stroke", symbolSize=400)
+        if has_lines
+        else None
+    )
     base = alt.Chart(rows).encode(
         x=alt.X("iteration:Q", title=None, axis=alt.Axis(tickMinStep=1, format="d")),
         y=alt.Y(
@@ -35,7 +41,7 @@ def curve(rows: pa.Table, value: str, title: str) -> alt.LayerChart | alt.FacetC
         ],
     )
     drawn = base.mark_line(point=alt.OverlayMarkDef(size=40)).encode(
-        color=alt.Color("line:N", legend=legend),
+        color=alt.Color("line:N", legend=legend, scale=alt.Scale(range=_COLOURS)),
         # Not by colour alone.
         strokeDash=alt.StrokeDash("line:N", legend=legend),
     )

@@ -2,6 +2,7 @@
 
     python -m benchmarks.viewer [--steps 1000000] [--iterations 1] [--without-credit]
     python -m benchmarks.viewer --browser [--states 2000]
+    python -m benchmarks.viewer --bundle
 
 Each page has a fresh process that has imported its modules but not read the store. The files are in
 the operating system's cache. A page is opened (cold), run again (warm), and clicked (another step
@@ -9,9 +10,12 @@ or another estimator). The seconds of its queries are listed below it. The rest 
 Streamlit's AppTest, which replaces the browser. The column `cpu` has the CPU seconds of all
 threads, which are more reliable on a busy machine.
 
-`--browser` opens graphs of a task with `--states` states in Debian's Chromium, each in a new tab,
-and times them from the address to the finished drawing. `blocked` is the longest time for which the
-tab did nothing else. It needs the package playwright.
+`--browser` opens graphs of a task with `--states` states, and other pages, in Debian's Chromium,
+each in a fresh browser without a cache, and times them from the address to the finished page.
+`blocked` is the longest time for which the page did nothing else; `MB` are the bytes that the
+browser loaded. It needs the package playwright.
+
+`--bundle` writes 1,000 trajectories of 50 steps as a static site.
 """
 
 import argparse
@@ -39,12 +43,15 @@ from graphcredit.store import Store, create_store
 from graphcredit.store.files.atomic import write_table
 from graphcredit.store.schema import STEP_SCHEMA
 from graphcredit.store.sql.catalog import run_trusted_query
+from graphcredit.viewer.bundle.choice import Choice
+from graphcredit.viewer.bundle.write import write_bundle
 
 ESTIMATORS = ("grpo", "gigpo", "rewardflow", "graphgpo")
 PLACE = {"run": "r0", "iteration": "0"}
 STEP = {"task": "task-7", "trajectory": "task-7-1"}
 PAGES: dict[str, tuple[dict[str, str], dict[str, str] | None]] = {
     "runs": ({}, None),
+    "over_time": ({}, None),
     "tasks": (PLACE, {"estimator": "gigpo"}),
     "graph": (PLACE | {"task": "task-7"}, {"at": "n3"}),
     "trajectory": (PLACE | STEP, {"step": "1"}),
@@ -53,9 +60,27 @@ PAGES: dict[str, tuple[dict[str, str], dict[str, str] | None]] = {
 }
 """Page to the query of its address and the change by a click; None if clicks leave the page."""
 
+BUNDLED_STEPS = 50_000
+"""Steps of 1,000 trajectories."""
+
 Result = TypeVar("Result")
 
 CHROMIUM = "/usr/bin/chromium"
+FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]"
+DRAWN = ".graph[data-ready]"
+VISITS = (
+    ("sql", FINISHED),
+    ("tasks", FINISHED),
+    ("trajectory", FINISHED),
+    ("trajectory", FINISHED),
+    ("graph?view=matters", DRAWN),
+    ("graph?view=matters", DRAWN),
+    ("graph?view=path", DRAWN),
+    ("graph?view=everything", DRAWN),
+    ("graph?view=everything", DRAWN),
+)
+"""Pages to open in a browser, and what is there when they are done. SQL loads nothing of its own;
+the first visit to a page also loads its modules on the server."""
 WATCH = """
     globalThis.blocked = 0;
     new PerformanceObserver((list) => {
@@ -71,6 +96,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=1)
     parser.add_argument("--without-credit", action="store_true")
     parser.add_argument("--browser", action="store_true")
+    parser.add_argument("--bundle", action="store_true")
     parser.add_argument("--states", type=int, default=2000, help="states of the browser's graph")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -80,6 +106,11 @@ def main() -> None:
             assign_credit(root)
             print(f"{describe()}, {size_of_graph(store)}")
             in_a_browser(root)
+            return
+        if options.bundle:
+            write_log(root, BUNDLED_STEPS)
+            assign_credit(root)
+            print(f"{describe()}\n{bundle(root)}")
             return
         write_log(root, options.steps, num_iterations=options.iterations)
         if not options.without_credit:
@@ -161,23 +192,43 @@ def _cpu_seconds() -> float:
 
 
 def in_a_browser(root: Path) -> None:
-    """Print the seconds from the address to the picture, for a part of the graph and all of it."""
+    """Print the seconds from an address to its finished page, and what the browser loaded."""
     from playwright.sync_api import sync_playwright
 
-    print(f"{'graph':<24}{'drawn s':>9}{'blocked s':>11}")
+    print(f"{'page':<24}{'done s':>9}{'blocked s':>11}{'MB':>7}")
     with served(root) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for view in ("matters", "matters", "path", "everything", "everything"):
-            tab = browser.new_page(viewport={"width": 1500, "height": 1000})
+        for page, is_done in VISITS:
+            visitor = browser.new_context(viewport={"width": 1500, "height": 1000})
+            tab = visitor.new_page()
+            loaded = count_bytes(visitor.new_cdp_session(tab))
             tab.add_init_script(WATCH)
             start = time.perf_counter()
-            tab.goto(f"{address}/graph?view={view}")
-            tab.wait_for_selector(".graph[data-ready]")
+            tab.goto(f"{address}/{page}")
+            tab.wait_for_selector(is_done, state="attached", timeout=120_000)
             tab.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
-            drawn = time.perf_counter() - start
-            print(f"{view:<24}{drawn:>9.2f}{tab.evaluate('blocked') / 1000:>11.2f}", flush=True)
-            tab.close()
+            seconds, blocked = time.perf_counter() - start, tab.evaluate("blocked") / 1000
+            tab.wait_for_load_state("networkidle")
+            print(f"{page:<24}{seconds:>9.2f}{blocked:>11.2f}{sum(loaded) / 1e6:>7.2f}", flush=True)
+            visitor.close()
         browser.close()
+
+
+def count_bytes(session: Any) -> list[int]:
+    """Return a list to which the sizes of a tab's responses are appended, as they were sent."""
+    sizes: list[int] = []
+    session.send("Network.enable")
+    session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    return sizes
+
+
+def bundle(root: Path) -> str:
+    """Write a store as a bundle; return its size and how long it took, as text."""
+    target = root.with_name("bundle")
+    report, taken = time_of(lambda: write_bundle(Store(root), target, Choice()))
+    return (
+        f"{report.num_trajectories:,} trajectories, {report.num_bytes / 1e6:.1f} MB{taken} s, cpu"
+    )
 
 
 def size_of_graph(store: Store) -> str:

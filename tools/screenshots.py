@@ -39,7 +39,8 @@ WHERE run_id = 'games' AND iteration = 3 AND grpo_advantage < 0 AND graphgpo_adv
 ORDER BY graphgpo_advantage DESC"""
 
 PICTURES = {
-    "runs": ("", PLACE, 1100),
+    "runs": ("", PLACE, 820),
+    "over-time": ("over_time", PLACE, 1100),
     "tasks": ("tasks", PLACE, 820),
     "graph": ("graph", LOST, 1120),
     "trajectory": ("trajectory", LOST | {"step": 5}, 1120),

@@ -8,6 +8,7 @@ from streamlit.navigation.page import Page
 
 PAGES: dict[str, str] = {
     "runs": "Runs",
+    "over_time": "Over time",
     "tasks": "Tasks",
     "graph": "Graph",
     "trajectory": "Trajectory",

@@ -5,11 +5,17 @@ import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphcredit.store.errors import MissingDependencyError, OptionError
+
+if TYPE_CHECKING:
+    from graphcredit.store.layout import Store
+    from graphcredit.viewer.bundle.choice import Choice
+
+_BUNDLE = "What goes into a bundle"
 
 
 def view(
@@ -18,18 +24,81 @@ def view(
     address: Annotated[
         str, typer.Option(help="Address to listen on; other than loopback gives a warning.")
     ] = "127.0.0.1",
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a static site to this folder and end; it opens without Python.",
+            show_default=False,
+        ),
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option(help="The run.", rich_help_panel=_BUNDLE, show_default="the last")
+    ] = None,
+    iteration: Annotated[
+        int | None,
+        typer.Option(help="Only this iteration.", rich_help_panel=_BUNDLE, show_default=False),
+    ] = None,
+    estimator: Annotated[
+        str | None,
+        typer.Option(
+            "--estimator",
+            "-e",
+            help="Whose credit to draw and rank; every page has that of all.",
+            rich_help_panel=_BUNDLE,
+            show_default="the most telling",
+        ),
+    ] = None,
+    task: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this task; may be repeated.", rich_help_panel=_BUNDLE, show_default=False
+        ),
+    ] = None,
+    find: Annotated[
+        str,
+        typer.Option(help="Only tasks whose names contain this text.", rich_help_panel=_BUNDLE),
+    ] = "",
+    show: Annotated[
+        str,
+        typer.Option(
+            help="Only such tasks: mixed outcomes, never solved, always solved, degenerate, or "
+            "credit out of date.",
+            rich_help_panel=_BUNDLE,
+        ),
+    ] = "all",
 ) -> None:
     """Show in a browser on this machine which steps got credit, and why.
 
-    The viewer only reads. It runs until Ctrl-C. No data leaves this machine.
+    The viewer only reads. It runs until Ctrl-C. No data leaves this machine. Example:
 
-    Example: graphcredit view STORE --port 8600
+        graphcredit view STORE --port 8600
+
+    With --bundle it writes the pages of a run as files instead, for people without Python. The
+    folder appears when it is complete, and replaces only an earlier bundle. Example:
+
+        graphcredit view STORE --bundle OUT --show "mixed outcomes"
     """
     from graphcredit.cli.output.console import PLAIN, talk
     from graphcredit.store.layout import open_store
     from graphcredit.viewer.config import LOOPBACK, STORE_VARIABLE, server, server_flags
 
     opened = open_store(store)
+    chosen = (run, iteration, estimator, task, find or None, None if show == "all" else show)
+    if bundle is not None:
+        from graphcredit.viewer.bundle.choice import Choice
+
+        choice = Choice(
+            run_id=run,
+            iteration=iteration,
+            estimator=estimator,
+            tasks=tuple(task or ()),
+            find=find,
+            show=show,
+        )
+        _write(opened, bundle, choice)
+        return
+    if any(value is not None for value in chosen):
+        raise typer.BadParameter("choices of a run and its tasks are for --bundle: name a folder")
     for package in ("streamlit", "altair"):
         if find_spec(package) is None:
             raise MissingDependencyError(
@@ -48,6 +117,21 @@ def view(
     flags = server_flags(address=address, port=port)
     environment = os.environ | {STORE_VARIABLE: str(opened.root.resolve())}
     os.execve(sys.executable, [*command, *flags], environment)
+
+
+def _write(store: "Store", target: Path, choice: "Choice") -> None:
+    """Write a bundle, and say what is in it."""
+    from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
+    from graphcredit.cli.output.escape import plain_text
+    from graphcredit.store.plural import counted
+    from graphcredit.viewer.bundle.write import write_bundle
+
+    with interruptible("no bundle was written"), progress("bundle") as on_progress:
+        report = write_bundle(store, target, choice, on_progress)
+    words = (
+        f"{counted(report.num_trajectories, 'trajectory')} of {counted(report.num_tasks, 'task')}"
+    )
+    out.print(plain_text(f"{words}, {report.num_bytes / 1e6:.1f} MB: open {report.index}"), **PLAIN)
 
 
 def _check_address(address: str, port: int) -> None:

@@ -191,7 +191,7 @@ def _ways(path: Path | None) -> dict[str, Way]:
     """Return the estimators that a credit shard has columns of, and how these were made."""
     if path is None or not path.exists():
         return {}
-    with open_parquet(path) as file:
+    with open_parquet(path, whole=False) as file:
         schema = file.schema_arrow
     said = configuration_of(schema)
     owners = {split[0] for name in schema.names if (split := split_estimator_column(name))}
@@ -202,7 +202,7 @@ def _ways(path: Path | None) -> dict[str, Way]:
 def _said(path: Path) -> dict[str, Any]:
     """Return how a graph table was made; nothing of one that does not say, or is damaged."""
     try:
-        with open_parquet(path) as file:
+        with open_parquet(path, whole=False) as file:
             return configuration_of(file.schema_arrow)
     except InputError:
         return {}

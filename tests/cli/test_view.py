@@ -174,3 +174,21 @@ def test_what_is_no_store_is_refused(tmp_path: Path):
     result = graphcredit("view", str(tmp_path))
     assert result.returncode == 2
     assert "is not a store" in result.stderr
+
+
+def test_a_bundle_is_written_and_its_first_page_named(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    found = run("view", str(store.root), "--bundle", str(tmp_path / "b"), "--find", "t0")
+    assert found.exit_code == 0
+    words = "3 trajectories of 1 task, "
+    assert found.out.startswith(words)
+    assert found.out.strip().endswith(f"open {tmp_path / 'b' / 'index.html'}")
+    assert (tmp_path / "b" / "index.html").is_file()
+
+
+def test_choices_of_a_bundle_need_one(tmp_path: Path):
+    store = write_store(tmp_path / "s", worked_example())
+    for flags in (["--find", "t0"], ["--show", "never solved"], ["--task", "t0"]):
+        found = run("view", str(store.root), *flags)
+        assert found.exit_code == 2
+        assert "for --bundle" in " ".join(found.err.split())

@@ -244,3 +244,12 @@ def test_a_damaged_footer_is_refused_before_duckdb_reads_it(tmp_path: Path):
     flip(shard.path, shard.path.stat().st_size - 700)
     with pytest.raises(DamagedFileError, match="its footer has another digest"):
         run_trusted_query(store, "SELECT 1")
+
+
+def test_views_read_only_footers_before_a_query(tmp_path: Path):
+    store = verified_store(tmp_path / "store")
+    (shard,) = store.shards()
+    flip_value(shard.credit_path, "grpo_advantage")
+    flip_value(store.graph_dir("r0", 0) / "nodes.parquet", "visits")
+    states = run_trusted_query(store, "SELECT DISTINCT state FROM credit_state").table
+    assert states.to_pylist() == [{"state": "current"}]

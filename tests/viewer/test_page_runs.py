@@ -2,17 +2,10 @@
 
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.store import create_store
-from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
-from graphcredit.viewer.queries.iterations import (
-    action_entropies,
-    iteration_facts,
-    training_facts,
-)
+from graphcredit.viewer.queries.iterations import action_entropies, iteration_facts
 from tests.viewer.browser import click_row, go, markdown_of, open_page, page_of
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
@@ -36,7 +29,6 @@ def test_the_table_has_every_iteration_of_every_run(
     expected += iteration_facts(store, run_id="r1").to_pylist()
     for name in ("success_rate", "mean_return", "invalid_share", "degenerate_share"):
         assert list(shown[name]) == pytest.approx([row[name] for row in expected]), name
-    assert len(app.get("vega_lite_chart")) == 6
 
 
 def test_a_row_leads_to_its_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -117,47 +109,10 @@ def test_the_audit_is_done_on_request_and_links_the_tasks(
     assert not app.exception
     assert app.expander[0].label == "🟦 info: equal short trajectories"
     assert any("␛[2J" in line.value for line in app.text)
-    links = app.get("page_link")
+    _, *links = app.get("page_link")
     assert links
     assert all("run=r0&iteration=0&task=" in link.proto.query_string for link in links)
     assert HOSTILE[:30] not in markdown_of(app)
-
-
-def test_the_metrics_of_training_are_drawn_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    store = write_store(tmp_path / "s", two_tasks())
-    path = store.training_path("r0", 0, "first")
-    path.parent.mkdir(parents=True)
-    row = {"training": "out", "update": 0, "epoch": 0, "loss": 1.0, "seconds": 2.0}
-    pq.write_table(pa.Table.from_pylist([row], arrow_schema(TRAINING_COLUMNS)), path)
-    app = open_page(monkeypatch, store, "runs")
-    assert not app.exception
-    assert app.multiselect[0].value == ["loss"]
-    assert len(app.get("vega_lite_chart")) == 1
-    app.multiselect[0].select("seconds").run()
-    assert len(app.get("vega_lite_chart")) == 2
-
-
-def test_a_metric_that_was_not_measured_is_not_offered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """The gap to the sampler is null where the trainer takes the sampler's word."""
-    measured = {"loss": 1.0, "mismatch_mean": 0.25, "mismatch_max": 1.0, "mismatch_share": 0.5}
-    store = write_store(tmp_path / "s", two_tasks())
-    for iteration, metrics in enumerate(({"loss": 2.0}, measured)):
-        path = store.training_path("r0", iteration, "out")
-        path.parent.mkdir(parents=True)
-        row = {"training": "out", "update": 0, "epoch": 0, **metrics}
-        pq.write_table(pa.Table.from_pylist([row], arrow_schema(TRAINING_COLUMNS)), path)
-    facts = training_facts(store, run_id="r0", iteration=0)
-    assert facts["metric"].to_pylist() == ["loss"]
-    app = open_page(monkeypatch, store, "runs")
-    assert not app.exception
-    assert app.multiselect[0].value == ["loss", "mismatch_mean"]
-    (store.training_path("r0", 1, "out")).unlink()
-    app.run()
-    assert not app.exception
-    assert app.multiselect[0].options == ["loss"]
-    assert app.multiselect[0].value == ["loss"]
 
 
 def test_a_menu_click_keeps_what_was_selected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

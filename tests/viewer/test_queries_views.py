@@ -33,6 +33,18 @@ def test_views_stay_open_until_a_file_changes(tmp_path: Path, monkeypatch: pytes
     assert (count(store), len(opened)) == (13, 2)
 
 
+def test_a_kept_table_is_computed_once_until_a_file_changes(tmp_path: Path):
+    def drawn(store: Store) -> float:
+        once = {"drawn": "SELECT random() AS number"}
+        return answer(store, "FROM drawn", run_id="r0", iteration=0, tables=once)[0][0].as_py()
+
+    store = write_store(tmp_path / "s", two_tasks())
+    first = drawn(store)
+    assert drawn(store) == first
+    write_store(tmp_path / "s", two_tasks(), trajectory("late", "A a B"))
+    assert drawn(store) != first
+
+
 def test_memory_is_bounded(tmp_path: Path):
     store = write_store(tmp_path / "s", two_tasks())
     limit = "SELECT current_setting('memory_limit')"

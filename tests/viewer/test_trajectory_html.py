@@ -42,14 +42,32 @@ def test_every_step_is_there_with_its_numbers(tmp_path: Path):
     page = _Reader(trajectory_page(table, title="r0, iteration 0", estimator="graphgpo"))
     texts = [text.strip() for text in page.texts]
     assert "r0, iteration 0, t0, x" in texts
-    assert "The trajectory succeeded after 4 steps with return 10." in texts
+    summary = "The trajectory succeeded after 4 steps with return 10. "
+    assert any(text.startswith(summary) for text in texts)
     actions = [text for text in texts if text.startswith("Step ")]
     assert actions == ["Step 0: a", "Step 1: b", "Step 2: c", "Step 3: d"]
-    for name in ("grpo_advantage", "graphgpo_advantage", "graphgpo_step_advantage"):
+    for name in ("grpo_advantage", "graphgpo_advantage"):
         for value in table[name].to_pylist():
             assert f"{value:+.3f}" in texts
+    for value in table["graphgpo_step_advantage"].to_pylist():
+        assert f"step {value:+.3f}" in texts
     links = [value for name, value in page.attributes if name == "href"]
     assert links == ["#step-0", "#step-1", "#step-2", "#step-3"]
+
+
+def test_a_brief_page_has_the_numbers_of_other_estimators_in_a_line(tmp_path: Path):
+    table = _example(tmp_path / "s")
+    page = trajectory_page(table, title="r0", estimator="graphgpo", is_brief=True)
+    texts = _Reader(page).texts
+    for index, row in enumerate(table.to_pylist()):
+        total, step = row["graphgpo_advantage"], row["graphgpo_step_advantage"]
+        section = page.split("<section ")[index + 1]
+        assert f"<td>{total:+.3f}</td>" in section
+        assert f"<td>step {step:+.3f}</td>" in section
+        # Its only part is all of it, and is not said twice.
+        assert f"<p>grpo {row['grpo_advantage']:+.3f}</p>" in section
+    rewarded = [text for text in texts if text.startswith("Reward")]
+    assert rewarded == ["Reward 10, cost 1."]
 
 
 def test_without_credit_the_page_says_so(tmp_path: Path):

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 
 import pyarrow as pa
@@ -20,6 +21,20 @@ from graphcredit.viewer.widgets.text import visible
 _MOST_STEPS = 20
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Site:
+    """The site that a page is a part of."""
+
+    library: str
+    """Address of `cytoscape.min.js`, which its pages share."""
+    style: str
+    """CSS of what stands around the graph."""
+    above: str
+    """HTML before the heading."""
+    below: str
+    """HTML after the graph."""
+
+
 def graph_html(
     drawing: Drawing,
     graph: TaskGraph,
@@ -28,6 +43,8 @@ def graph_html(
     path: Sequence[str],
     ranked_by: str,
     title: str,
+    most_steps: int = _MOST_STEPS,
+    site: Site | None = None,
 ) -> str:
     """Return the page.
 
@@ -38,24 +55,34 @@ def graph_html(
         path: Keys of the states and transitions of an overlaid trajectory.
         ranked_by: Name of what is shown, by which actions are ranked.
         title: The heading.
+        most_steps: Most steps of a transition to list.
+        site: Where the page belongs; by default it is a file of its own.
     """
     data = drawing.as_json() | {
         "signature": "",
         "path": list(path),
-        "details": dict(_details(graph, steps, ranked_by)),
+        "details": dict(_details(graph, steps, ranked_by, most_steps)),
     }
     parts = {
-        "CSS": asset("graph.css"),
+        "KIND": "alone" if site is None else "site",
+        "POLICY": "script-src 'unsafe-inline'" + ("" if site is None else " 'self' file:"),
+        "CSS": asset("graph.css") + ("" if site is None else site.style),
         "GRAPH": asset("graph.html"),
-        "LIBRARY": asset("cytoscape.min.js"),
+        "LIBRARY": f"<script>{asset('cytoscape.min.js')}</script>"
+        if site is None
+        else f'<script src="{escape(site.library)}"></script>',
         "SCRIPT": asset("graph.js"),
         "TITLE": escape(visible(title)),
-        "DATA": json.dumps(data).replace("<", "\\u003c"),
+        "ABOVE": "" if site is None else site.above,
+        "BELOW": "" if site is None else site.below,
+        "DATA": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
     }
     return re.sub(r"\[\[([A-Z]+)\]\]", lambda place: parts[place[1]], asset("page.html"))
 
 
-def _details(graph: TaskGraph, steps: pa.Table, ranked_by: str) -> Iterator[tuple[str, list[str]]]:
+def _details(
+    graph: TaskGraph, steps: pa.Table, ranked_by: str, most_steps: int
+) -> Iterator[tuple[str, list[str]]]:
     """Yield, for each state and transition, its key, its title and its text."""
     names = {node.state_id: state_name(node) for node in graph.nodes}
     for node in graph.nodes:
@@ -72,9 +99,9 @@ def _details(graph: TaskGraph, steps: pa.Table, ranked_by: str) -> Iterator[tupl
         found = edge_steps(steps, edge.ends)
         lines = (
             "\n".join(f"{name}: {_shown(value)}" for name, value in row.items())
-            for row in found.slice(0, _MOST_STEPS).to_pylist()
+            for row in found.slice(0, most_steps).to_pylist()
         )
-        left_out = max(len(found) - _MOST_STEPS, 0)
+        left_out = max(len(found) - most_steps, 0)
         more = [f"and {left_out} more"] if left_out else []
         yield (
             edge_key(edge.ends),

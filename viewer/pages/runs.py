@@ -1,30 +1,17 @@
-"""The Runs page: results of each iteration of each run, training metrics, and the audit."""
+"""The Runs page: a table of the iterations of each run, and the audit."""
 
-# pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute defines its functions at import time)
+from collections.abc import Sequence
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-
-import altair as alt
 import pyarrow as pa
-import pyarrow.compute as pc
 import streamlit as st
 
-from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.layout import Store
-from graphcredit.viewer.queries.iterations import (
-    action_entropies,
-    iteration_facts,
-    training_facts,
-)
+from graphcredit.viewer.queries.iterations import action_entropies, iteration_facts
 from graphcredit.viewer.widgets import missing, selection
-from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.chart import show_chart
+from graphcredit.viewer.widgets.cache import viewed_store
 from graphcredit.viewer.widgets.findings import show_findings
+from graphcredit.viewer.widgets.per_run import per_run
 from graphcredit.viewer.widgets.text import show_table
-
-_Query = Callable[..., pa.Table]
 
 _COLUMNS = {
     "run": st.column_config.TextColumn("run", pinned=True),
@@ -70,19 +57,8 @@ _COLUMNS = {
 }
 """The table's columns, in order."""
 
-_CURVES = (
-    "success_rate",
-    "mean_return",
-    "mean_length",
-    "invalid_share",
-    "degenerate_share",
-    "action_entropy",
-)
 _ENTROPY = "action_entropies"
 """Key of the entropies in the session."""
-
-_METRICS = ("loss", "entropy", "kl", "grad_norm", "clipped_high", "mismatch_mean")
-"""Metrics of training that are shown by default."""
 
 
 def show() -> None:
@@ -93,35 +69,14 @@ def show() -> None:
     if not runs:
         missing.no_steps(store)
         return
-    facts = _per_run(store, runs, iteration_facts, "Some iterations")
+    facts = per_run(store, runs, iteration_facts, "Some iterations")
     if facts is not None:
         facts = _with_entropy(facts)
         st.caption("Select a row to see its tasks; a click on a column's name sorts.")
         _table(facts)
-        _curves(facts, _CURVES)
-    _training(store, runs)
+        selection.link("over_time", "The same as curves, with the metrics of training")
     _audit(store)
     _count_entropy(store, runs)
-
-
-def _per_run(store: Store, runs: Sequence[str], query: _Query, what: str | None) -> pa.Table | None:
-    """Return the result of a query for all runs, with a column `run`; None if nothing can be read.
-
-    If a run has a damaged file, it is queried iteration by iteration, so that the undamaged
-    iterations are shown. `what` is the subject of the message about the others; with None there is
-    no message.
-    """
-    parts: list[pa.Table] = []
-    for run in runs:
-        try:
-            found = [ask(query, run_id=run, iteration=None)]
-        except GraphcreditError:
-            found = []
-            for iteration in store.iterations(run):
-                with missing.guarded(what) if what else suppress(GraphcreditError):
-                    found.append(ask(query, run_id=run, iteration=iteration))
-        parts += [part.add_column(0, "run", pa.repeat(run, part.num_rows)) for part in found]
-    return pa.concat_tables(parts) if parts else None
 
 
 def _with_entropy(facts: pa.Table) -> pa.Table:
@@ -135,7 +90,7 @@ def _with_entropy(facts: pa.Table) -> pa.Table:
 
 def _count_entropy(store: Store, runs: Sequence[str]) -> None:
     """Compute the entropies last, because they take longest; then rerun the page."""
-    counted = _per_run(store, runs, action_entropies, None)
+    counted = per_run(store, runs, action_entropies, None)
     if counted is not None and counted != st.session_state.get(_ENTROPY):
         st.session_state[_ENTROPY] = counted
         st.rerun()
@@ -155,54 +110,6 @@ def _table(facts: pa.Table) -> None:
     for row in chosen["selection"]["rows"]:
         picked = facts.slice(row, 1).to_pylist()[0]
         selection.open_page("tasks", run=picked["run"], iteration=picked["iteration"])
-
-
-def _curves(facts: pa.Table, names: Sequence[str]) -> None:
-    if len(set(facts["iteration"].to_pylist())) < 2:
-        return
-    with st.container(horizontal=True):
-        for name in names:
-            if facts[name].null_count < facts.num_rows:
-                _chart(facts.select(["run", "iteration", name]), name)
-
-
-def _chart(rows: pa.Table, value: str, title: str | None = None) -> None:
-    """Draw a column of `run, iteration, …` over the iterations, a line per run."""
-    has_runs = len(set(rows["run"].to_pylist())) > 1
-    legend = alt.Legend(orient="bottom", title=None) if has_runs else None
-    show_chart(
-        alt.Chart(rows)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("iteration:Q", title=None, axis=alt.Axis(tickMinStep=1, format="d")),
-            y=alt.Y(f"{value}:Q", title=None, scale=alt.Scale(zero=False)),
-            color=alt.Color("run:N", legend=legend),
-            tooltip=["run:N", "iteration:Q", f"{value}:Q"],
-        )
-        .properties(
-            title=(title or value).replace("_", " "), height=250 if has_runs else 200, width=340
-        ),
-        width="content",
-    )
-
-
-def _training(store: Store, runs: Sequence[str]) -> None:
-    st.subheader("Training")
-    metrics = _per_run(store, runs, training_facts, "Some metrics of training")
-    if metrics is None or not metrics.num_rows:
-        missing.no_training()
-        return
-    names = list(dict.fromkeys(metrics["metric"].to_pylist()))
-    chosen = st.multiselect(
-        "Metrics, as means over the updates of an iteration",
-        names,
-        default=[name for name in _METRICS if name in names],
-    )
-    lines = pc.binary_join_element_wise(metrics["run"], metrics["training"], " · ")
-    metrics = metrics.set_column(0, "run", lines)
-    with st.container(horizontal=True):
-        for name in chosen:
-            _chart(metrics.filter(pc.equal(metrics["metric"], name)), "value", name)
 
 
 def _audit(store: Store) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from graphcredit.store.plural import counted
 from graphcredit.viewer.pages.against_outcome import show_against_outcome
 from graphcredit.viewer.queries.estimators import estimators
-from graphcredit.viewer.queries.tasks import NUM_BINS, task_facts
+from graphcredit.viewer.queries.tasks import KINDS, NUM_BINS, OUT_OF_DATE, task_facts
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.text import show_table
@@ -78,18 +78,6 @@ _ORDERS = {
 }
 """Orders of the rows: column and direction."""
 
-_OUT_OF_DATE = "credit out of date"
-_SUCCESS = pc.field("success_rate")
-_KINDS = {
-    "all": None,
-    "mixed outcomes": (_SUCCESS > 0) & (_SUCCESS < 1),
-    "never solved": _SUCCESS == 0,
-    "always solved": _SUCCESS == 1,
-    "degenerate": pc.field("is_degenerate"),
-    _OUT_OF_DATE: pc.field("num_credited") < pc.field("num_trajectories"),
-}
-"""Filters of groups: title to condition."""
-
 
 def show() -> None:
     """Show the page."""
@@ -111,7 +99,7 @@ def show() -> None:
     facts = ask(
         task_facts, run_id=run, iteration=iteration, estimator=estimator, others=tuple(names)
     )
-    num_old = facts.filter(_KINDS[_OUT_OF_DATE]).num_rows
+    num_old = facts.filter(KINDS[OUT_OF_DATE]).num_rows
     if estimator is not None and num_old:
         what = f"Trajectories of {num_old:,} of {facts.num_rows:,} tasks"
         missing.newer_steps(store, run, iteration, estimators=names, what=what)
@@ -125,9 +113,9 @@ def _wanted(facts: pa.Table) -> pa.Table:
     """Return the rows in the user's filter and order."""
     with st.container(horizontal=True):
         text = st.text_input("Find in names", key="find", bind="query-params")
-        kind = st.selectbox("Show", list(_KINDS), key="kind", bind="query-params")
+        kind = st.selectbox("Show", list(KINDS), key="kind", bind="query-params")
         order = st.selectbox("First", list(_ORDERS), key="first", bind="query-params")
-    condition = _KINDS[kind]
+    condition = KINDS[kind]
     rows = facts if condition is None else facts.filter(condition)
     if text:
         rows = rows.filter(pc.match_substring(rows["task_id"], text, ignore_case=True))

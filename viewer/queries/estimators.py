@@ -38,8 +38,13 @@ def most_telling_first(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
 
 
-def estimators(store: Store, *, run_id: str, iteration: int) -> list[str]:
-    """Return the estimators with advantages in an iteration's credit, the most telling first.
+def estimators(store: Store, *, run_id: str, iteration: int | None) -> list[str]:
+    """Return the estimators with advantages in the credit, the most telling first.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: Only this iteration; None for all of the run.
 
     Raises:
         SchemaError: A shard cannot be read.

@@ -1,14 +1,15 @@
-"""Queries with one row per iteration: rollouts, action entropy, training metrics."""
+"""Queries with one row per iteration: rollouts, action entropy, silent steps, training metrics."""
 
 import pyarrow as pa
 
 from graphcredit.store.layout import Store
 from graphcredit.store.schema import TRAINING_COLUMNS
+from graphcredit.viewer.queries.estimators import column, estimators
 from graphcredit.viewer.queries.rollouts import GROUPS, TRAJECTORIES
 from graphcredit.viewer.queries.views import answer
 
 _ITERATIONS = f"""
-    WITH {TRAJECTORIES}, {GROUPS}
+    WITH {GROUPS}
     SELECT
         iteration,
         count_if(num_trajectories > 0)::BIGINT AS num_groups,
@@ -54,7 +55,7 @@ def iteration_facts(store: Store, *, run_id: str, iteration: int | None = None) 
     Raises:
         SchemaError: A shard cannot be read.
     """
-    return answer(store, _ITERATIONS, run_id=run_id, iteration=iteration)
+    return answer(store, _ITERATIONS, run_id=run_id, iteration=iteration, tables=TRAJECTORIES)
 
 
 def action_entropies(store: Store, *, run_id: str, iteration: int | None = None) -> pa.Table:
@@ -73,6 +74,38 @@ def action_entropies(store: Store, *, run_id: str, iteration: int | None = None)
         SchemaError: A file cannot be read.
     """
     return answer(store, _ENTROPY, run_id=run_id, iteration=iteration)
+
+
+def silent_shares(
+    store: Store, *, run_id: str, iteration: int | None = None, estimator: str
+) -> pa.Table:
+    """Return `iteration, silent_share`: the share of credited steps whose advantage is 0.
+
+    A trainer learns nothing from such steps. Iterations without credit by the estimator are left
+    out.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: Only this iteration.
+        estimator: The estimator of the advantages.
+
+    Raises:
+        SchemaError: A file cannot be read.
+    """
+    if estimator not in estimators(store, run_id=run_id, iteration=iteration):
+        return _NO_SHARES
+    advantage = column(estimator, "advantage")
+    sql = f"""
+        SELECT iteration, avg(({advantage} = 0)::INTEGER) AS silent_share
+        FROM credit WHERE {advantage} IS NOT NULL GROUP BY iteration ORDER BY iteration
+    """
+    return answer(store, sql, run_id=run_id, iteration=iteration)
+
+
+_NO_SHARES = pa.table(
+    {"iteration": pa.array([], pa.int32()), "silent_share": pa.array([], pa.float64())}
+)
 
 
 def training_facts(store: Store, *, run_id: str, iteration: int | None = None) -> pa.Table:

@@ -10,8 +10,8 @@ trajectories that credit has not seen, or not with all steps, are compared here.
 from graphcredit.store.schema import ROUNDING
 from graphcredit.store.sql.views import HAS_VALUES
 
-TRAJECTORIES = f"""
-    played AS (
+_JUDGED = f"""
+    WITH played AS (
         SELECT
             iteration, task_id, trajectory_id,
             count(*) AS num_steps,
@@ -47,17 +47,18 @@ TRAJECTORIES = f"""
                 = coalesce(bit_xor(hash(hash(next_state, step_index + 1)))
                     FILTER (success IS NULL), 0) AS is_whole
         FROM steps SEMI JOIN unseen USING (iteration, task_id, trajectory_id) GROUP BY ALL
-    ),
-    trajectory AS (
-        SELECT
-            known.* EXCLUDE (is_ended, is_credited),
-            coalesce(is_credited, false) AS is_credited,
-            coalesce(known.is_credited, is_ended AND is_whole) AS is_complete
-        FROM known LEFT JOIN compared USING (iteration, task_id, trajectory_id)
     )
+    SELECT
+        known.* EXCLUDE (is_ended, is_credited),
+        coalesce(is_credited, false) AS is_credited,
+        coalesce(known.is_credited, is_ended AND is_whole) AS is_complete
+    FROM known LEFT JOIN compared USING (iteration, task_id, trajectory_id)
 """
-"""Clauses of a WITH, the last of them `trajectory`. No aggregate has an ORDER BY, which would take
-three times as long."""
+"""No aggregate has an ORDER BY, which would take three times as long."""
+
+TRAJECTORIES = {"trajectory": _JUDGED}
+"""The table `trajectory`, for `views.answer`: one row per trajectory. A page asks several questions
+about it, and reading the steps takes most of the time of each."""
 
 GROUPS = f"""
     grouped AS (
@@ -77,4 +78,5 @@ GROUPS = f"""
         FROM trajectory GROUP BY ALL
     )
 """
-"""A clause after `TRAJECTORIES`: one row per group, degenerate by the rule of the view `groups`."""
+"""A clause of a WITH over `TRAJECTORIES`: one row per group, degenerate by the rule of the view
+`groups`."""

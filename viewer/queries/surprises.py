@@ -4,6 +4,7 @@ import pyarrow as pa
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import column
+from graphcredit.viewer.queries.rollouts import TRAJECTORIES
 from graphcredit.viewer.queries.truth import REPLAYED
 from graphcredit.viewer.queries.views import answer
 
@@ -30,27 +31,29 @@ def against_outcome(
     """
     advantage = f"{'-' if success else ''}{column(estimator, 'advantage')}::DOUBLE"
     sql = f"""
-        WITH ended AS (
-            SELECT trajectory_id FROM steps GROUP BY trajectory_id
-            HAVING bool_or(success) = {success}
+        WITH best AS (
+            SELECT trajectory_id, max({advantage}) AS size FROM credit
+            GROUP BY trajectory_id HAVING size > 0
         ),
-        best AS (
-            SELECT trajectory_id, max(struct_pack(size := {advantage}, at := -step_index)) AS step
-            FROM credit SEMI JOIN ended USING (trajectory_id)
-            WHERE {advantage} > 0
-            GROUP BY trajectory_id
-        ),
-        found AS (
-            SELECT trajectory_id, -step.at AS step_index, step.size AS size FROM best
+        found AS MATERIALIZED (
+            FROM best SEMI JOIN (FROM trajectory WHERE success = {success}) USING (trajectory_id)
             ORDER BY size DESC, trajectory_id LIMIT {num_rows}
+        ),
+        -- Only now look for the steps: to carry them along would take twice as long.
+        step AS MATERIALIZED (
+            SELECT
+                trajectory_id, size, min(step_index) AS step_index,
+                arg_min_null(goal_distance, step_index) AS goal_distance,
+                arg_min_null(next_goal_distance, step_index) AS next_goal_distance
+            FROM credit JOIN found USING (trajectory_id) WHERE {advantage} = size
+            GROUP BY trajectory_id, size
         )
         SELECT
             task_id, trajectory_id, step_index, action,
             {"-" if success else ""}size AS advantage, goal_distance, next_goal_distance,
             oracle_distance, next_oracle_distance, q_minus_v
-        FROM found
-        JOIN steps USING (trajectory_id, step_index) JOIN credit USING (trajectory_id, step_index)
+        FROM step JOIN steps USING (trajectory_id, step_index)
         LEFT JOIN ({REPLAYED}) USING (task_id, trajectory_id, step_index, action)
         ORDER BY size DESC, trajectory_id
     """
-    return answer(store, sql, run_id=run_id, iteration=iteration)
+    return answer(store, sql, run_id=run_id, iteration=iteration, tables=TRAJECTORIES)

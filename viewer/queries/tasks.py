@@ -1,8 +1,12 @@
 """A query with one row per group of an iteration, and measures of how informative its credit is."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute defines its functions at import time)
+
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import column
@@ -11,6 +15,19 @@ from graphcredit.viewer.queries.views import answer
 
 NUM_BINS = 9
 """Bars of the histogram of advantages; the middle one is around zero."""
+
+OUT_OF_DATE = "credit out of date"
+
+_SUCCESS = pc.field("success_rate")
+KINDS = {
+    "all": None,
+    "mixed outcomes": (_SUCCESS > 0) & (_SUCCESS < 1),
+    "never solved": _SUCCESS == 0,
+    "always solved": _SUCCESS == 1,
+    "degenerate": pc.field("is_degenerate"),
+    OUT_OF_DATE: pc.field("num_credited") < pc.field("num_trajectories"),
+}
+"""Kinds of groups: title to condition on the rows of `task_facts`."""
 
 
 def task_facts(
@@ -42,7 +59,7 @@ def task_facts(
     """
     credit = _NO_CREDIT if estimator is None else _credit(estimator, others)
     sql = f"""
-        WITH {TRAJECTORIES}, {GROUPS}, {credit},
+        WITH {GROUPS}, {credit},
         graph AS (
             SELECT
                 task_id, count(*) AS num_states,
@@ -56,7 +73,7 @@ def task_facts(
         FROM grouped LEFT JOIN graph USING (task_id) LEFT JOIN credited USING (task_id)
         ORDER BY advantage_spread DESC NULLS LAST, task_id
     """
-    return answer(store, sql, run_id=run_id, iteration=iteration)
+    return answer(store, sql, run_id=run_id, iteration=iteration, tables=TRAJECTORIES)
 
 
 _NO_CREDIT = """
@@ -71,30 +88,35 @@ _NO_CREDIT = """
 
 
 def _credit(estimator: str, others: Sequence[str]) -> str:
-    """Return clauses that end with `credited`; steps are first counted by trajectory and bin."""
-    advantage = column(estimator, "advantage")
+    """Return clauses that end with `credited`; steps are first counted by trajectory."""
+    advantage = f"{column(estimator, 'advantage')}::DOUBLE"
     disagreeing = f"count_if({_disagrees(others)})" if len(others) > 1 else "NULL::BIGINT"
-    bars = ", ".join(
-        f"coalesce(sum(num_counted) FILTER (bar = {number}), 0)" for number in range(NUM_BINS)
-    )
+    numbers = range(NUM_BINS)
+    counts = ", ".join(f"count_if(bar = {number}) AS bar{number}" for number in numbers)
+    bars = ", ".join(f"sum(bar{number})" for number in numbers)
     return f"""
-        step AS (
-            SELECT *, {advantage}::DOUBLE AS advantage FROM credit WHERE state_id IS NOT NULL
+        widest AS (
+            SELECT nullif(max(abs({advantage})), 0) AS widest FROM credit WHERE state_id IS NOT NULL
         ),
-        widest AS (SELECT nullif(max(abs(advantage)), 0) AS widest FROM step),
+        step AS (
+            SELECT
+                *, {advantage} AS advantage,
+                CASE WHEN {advantage} IS NOT NULL THEN least({NUM_BINS - 1}, floor(
+                    (coalesce({advantage} / (FROM widest), 0) / 2 + 0.5) * {NUM_BINS}
+                ))::UTINYINT END AS bar
+            FROM credit WHERE state_id IS NOT NULL
+        ),
         counted AS (
             SELECT
                 trajectory_id,
-                CASE WHEN advantage IS NOT NULL THEN least({NUM_BINS - 1}, floor(
-                    (coalesce(advantage / widest, 0) / 2 + 0.5) * {NUM_BINS}
-                ))::UTINYINT END AS bar,
                 count(*) AS num_counted,
                 count_if(state_group_size = 1) AS num_alone,
                 count(advantage) AS num_advantages,
                 sum(advantage) AS total,
                 sum(advantage * advantage) AS squares,
-                {disagreeing} AS num_disagreeing
-            FROM step, widest GROUP BY ALL
+                {disagreeing} AS num_disagreeing,
+                {counts}
+            FROM step GROUP BY trajectory_id
         ),
         credited AS (
             SELECT

@@ -68,6 +68,19 @@ def steps(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> p
     return answer(store, sql, [trajectory_id], run_id=run_id, iteration=iteration)
 
 
+def steps_of_task(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa.Table:
+    """Return the steps of all trajectories of a task, as `steps` does, by trajectory."""
+    sql = """
+        WITH own AS MATERIALIZED (FROM steps WHERE task_id = $1)
+        SELECT own.*, given.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
+        FROM own
+        LEFT JOIN (FROM credit SEMI JOIN own USING (trajectory_id)) AS given
+            USING (trajectory_id, step_index)
+        ORDER BY trajectory_id, step_index
+    """
+    return answer(store, sql, [task_id], run_id=run_id, iteration=iteration)
+
+
 def replays(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> pa.Table:
     """Return the replays of a trajectory's decisions, by step, policy and settings.
 

@@ -1,15 +1,17 @@
 """Run SQL over the store's views, which stay open: opening them reads the footer of every file.
 
 DuckDB reads only the data that a query needs, and spills to disk, so memory does not grow with the
-store.
+store. What several queries begin with, they keep as a table beside the open views.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from secrets import token_hex
 from tempfile import gettempdir
+from threading import Lock
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -24,6 +26,9 @@ MEMORY_LIMIT = "1GiB"
 MOST_OPEN = 4
 """Most iterations, or whole runs, whose views are open at a time."""
 
+_keeping = Lock()
+"""Held while a table is made, so that no two threads make the same one."""
+
 
 def answer(
     store: Store,
@@ -32,6 +37,7 @@ def answer(
     *,
     run_id: str,
     iteration: int | None,
+    tables: Mapping[str, str] = MappingProxyType({}),
 ) -> pa.Table:
     """Run trusted SQL over the views of a run or an iteration.
 
@@ -41,6 +47,8 @@ def answer(
         parameters: Values for its `?`.
         run_id: Restrict the views to this run.
         iteration: Restrict the views to this iteration; None for all of the run.
+        tables: Tables that the statement also reads: name to SQL over the views. Each is computed
+            once while the files stay the same.
 
     Raises:
         QueryRefusedError: A file is damaged inside, or there is not enough memory.
@@ -49,13 +57,16 @@ def answer(
 
     def read() -> pa.Table:
         with _views(store, run_id, iteration) as views:
+            for name, rows in tables.items():
+                with _keeping:
+                    views.execute(f"CREATE TABLE IF NOT EXISTS {name} AS {rows}")
             return views.sql(sql, params=list(parameters) or None).to_arrow_table()
 
     return unchanged(store, read, run_id=run_id, iteration=iteration)
 
 
-def columns(store: Store, view: str, *, run_id: str, iteration: int) -> list[str]:
-    """Return the columns of a view of an iteration; estimators add to those of the schema.
+def columns(store: Store, view: str, *, run_id: str, iteration: int | None) -> list[str]:
+    """Return the columns of a view of an iteration or a run; estimators add to those of the schema.
 
     Raises:
         SchemaError: A file cannot be opened.

@@ -1,5 +1,6 @@
 """Numbers and words about a trajectory's steps, for the page and the exported file."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -37,6 +38,11 @@ class Bar:
     value: float
     is_total: bool
     """Whether it is the advantage for the trainer, and not one of its parts."""
+
+    @property
+    def part(self) -> str:
+        """The name of the part alone; empty for the advantage."""
+        return "" if self.is_total else self.name.rpartition(" · ")[2]
 
 
 def estimators(table: pa.Table) -> list[str]:
@@ -89,6 +95,17 @@ def bars(table: pa.Table, step: int, names: list[str]) -> list[Bar]:
                 bar = Bar(name=estimator + suffix, value=value, is_total=part == "advantage")
                 found.append(bar)
     return found
+
+
+def with_parts(found: Sequence[Bar]) -> list[tuple[Bar, list[Bar]]]:
+    """Return each advantage of `bars` with its parts; a part that is all of it is left out."""
+    grouped: list[tuple[Bar, list[Bar]]] = []
+    for bar in found:
+        if bar.is_total:
+            grouped.append((bar, []))
+        elif bar.value != grouped[-1][0].value:
+            grouped[-1][1].append(bar)
+    return grouped
 
 
 def value_of(table: pa.Table, name: str, step: int) -> float | None:

@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.steps import facts
-from graphcredit.viewer.widgets.colours import diverging
 from graphcredit.viewer.widgets.text import one_line, visible
 
 _STYLE = """
@@ -18,27 +17,41 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; padding: 
 h1 { font-size: 1.4rem; overflow-wrap: anywhere }
 h2 { font-size: 1.05rem; margin: 2rem 0 .3rem; overflow-wrap: anywhere }
 h3 { font-size: .8rem; margin: .6rem 0 0; opacity: .8; font-weight: 500 }
-nav { display: flex; height: 120px; gap: 1px; margin: 1rem 0 }
-nav a { position: relative; flex: 1; background: #7f879214; text-decoration: none }
-nav a:hover { background: #7f879240 }
-nav i { position: absolute; left: 12%; right: 12% }
+nav.course { display: flex; height: 120px; gap: 1px; margin: 1rem 0 }
+nav.course a { position: relative; flex: 1; background: #7f879214; text-decoration: none }
+nav.course a:hover { background: #7f879240 }
+nav.course i { position: absolute; left: 12%; right: 12%;
+  top: calc(50% - max(0, var(--v)) * .5%); height: calc(max(var(--v), 0 - var(--v)) * .5%) }
 table { border-collapse: collapse; font-size: .85rem }
 td { padding: .05rem .5rem; font-variant-numeric: tabular-nums }
-td.bar { width: 18rem; position: relative; padding: 0; border: solid #7f879240; border-width: 0 1px;
-         background: linear-gradient(#7f8792 0 0) 50% / 1px 100% no-repeat }
-td.bar i { position: absolute; top: 15%; bottom: 15% }
-tr.part td:not(.bar) { opacity: .8 }
-tr.part td.bar i { top: 32%; bottom: 32% }
+td:nth-child(2) { width: 18rem; position: relative; padding: 0; border: solid #7f879240;
+  border-width: 0 1px; background: linear-gradient(#7f8792 0 0) 50% / 1px 100% no-repeat }
+td:nth-child(2) i { position: absolute; top: 15%; bottom: 15%;
+  left: calc(50% + min(0, var(--v)) * .5%); width: calc(max(var(--v), 0 - var(--v)) * .5%) }
+td:nth-child(n+4) { opacity: .8 }
+i { background: #1b5ea8 }
+i.n { background: #c04f15 }
+@media (prefers-color-scheme: dark) { i { background: #7db4ea } i.n { background: #e58a55 } }
 """
 
 
-def trajectory_page(table: pa.Table, *, title: str, estimator: str | None = None) -> str:
+def trajectory_page(
+    table: pa.Table,
+    *,
+    title: str,
+    estimator: str | None = None,
+    above: str = "",
+    is_brief: bool = False,
+) -> str:
     """Return the page.
 
     Args:
         table: The steps of one trajectory with their credit, from `queries.trajectory.steps`.
         title: Text before the names of task and trajectory.
         estimator: Estimator of the overview's advantages; the first one by default.
+        above: HTML before the heading.
+        is_brief: Draw bars for that estimator only, and give the numbers of the others in a line:
+            a third of the size.
     """
     names = facts.estimators(table)
     shown = estimator or (names[0] if names else None)
@@ -47,14 +60,16 @@ def trajectory_page(table: pa.Table, *, title: str, estimator: str | None = None
     ending = facts.outcome(table["success"][-1].as_py())
     rewards = facts.total(table)
     summary = (
-        f"The trajectory {ending} after {counted(table.num_rows, 'step')} with return {rewards}."
+        f"The trajectory {ending} after {counted(table.num_rows, 'step')} with return {rewards}. "
+        "Steps have reward 0 and cost 1 unless they say otherwise."
     )
-    body = "\n".join(_steps(table, names))
+    body = "\n".join(filter(None, _steps(table, names, 1 if is_brief else len(names))))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width">
 <title>{_text(one_line(heading))}</title><style>{_STYLE}</style></head><body>
+{above}
 <h1>{_text(one_line(heading, 400))}</h1>
 <p>{summary}</p>
 {_overview(table, shown) if shown else "<p>No credit was assigned to it.</p>"}
@@ -66,8 +81,8 @@ def trajectory_page(table: pa.Table, *, title: str, estimator: str | None = None
 def _overview(table: pa.Table, estimator: str) -> str:
     limit = facts.largest(table, [estimator]) or 1.0
     bars = "".join(
-        f'<a href="#step-{index}" title="{_text(one_line(f"step {index}: {action}"))}">'
-        f"{_upright(value or 0.0, limit)}</a>"
+        f'<a href="#step-{index}" title="{_text(one_line(f"{index}: {action}"))}">'
+        f"{_bar(value or 0.0, limit)}</a>"
         for index, action, value in zip(
             table["step_index"].to_pylist(),
             table["action"].to_pylist(),
@@ -77,21 +92,25 @@ def _overview(table: pa.Table, estimator: str) -> str:
     )
     return (
         f"<p>Advantage of each step by {_text(estimator)}, from {-limit:.3g} to {limit:.3g}:</p>"
-        f"<nav>{bars}</nav>"
+        f'<nav class="course">{bars}</nav>'
     )
 
 
-def _steps(table: pa.Table, names: list[str]) -> Iterator[str]:
+def _steps(table: pa.Table, names: list[str], num_drawn: int) -> Iterator[str]:
+    """Yield the steps; the first estimators get bars, the others a line."""
     limit, number = facts.largest(table, names) or 1.0, facts.number
     for index, row in enumerate(table.to_pylist()):
         refused = "" if row["is_action_valid"] else ", refused by the environment"
+        earned = f"<p>Reward {number(row['reward'])}, cost {number(row['cost'])}{refused}.</p>"
+        is_usual = row["reward"] == 0 and row["cost"] == 1 and not refused
         yield (
             f'<section id="step-{row["step_index"]}"><h2>Step {row["step_index"]}: '
-            f"{_text(one_line(row['action'], 400))}</h2>"
-            f"<p>Reward {number(row['reward'])}, cost {number(row['cost'])}{refused}.</p>"
+            f"{_text(one_line(row['action'], 400))}</h2>{'' if is_usual else earned}"
         )
-        if bars := facts.bars(table, index, names):
-            yield "<table>" + "".join(_row(bar, limit) for bar in bars) + "</table>"
+        if bars := facts.bars(table, index, names[:num_drawn]):
+            yield f"<table>{''.join(_rows(bars, limit))}</table>"
+        if bars := facts.bars(table, index, names[num_drawn:]):
+            yield f"<p>{'; '.join(_words(bars))}</p>"
         yield _block("Thought", row["thought"])
         yield _block("Observation", row["observation"] or row["state"])
         yield "</section>"
@@ -102,23 +121,27 @@ def _block(title: str, text: str | None) -> str:
     return f"<h3>{title}</h3><pre>{_text(visible(text))}</pre>" if text else ""
 
 
-def _row(bar: facts.Bar, limit: float) -> str:
-    width = 50 * min(abs(bar.value) / limit, 1.0)
-    left = 50 - width if bar.value < 0 else 50
-    style = f"left:{left:.2f}%;width:{width:.2f}%;background:{diverging(bar.value, limit)}"
-    kind = "" if bar.is_total else ' class="part"'
-    return (
-        f'<tr{kind}><td>{_text(bar.name)}</td><td class="bar"><i style="{style}"></i></td>'
-        f"<td>{bar.value:+.3f}</td></tr>"
-    )
+def _rows(bars: list[facts.Bar], limit: float) -> Iterator[str]:
+    """Yield a row for each advantage, with its parts beside it."""
+    for total, parts in facts.with_parts(bars):
+        beside = "".join(f"<td>{_text(part.part)} {part.value:+.3f}</td>" for part in parts)
+        yield (
+            f"<tr><td>{_text(total.name)}</td><td>{_bar(total.value, limit)}</td>"
+            f"<td>{total.value:+.3f}</td>{beside}</tr>"
+        )
 
 
-def _upright(value: float, limit: float) -> str:
-    height = 50 * min(abs(value) / limit, 1.0)
-    top = 50 - height if value > 0 else 50
-    return (
-        f'<i style="top:{top:.2f}%;height:{height:.2f}%;background:{diverging(value, limit)}"></i>'
-    )
+def _words(bars: list[facts.Bar]) -> Iterator[str]:
+    """Yield each advantage, with its parts in parentheses."""
+    for total, parts in facts.with_parts(bars):
+        inside = ", ".join(f"{_text(part.part)} {part.value:+.3f}" for part in parts)
+        yield f"{_text(total.name)} {total.value:+.3f}" + (f" ({inside})" if inside else "")
+
+
+def _bar(value: float, limit: float) -> str:
+    """Return a bar around zero; its style knows the value in percents of the limit."""
+    kind = ' class="n"' if value < 0 else ""
+    return f'<i{kind} style="--v:{100 * max(-1.0, min(1.0, value / limit)):.0f}"></i>'
 
 
 def _text(text: str) -> str:

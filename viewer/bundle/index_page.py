@@ -1,0 +1,95 @@
+"""The first page of a bundle: the tasks of each iteration, with outcomes and credit."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from graphcredit.store.plural import counted
+from graphcredit.viewer.bundle import names
+from graphcredit.viewer.bundle.chapter import Chapter
+from graphcredit.viewer.bundle.html import (
+    document,
+    histogram,
+    link,
+    number,
+    share,
+    table,
+    text,
+    warnings,
+)
+from graphcredit.viewer.widgets.text import one_line
+
+_MOST_SURPRISES = 30
+
+
+def index_page(
+    run_id: str, chapters: Sequence[Chapter], addresses: Sequence[Mapping[str, str]], choice: str
+) -> str:
+    """Return the page.
+
+    Args:
+        run_id: The run.
+        chapters: [n] the iterations.
+        addresses: [n] trajectories of each, with the addresses of their pages.
+        choice: What was chosen, in words; empty for everything.
+    """
+    parts = [f"<h1>Run {text(run_id)}</h1>"]
+    if choice:
+        parts.append(f"<p>A part of it: {text(choice)}.</p>")
+    for chapter, found in zip(chapters, addresses, strict=True):
+        parts += _chapter(chapter, found, is_open=chapter is chapters[-1])
+    return document(f"{run_id} · graphcredit", "\n".join(parts))
+
+
+def _chapter(chapter: Chapter, addresses: Mapping[str, str], *, is_open: bool) -> Iterator[str]:
+    rows = chapter.tasks.to_pylist()
+    won = sum((row["success_rate"] or 0) * row["num_trajectories"] for row in rows)
+    total = sum(row["num_trajectories"] for row in rows)
+    summary = f"Iteration {chapter.iteration}: {counted(len(rows), 'task')}, "
+    summary += f"{won:.0f} of {counted(total, 'complete trajectory')} succeeded"
+    yield f"<details{' open' if is_open else ''}><summary><b>{summary}</b></summary>"
+    yield warnings(chapter.doubts)
+    if chapter.estimator is None:
+        yield "<p>No credit was assigned to it.</p>"
+    else:
+        yield (
+            f"<p>Credit by {text(chapter.estimator)}, the tasks with the widest spread first. The "
+            "bars are steps by advantage, from blame to credit, on one scale.</p>"
+        )
+    files = chapter.files
+    yield table(_HEADS, (_row(chapter, row, files[row["task_id"]]) for row in rows))
+    if chapter.surprises is not None and chapter.surprises.num_rows:
+        yield from _surprises(chapter.surprises.to_pylist(), addresses)
+    yield "</details>"
+
+
+_HEADS = ("task", "success", "trajectories", "return", "length", "states", "spread", "advantages")
+
+
+def _row(chapter: Chapter, row: Mapping[str, Any], number_of_file: int) -> list[str]:
+    file = names.task_file(number_of_file)
+    incomplete = f" + {row['num_incomplete']} incomplete" if row["num_incomplete"] else ""
+    return [
+        link(f"{names.folder(chapter.iteration)}/{file}", row["task_id"]),
+        share(row["success_rate"]),
+        f"{row['num_trajectories']}{incomplete}",
+        number(row["mean_return"]),
+        number(row["mean_length"], ".1f"),
+        number(row["num_states"], "d"),
+        number(row["advantage_spread"]),
+        histogram(row["advantages"]),
+    ]
+
+
+def _surprises(found: Sequence[Mapping[str, Any]], addresses: Mapping[str, str]) -> Iterator[str]:
+    yield "<h2>Credit in failures</h2><p>The most credited step of each failure.</p>"
+    rows = [
+        [
+            number(row["advantage"], "+.3f"),
+            link(f"{addresses[row['trajectory_id']]}#step-{row['step_index']}", row["action"]),
+            f"step {row['step_index']}",
+            text(one_line(row["task_id"])),
+            text(one_line(row["trajectory_id"])),
+        ]
+        for row in found[:_MOST_SURPRISES]
+    ]
+    yield table(("advantage", "action", "step", "task", "trajectory"), rows)

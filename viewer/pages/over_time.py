@@ -1,0 +1,129 @@
+"""The page of runs over time: rollouts, credit and training by iteration, while they grow."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute defines its functions at import time)
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+
+from graphcredit.store.layout import Store
+from graphcredit.viewer.queries.estimators import estimators, most_telling_first
+from graphcredit.viewer.queries.iterations import (
+    action_entropies,
+    iteration_facts,
+    silent_shares,
+    training_facts,
+)
+from graphcredit.viewer.widgets import missing, selection
+from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.curves import CLICK, curve
+from graphcredit.viewer.widgets.per_run import per_run
+from graphcredit.viewer.widgets.text import one_line
+
+_EVERY = 5
+"""Seconds between two looks for new iterations. A look without any only lists the files."""
+
+_MOST_RUNS = 4
+"""Most runs that are shown at first: the last by name."""
+
+_ROLLOUTS = {
+    "success_rate": "success",
+    "mean_return": "return",
+    "mean_length": "length in steps",
+    "invalid_share": "refused actions",
+    "degenerate_share": "dead groups",
+}
+"""Columns of `iteration_facts`, and their titles."""
+
+_METRICS = (
+    *("entropy", "kl", "clipped_high", "clipped_low", "mismatch_mean", "mismatch_share"),
+    *("loss", "grad_norm"),
+)
+"""Metrics of training that are shown at first."""
+
+
+def show() -> None:
+    """Show the page."""
+    st.header("Over time")
+    store = viewed_store()
+    if not store.runs():
+        missing.no_steps(store)
+    # The fragment looks again by itself, so it also finds the first run of an empty store.
+    st.fragment(_live, run_every=_EVERY)()
+
+
+def _live() -> None:
+    store = viewed_store()
+    known = store.runs()
+    if not known:
+        return
+    with st.container(horizontal=True):
+        runs = st.multiselect(
+            "Runs", known, default=known[-_MOST_RUNS:], format_func=one_line, width=500, key="runs"
+        )
+        estimator = selection.choose_estimator(_estimators(runs))
+    st.caption(
+        "A click on a point shows the tasks of its iteration; a new iteration appears by itself. "
+        "A dead group has one return in all its trajectories, and a step without signal has "
+        "advantage 0: neither teaches anything."
+    )
+    facts = per_run(store, runs, iteration_facts, "Some iterations")
+    with st.container(horizontal=True):
+        for name, title in _ROLLOUTS.items():
+            _draw(facts, name, title)
+        if estimator is not None:
+            silent = per_run(store, runs, silent_shares, None, estimator=estimator)
+            _draw(silent, "silent_share", "steps without signal")
+        _draw(per_run(store, runs, action_entropies, None), "action_entropy", "action entropy")
+    _training(store, runs)
+
+
+def _estimators(runs: Sequence[str]) -> list[str]:
+    """Return the estimators with credit in some of the runs, the most telling first."""
+    found: set[str] = set()
+    for run in runs:
+        with missing.guarded("Some credit"):
+            found.update(ask(estimators, run_id=run, iteration=None))
+    return most_telling_first(found)
+
+
+def _training(store: Store, runs: Sequence[str]) -> None:
+    st.subheader("Training")
+    metrics = per_run(store, runs, training_facts, "Some metrics of training")
+    if metrics is None or not metrics.num_rows:
+        missing.no_training()
+        return
+    names = list(dict.fromkeys(metrics["metric"].to_pylist()))
+    chosen = st.multiselect(
+        "Metrics, as means over the updates of an iteration",
+        names,
+        default=[name for name in _METRICS if name in names],
+        key="metrics",
+    )
+    lines: Any = pc.binary_join_element_wise(metrics["run"], metrics["training"], " · ")
+    named = metrics.append_column("line", lines)
+    with st.container(horizontal=True):
+        for name in chosen:
+            rows = named.filter(pc.equal(named["metric"], name))
+            _draw(rows, "value", name.replace("_", " "))
+
+
+def _draw(rows: pa.Table | None, value: str, title: str) -> None:
+    """Draw a curve; a click on a point leads to the tasks of its iteration."""
+    if rows is None or rows[value].null_count == rows.num_rows:
+        return
+    named = rows if "line" in rows.column_names else rows.append_column("line", rows["run"])
+    clicked = st.altair_chart(
+        curve(named.select(["run", "iteration", "line", value]), value, title),
+        width="content",
+        key=f"curve_{title}",
+        on_select="rerun",
+        selection_mode=CLICK,
+        alt=f"{title} by iteration",
+    )
+    for point in clicked["selection"][CLICK]:
+        selection.open_page("tasks", run=point["run"], iteration=int(point["iteration"]))

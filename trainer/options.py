@@ -212,6 +212,9 @@ class ModelOptions(TrainOptions):
     """Compile the decoder layers (GPU)."""
     head_chunk: AtLeastOne = 1024
     """Tokens whose logits are in memory at one time."""
+    reduce_gradients: Literal["update", "micro-batch"] = "update"
+    """When processes exchange gradients: once in an update, which takes whole float32 gradients in
+    each process, or after every micro-batch, which takes its shard of them and more exchanges."""
     save_dtype: Literal["float32", "bfloat16"] = "float32"
     """Type of the weights in the saved model."""
 

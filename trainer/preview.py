@@ -106,7 +106,7 @@ def _memory(config: TrainConfig, plan: TrainingPlan, num_processes: int) -> Memo
         plan.sizes(),
         num_processes=num_processes,
         dtype=compute_dtype(config, choose_device(config.device)),
-        sums_gradients=most > 1,
+        sums_gradients=most > 1 and config.reduce_gradients == "update",
         file_bytes=FILE_BYTES,
     )
 

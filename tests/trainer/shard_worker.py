@@ -84,10 +84,39 @@ def killed(directory: Path, victim: int, moment: str) -> None:
     _save(engine, directory, update + 1)
 
 
-def _open(directory: Path, lora_rank: int) -> TrainingEngine:
+def reduced(directory: Path) -> None:
+    """Train with both ways of exchanging gradients, and look at them between micro-batches."""
+    found: list[dict[str, torch.Tensor]] = []
+    for when in ("update", "micro-batch"):
+        engine = _open(directory, 0, reduce_gradients=when)
+        backward = engine.backward
+        shards: list[bool] = []
+
+        def watched(
+            loss: torch.Tensor,
+            *,
+            is_last: bool,
+            engine: Any = engine,
+            backward: Any = backward,
+            shards: Any = shards,
+        ) -> None:
+            backward(loss, is_last=is_last)
+            if not is_last:
+                shards.append(all(p.grad is not None for _, p in engine._trained))
+
+        engine.backward = watched  # type: ignore[method-assign]
+        train(engine, 0)
+        assert shards == [when == "micro-batch"] * 3
+        found.append(rank_worker.whole(engine.state().weights))
+    for name, weight in found[0].items():
+        torch.testing.assert_close(found[1][name], weight, rtol=1e-4, atol=1e-5)
+    destroy_process_group()
+
+
+def _open(directory: Path, lora_rank: int, **options: Any) -> TrainingEngine:
     torch.set_num_threads(1)
     name = str(directory / "model")
-    return open_engine(name, rank_worker.config(name, lora_rank))
+    return open_engine(name, rank_worker.config(name, lora_rank).changed(**options))
 
 
 def _resumed(directory: Path, lora_rank: int) -> tuple[TrainingEngine, int]:

@@ -100,3 +100,8 @@ def test_a_policy_of_several_files_has_an_index_that_transformers_reads(
     assert all(file.stat().st_size < 200_000 for file in files)
     saved, source = (AutoModelForCausalLM.from_pretrained(tmp_path / d) for d in ("saved", "model"))
     assert all(torch.equal(p, source.get_parameter(n)) for n, p in saved.named_parameters())
+
+
+def test_gradients_are_exchanged_once_in_an_update_or_after_every_micro_batch(tmp_path: Path):
+    save_tiny_model(tmp_path / "model")
+    assert run_ranks(2, shard_worker.reduced, tmp_path) == [0, 0]

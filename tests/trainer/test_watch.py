@@ -1,10 +1,14 @@
 """Metrics: each update once in metrics.jsonl, and as rows of the store."""
 
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from graphcredit.store import create_store
 from graphcredit.store.checks.run import check_store
@@ -106,3 +110,32 @@ def test_a_text_that_another_program_wrote_is_no_metric(tmp_path: Path):
     assert "pulled" in names
     assert "note" not in names
     assert [violation.found for violation in check_store(store).violations] == ["column 'note'"]
+
+
+@pytest.mark.parametrize("tracker", ["wandb", "trackio"])
+def test_a_resumed_training_goes_on_with_the_run_of_its_tracker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracker: Any
+):
+    begun: list[dict[str, Any]] = []
+    logged: list[tuple[int, float]] = []
+    module = SimpleNamespace(
+        init=lambda **asked: begun.append(asked),
+        log=lambda values, step: logged.append((step, values["loss"])),
+        finish=lambda: None,
+    )
+    monkeypatch.setitem(sys.modules, tracker, module)
+    store = create_store(tmp_path / "s")
+    for name, num_done in (("a", 0), ("a", 1), ("b", 0)):
+        out = tmp_path / name
+        out.mkdir(exist_ok=True)
+        config = TrainConfig(
+            store=store.root, out=out, model="m", tensorboard=False, tracker=tracker
+        )
+        path = training_path(store, "r", 0, out)
+        log = TrainingLog(config, Output(out), path, num_done, is_writing=True)
+        log.write(num_done, {"loss": 0.5})
+        log.close()
+    assert logged == [(0, 0.5), (1, 0.5), (0, 0.5)]
+    assert {asked["resume"] for asked in begun} == {"allow"}
+    first, again, other = (asked.get("id", asked["name"]) for asked in begun)
+    assert first == again != other

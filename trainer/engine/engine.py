@@ -75,6 +75,7 @@ class TrainingEngine(Process):
         options: OptimizerOptions,
         device: torch.device,
         dtype: str,
+        reduces_each: bool = False,
     ):
         """Put a model on a device.
 
@@ -84,10 +85,11 @@ class TrainingEngine(Process):
             options: Of the optimizer.
             device: Of this process, whose process group is initialised.
             dtype: Type of the arithmetic: float32 or bfloat16.
+            reduces_each: Whether processes exchange the gradients of every micro-batch.
         """
         super().__init__(device)
         self._source = find_model(name)
-        self._options, self._dtype = options, dtype
+        self._options, self._dtype, self._reduces_each = options, dtype, reduces_each
         self.num_ids = num_embeddings(scorer)
         """Token ids that the model embeds: from 0 on."""
         self._limit = length_limit(scorer.causal_lm.config)
@@ -296,8 +298,9 @@ class ShardedEngine(TrainingEngine):
         return scorer
 
     def backward(self, loss: Tensor, *, is_last: bool) -> None:
-        """Add the gradient of a micro-batch; processes exchange gradients with the last one."""
-        cast("FSDPModule", self._scorer).set_requires_gradient_sync(is_last)
+        """Add the gradient of a micro-batch; processes exchange gradients as the options say."""
+        is_exchanged = is_last or self._reduces_each
+        cast("FSDPModule", self._scorer).set_requires_gradient_sync(is_exchanged)
         # Gradients are averaged over the processes, and the loss is a sum.
         (loss * self.world_size).backward()
 
@@ -326,7 +329,9 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
         for layer in decoder_layers(scorer):
             layer.compile(dynamic=True)
     is_sharded = is_half or Process(device).world_size > 1
-    return (ShardedEngine if is_sharded else TrainingEngine)(name, scorer, config, device, dtype)
+    reduces_each = config.reduce_gradients == "micro-batch"
+    kind = ShardedEngine if is_sharded else TrainingEngine
+    return kind(name, scorer, config, device, dtype, reduces_each)
 
 
 def compute_dtype(options: ModelOptions, device: torch.device) -> str:

@@ -5,6 +5,7 @@ OUT/
   logprobs/        log-probabilities under the frozen policies, computed once
   checkpoints/     the last few states to resume from
   notices.txt      notices shown to the user
+  tracking_id.txt  the run that a tracker goes on with; only with a tracker
   metrics.jsonl    one line per optimizer step
   tensorboard/
   result.json      summary of the training; written when it is complete
@@ -12,6 +13,7 @@ OUT/
 """
 
 import json
+import secrets
 import shutil
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -26,6 +28,7 @@ from graphcredit.trainer.config import TrainConfig, differences, read_config, wi
 from graphcredit.trainer.config_words import FIRST_VERSION
 
 _NOTICES = "notices.txt"
+_TRACKING_ID = "tracking_id.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,14 @@ class Output:
             return
         with (self.root / _NOTICES).open("a", encoding="utf-8") as file:
             file.write(line + "\n")
+
+    def tracking_id(self) -> str:
+        """Return the name that a tracker knows this training by, the same when it resumes."""
+        path = self.root / _TRACKING_ID
+        if not path.exists():
+            with atomic_path(path) as temporary:
+                temporary.write_text(secrets.token_hex(4), encoding="utf-8")
+        return path.read_text(encoding="utf-8")
 
     def result(self) -> dict[str, Any] | None:
         """Return the summary, or None before the training is complete."""

@@ -96,13 +96,17 @@ class _TensorBoard:
 class _Tracker:
     """wandb, or trackio, which has its interface."""
 
-    def __init__(self, name: str, config: TrainConfig) -> None:
+    def __init__(self, name: str, config: TrainConfig, run_id: str) -> None:
         self._module = find_tracker(name)
-        self._module.init(project="graphcredit", name=config.out.name, config=config.as_json())
+        # trackio knows a run by its name, wandb by its id.
+        named = {"wandb": {"id": run_id, "name": config.out.name}}.get(
+            name, {"name": f"{config.out.name}-{run_id}"}
+        )
+        self._module.init(project="graphcredit", resume="allow", config=config.as_json(), **named)
 
     def log(self, update: int, metrics: Metrics) -> None:
         known = {name: value for name, value in metrics.items() if value is not None}
-        self._module.log({"update": update, **known})
+        self._module.log({"update": update, **known}, step=update)
 
     def close(self) -> None:
         self._module.finish()
@@ -155,7 +159,7 @@ class TrainingLog:
             if config.tensorboard:
                 self._watchers.append(_TensorBoard(output.root / "tensorboard", num_done))
             if config.tracker:
-                self._watchers.append(_Tracker(config.tracker, config))
+                self._watchers.append(_Tracker(config.tracker, config, output.tracking_id()))
             self._log = MetricsLog(output.metrics_path, num_done, otherwise=_read(path))
             self.rows = list(self._log.rows)
 

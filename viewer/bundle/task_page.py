@@ -102,17 +102,15 @@ def _trajectories(task: int, trajectories: Mapping[str, pa.Table], estimator: st
         ]
         for index, (name, steps) in enumerate(trajectories.items())
     ]
-    heads = ("trajectory", "outcome", "length", "return", "most credit", "most blame")
+    heads = ("trajectory", "outcome", "length", "return", "highest advantage", "lowest advantage")
     return "<h2>Trajectories</h2>" + table(heads, rows)
 
 
 def _extremes(file: str, steps: pa.Table, estimator: str | None) -> Sequence[str]:
     if estimator not in facts.estimators(steps):
         return ("", "")
-    found = facts.extreme_steps(steps, estimator)
-    values = steps[f"{estimator}_advantage"]
     return [
         link(f"{file}#step-{steps['step_index'][row].as_py()}", steps["action"][row].as_py(), 40)
-        + f" {number(values[row].as_py(), '+.2f')}"
-        for row in found or ()
+        + f" {number(value, '+.2f')}"
+        for _, row, value in facts.extreme_steps(steps, estimator)
     ]

@@ -24,7 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.machine import describe
-from benchmarks.noise import NOISES, disturb_steps
+from benchmarks.noise.design import KINDS
+from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.assemble import Assembly, assemble
 from graphcredit.credit.merging.admissible import signatures
@@ -84,7 +85,7 @@ def main() -> None:
         keep = partial(CachedEmbedder, create_store(Path(folder) / "vectors"))
         print(f"{clean.num_rows:,} steps, {assemble(clean).merged.num_states:,} true states")
         print(HEADER)
-        for name, disturb in NOISES.items():
+        for name, disturb in KINDS.items():
             tables = [disturb_steps(clean, disturb, seed) for seed in range(arguments.seeds)]
             for way in ways(arguments.model):
                 rows = [judge(clean, table, open_merger(way.settings, keep)) for table in tables]

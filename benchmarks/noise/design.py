@@ -1,18 +1,14 @@
-"""Noise that changes a state's text but not the state, such as advertisements and layout.
+"""Kinds of noise that `--merge segments` was designed with. It is judged with `judge.py`."""
 
-A visit's text is disturbed once, so a step's `next_state` is still the following step's `state`.
-"""
-
+import html
+import json
 import random
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
-import pyarrow as pa
-
-Disturb: TypeAlias = Callable[[str, random.Random, int], str]
-"""Returns a disturbed text, given a state's text, a random generator and the step index."""
+from benchmarks.noise.disturb import Disturb
 
 _OFFERS = (
     "{percent}% off {thing} until {day}",
@@ -185,33 +181,76 @@ def _rewrapped(text: str, rng: random.Random, index: int) -> str:
     return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, width))
 
 
-NOISES: dict[str, Disturb] = {
+def _enveloped(text: str, rng: random.Random, index: int) -> str:
+    """Put the text into a tool result beside the time that it took and an identifier."""
+    fields = {
+        "output": text,
+        "seconds": round(rng.uniform(0.1, 9), 2),
+        "call_id": f"call_{rng.getrandbits(48):012x}",
+    }
+    return json.dumps(dict(rng.sample(list(fields.items()), len(fields))))
+
+
+def _tagged(text: str, rng: random.Random, index: int) -> str:
+    """Make a page of the lines, with classes that no other page has."""
+    lines = (
+        f'<p class="css-{rng.getrandbits(24):06x}">{html.escape(line)}</p>'
+        for line in text.splitlines()
+    )
+    return f'<main data-key="{rng.getrandbits(32):08x}">\n' + "\n".join(lines) + "\n</main>"
+
+
+def _metered(text: str, rng: random.Random, index: int) -> str:
+    """Add fuel that runs out, and a temperature."""
+    fuel = max(0.0, 60 - 1.5 * index - rng.random() * 2)
+    return f"{text}\nFuel: {fuel:.1f} litres. It is {rng.randrange(12, 30)} degrees outside."
+
+
+_PHRASES = (("You are", "You're", "You find yourself"), ("to the", "towards the"))
+
+
+def _reworded(text: str, rng: random.Random, index: int) -> str:
+    """Say some phrases in another way."""
+    for phrases in _PHRASES:
+        pattern = "|".join(map(re.escape, phrases))
+        text = re.sub(pattern, lambda _, phrases=phrases: rng.choice(phrases), text)
+    return text
+
+
+def _referenced(text: str, rng: random.Random, index: int) -> str:
+    """Add a reference to each exit and each thing on the floor."""
+    return re.sub(
+        r"\b(exit|door|floor|on the \w+)\b",
+        lambda found: f"{found[0]} [ref={rng.getrandbits(20):05x}]",
+        text,
+    )
+
+
+def _mistyped(text: str, rng: random.Random, index: int) -> str:
+    """Double or lose a letter in one word of forty."""
+
+    def type_(found: re.Match[str]) -> str:
+        word = found[0]
+        if rng.random() > 1 / 40:
+            return word
+        place = rng.randrange(1, len(word) - 1)
+        return word[:place] + rng.choice(("", word[place] * 2)) + word[place + 1 :]
+
+    return re.sub(r"[A-Za-z]{4,}", type_, text)
+
+
+KINDS: dict[str, Disturb] = {
     **{noise.name: advertised(noise) for noise in STRENGTHS},
     "logged": _logged,
     "counted": _counted,
     "babbled": _babbled,
     "lured": _lured,
     "rewrapped": _rewrapped,
+    "enveloped": _enveloped,
+    "tagged": _tagged,
+    "metered": _metered,
+    "reworded": _reworded,
+    "referenced": _referenced,
+    "mistyped": _mistyped,
 }
-"""Advertisements at four strengths, then kinds of noise that `segments` was not designed for."""
-
-
-def disturb_steps(steps: pa.Table, disturb: Disturb, seed: int) -> pa.Table:
-    """Return steps whose state texts are disturbed, each visit in its own way.
-
-    Args:
-        steps: Steps with the store's columns, in any order.
-        disturb: Returns the disturbed text.
-        seed: Determines the noise of a visit, together with trajectory and step index.
-    """
-    rows = steps.select(["trajectory_id", "step_index", "state", "next_state"]).to_pylist()
-
-    def seen(row: dict[str, object], index: int, text: str) -> str:
-        return disturb(text, random.Random(f"{seed} {row['trajectory_id']} {index}"), index)
-
-    states = [seen(row, row["step_index"], row["state"]) for row in rows]
-    following = [seen(row, row["step_index"] + 1, row["next_state"]) for row in rows]
-    for name, values in (("state", states), ("next_state", following)):
-        position = steps.schema.get_field_index(name)
-        steps = steps.set_column(position, steps.schema.field(name), pa.array(values, pa.string()))
-    return steps
+"""Advertisements at four strengths, then others."""

@@ -1,80 +1,21 @@
-"""States by the parts of their texts that recur with them.
+"""Visits of states, and which of them are of one state for certain.
 
-A similarity of whole texts cannot tell an advertisement from a door that was opened: both change a
-few words. What tells them apart is that the door stays open when the state is seen again.
-
-1. **Segments.** A text is cut at line ends, punctuation and bullets; a segment is its words, in one
-   case, so that layout does not matter.
-2. **The same state, for certain.** The trajectories of a group start from one state; the same
-   actions lead from one state to one state (where the admissible actions do not contradict); an
-   invalid action does not leave a state. Each such class of visits is several looks at one state.
-3. **Evidence** (`evidence.py`). In each class of two or more visits, a segment that all of them
-   have *stays*, one that only some have *comes and goes*. Both are counted over the whole
-   iteration. A segment is noise if it came and went more often than it stayed, or if it only counts
-   the steps. One that no class shows is judged by its words, and by whether it is seen again.
-4. **States.** Texts of one group are one state if the same segments are left and the guard allows.
-   In a group without admissible actions they must also stand in the same order.
-5. **Once more.** One action leads from one of these states to one state: such classes are evidence
-   on the segments of their group that had none, and the states are found again, twice.
+The trajectories of a group start from one state; the same actions lead from one state to one
+state, where the admissible actions and the rewards do not contradict; an invalid action does not
+leave a state. Each such class of visits is several looks at one state.
 """
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from graphcredit.credit.merging.admissible import UNKNOWN
-from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
+from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes
 
-_WRAP = re.compile(r"(?<=[\w,])[ \t]*\n[ \t]*(?=[a-z])")
-_BREAK = re.compile(r"[.,:](?=\s|$)|[\n!?;|•·*#=~<>()\[\]{}\"“”]+|(?<!\w)[-–—]+|[-–—]+(?!\w)")
-_WORD = re.compile(r"\w+(?:(?:['’-]|(?<=\d)[.,:](?=\d))\w+)*")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Segmented:
-    """Texts as lists of segment codes."""
-
-    segment: Ints
-    """[num_pairs] code of each segment, text by text, in the order in which they stand."""
-    text: Ints
-    """[num_pairs] the text it stands in, ascending."""
-    num_texts: int
-    """Texts, those without a segment included."""
-    names: list[str]
-    """The words of each segment code."""
-
-    def of(self, texts: Ints) -> tuple[Ints, Ints]:
-        """Return the distinct segments of some texts, as (position in `texts`, segment) pairs."""
-        _, text, segment = factorise_pairs(self.text, self.segment)
-        start = np.searchsorted(text, np.arange(self.num_texts + 1))
-        count = np.diff(start)[texts]
-        position = np.repeat(np.arange(len(texts)), count)
-        offset = np.arange(len(position)) - np.repeat(np.cumsum(count) - count, count)
-        return position, segment[np.repeat(start[texts], count) + offset]
-
-
-def cut(texts: Iterable[str]) -> Segmented:
-    """Cut texts into segments."""
-    code_of: dict[str, int] = {}
-    segment: list[int] = []
-    text: list[int] = []
-    number = -1
-    for number, body in enumerate(texts):
-        for part in _BREAK.split(_WRAP.sub(" ", body)):
-            if words := _WORD.findall(part):
-                name = " ".join(words).casefold()
-                segment.append(code_of.setdefault(name, len(code_of)))
-                text.append(number)
-    return Segmented(
-        segment=np.array(segment, np.int64),
-        text=np.array(text, np.int64),
-        num_texts=number + 1,
-        names=list(code_of),
-    )
+_REWARDS = 32
+"""More different rewards than these are taken for a measurement: they do not tell states apart."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,6 +30,10 @@ class Visits:
     """[num_visits] the group."""
     index: Ints
     """[num_visits] steps taken before."""
+    moves: Ints
+    """[num_visits] valid steps taken before."""
+    trajectory: Ints
+    """[num_visits] the trajectory."""
 
 
 def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
@@ -112,20 +57,29 @@ def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
         move_start=moves_before[steps.trajectory_start],
         first=_pair(nodes.group_of_step[first], signature[nodes.state_of_step[first]]),
         action=steps.action[is_move],
-        outcome=signature[nodes.target_of_step[is_move]],
+        outcome=_pair(signature[nodes.target_of_step], _rewards(steps))[is_move],
     )
     # A failure's last step leads to one more visit: in the next place if the step was a move.
     failures = last[~steps.is_success[last]]
     node = np.concatenate([nodes.state_of_step, nodes.target_of_step[failures]])
     of_visit = class_of_place[np.concatenate([place, place[failures] + is_move[failures]])]
     index = np.arange(len(steps.row)) - steps.trajectory_start[trajectory]
+    moves = moves_before[:-1] - moves_before[steps.trajectory_start[trajectory]]
     # The guard has the last word: what was called invalid may have changed what is admissible.
     return Visits(
         node=node,
         certain=_pair(of_visit, signature[node]),
         group=np.concatenate([nodes.group_of_step, nodes.group_of_step[failures]]),
         index=np.concatenate([index, index[failures] + 1]),
+        moves=np.concatenate([moves, moves[failures] + is_move[failures]]),
+        trajectory=np.concatenate([trajectory, trajectory[failures]]),
     )
+
+
+def _rewards(steps: Steps) -> Ints:
+    """Return [num_steps] a code of the reward; of a reward that is never the same, nothing."""
+    code, distinct = factorise(steps.reward.view(np.int64))
+    return code if len(distinct) <= _REWARDS else np.zeros_like(code)
 
 
 def outcome_classes(steps: Steps, nodes: Nodes, visits: Visits, signature_of_node: Ints) -> Ints:
@@ -182,23 +136,3 @@ def _prefix_classes(*, move_start: Ints, first: Ints, action: Ints, outcome: Int
 def _pair(one: Ints, other: Ints) -> Ints:
     """Return a number for each pair, from 0 in order of first appearance."""
     return factorise_pairs(one, other)[0]
-
-
-def identities(segmented: Segmented, is_noise: Bools, in_order: Bools) -> Ints:
-    """Return [num_texts] a code: equal for texts with the same segments besides noise.
-
-    Args:
-        segmented: The texts.
-        is_noise: [num_pairs] which of `segmented.segment` say nothing.
-        in_order: [num_texts] whether the order and number of the text's segments matters.
-    """
-    kept: list[list[int]] = [[] for _ in range(segmented.num_texts)]
-    text, segment = segmented.text[~is_noise], segmented.segment[~is_noise]
-    for number, code in zip(text.tolist(), segment.tolist(), strict=True):
-        kept[number].append(code)
-    code_of: dict[tuple[int, ...], int] = {}
-    keys = (
-        tuple(part if is_list else sorted(set(part)))
-        for part, is_list in zip(kept, in_order.tolist(), strict=True)
-    )
-    return np.array([code_of.setdefault(key, len(code_of)) for key in keys], np.int64)

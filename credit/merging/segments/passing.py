@@ -1,0 +1,239 @@
+"""Segments that come and go while the state stays: advertisements, hints, greetings.
+
+A segment is noise if it came and went in more classes of certainly equal states than it stayed in.
+A class does not count where another version of the segment stands in its place. One that no class
+shows is judged by its words and by whether it recurs in its group:
+
+    score = Σ over its words of log((n + p) / (N + 1)) − log((m + p) / (M + 1))
+            + log(a / b) if no other visit of the group has it
+
+n of the N words of noise segments and m of the M words of the others are this one, p is its share
+of all of them; digits count as 0, and words of one segment only as one unknown word. a is how many
+segments that come and go and that no other visit has are in a visit of a class of two or more, and
+b how many more such segments other visits have. It is noise if the score exceeds log 20.
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from graphcredit.credit.merging.segments.align import Aligner
+from graphcredit.credit.merging.segments.parse import Segment
+from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.tokens import is_word, kind_of
+from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
+
+_UNKNOWN = "\0"
+_LEAST_SCORE = math.log(20)
+"""How much likelier than not a segment without evidence must be noise."""
+
+_LASTING = 0.4
+"""How often a part of a state is there at the next visit, too."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """What the visits of the sample show."""
+
+    stays: Counter[Segment] = field(default_factory=Counter[Segment])
+    """Classes of two or more visits that all have the segment, or a version of it."""
+    comes: Counter[Segment] = field(default_factory=Counter[Segment])
+    """Classes of which some visits have it and some have not."""
+    num_shared: int = 0
+    """Visits in classes of two or more."""
+    num_shared_lonely: int = 0
+    """Segments there that no other visit of the group has."""
+    num_single: int = 0
+    """Other visits."""
+    num_single_lonely: int = 0
+    """Segments there that no other visit of the group has."""
+
+
+def gather(parsed: Parsed, visits: Visits) -> Evidence:
+    """Return what visits show.
+
+    Args:
+        parsed: The texts of the nodes.
+        visits: All visits of these nodes.
+    """
+    visit, segment = parsed.of_visits(visits.node)
+    size = np.bincount(visits.certain)
+    is_shared = size[visits.certain] > 1
+    in_class = is_shared[visit]
+    pair, owner, code = factorise_pairs(visits.certain[visit[in_class]], segment[in_class])
+    stays = np.bincount(pair, minlength=len(owner)) == size[owner]
+    versions = _versions(parsed, visits, owner[~stays], code[~stays])
+    counted = {True: Counter[Segment](), False: Counter[Segment]()}
+    for number, does_stay in zip(code.tolist(), stays.tolist(), strict=True):
+        if does_stay:
+            counted[True][parsed.segments[number]] += 1
+    for number, is_version in zip(code[~stays].tolist(), versions, strict=True):
+        counted[is_version][parsed.segments[number]] += 1
+    is_lonely = lonely(visits.group[visit], segment)
+    return Evidence(
+        stays=counted[True],
+        comes=counted[False],
+        num_shared=int(is_shared.sum()),
+        num_shared_lonely=int((is_lonely & in_class).sum()),
+        num_single=int((~is_shared).sum()),
+        num_single_lonely=int((is_lonely & ~in_class).sum()),
+    )
+
+
+def lonely(group: Ints, segment: Ints) -> Bools:
+    """Return which (group, segment) pairs are there once. [n], from two arrays [n]."""
+    pair, _, _ = factorise_pairs(group, segment)
+    return np.bincount(pair)[pair] == 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Recurrence:
+    """How often the segments of a group are seen again there."""
+
+    key: Ints
+    """[n] group · number of segments + segment, ascending."""
+    is_once: Bools
+    """[n] whether one visit has it."""
+    lasting: Floats
+    """[n] how much likelier a part of a state stays as often from one visit to the next."""
+
+    @classmethod
+    def count(cls, parsed: Parsed, visits: Visits) -> "_Recurrence":
+        visit, segment = parsed.of_visits(visits.node)
+        num_segments = max(len(parsed.segments), 1)
+        order = np.lexsort((visits.index, visits.trajectory))
+        place = np.empty(len(order), np.int64)
+        # Trajectories have a gap between them: the last visit of one is before no other.
+        place[order] = np.arange(len(order)) + visits.trajectory[order]
+        here = place[visit] * num_segments + segment
+        follows = np.isin(here + num_segments, here)
+        key, of_key = np.unique(visits.group[visit] * num_segments + segment, return_inverse=True)
+        number = np.bincount(of_key, minlength=len(key))
+        share = number / np.bincount(visits.group)[key // num_segments]
+        stays = np.bincount(of_key, follows, len(key))
+        lasting = stays * np.log(np.maximum(_LASTING / share, 1))
+        return cls(key=key, is_once=number == 1, lasting=lasting)
+
+
+def _versions(parsed: Parsed, visits: Visits, owner: Ints, code: Ints) -> list[bool]:
+    """Return whether most looks without a segment have another version of it instead.
+
+    Args:
+        parsed: The texts of the nodes.
+        visits: All visits of these nodes.
+        owner: [n] classes.
+        code: [n] a segment that some but not all of the class's visits have.
+    """
+    if not len(owner):
+        return []
+    aligner, lists = Aligner(segments=parsed.segments), parsed.lists()
+    order = np.argsort(visits.certain, kind="stable")
+    start = np.searchsorted(visits.certain[order], np.arange(int(owner.max()) + 2))
+    nodes_of: dict[int, list[int]] = {}
+    found: list[bool] = []
+    for of_class, segment in zip(owner.tolist(), code.tolist(), strict=True):
+        if of_class not in nodes_of:
+            rows = order[start[of_class] : start[of_class + 1]]
+            nodes_of[of_class] = visits.node[rows].tolist()
+        nodes = nodes_of[of_class]
+        model = next(node for node in nodes if segment in lists[node])
+        others = [node for node in nodes if segment not in lists[node]][:8]
+        replaced = sum(
+            any(a == segment for a, _ in aligner.match(lists[model], lists[other]))
+            for other in others
+        )
+        found.append(2 * replaced > len(others))
+    return found
+
+
+class Judge:
+    """Says of segments whether they are noise."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._comes = {
+            part: number for part, number in evidence.comes.items() if number > evidence.stays[part]
+        }
+        self._stays = {part for part in evidence.stays if part not in self._comes} | {
+            part for part in evidence.comes if part not in self._comes
+        }
+        names = sorted({*evidence.stays, *evidence.comes})
+        segments_of_word = Counter(word for part in names for word in set(_masked(part)))
+        self._known = {word for word, number in segments_of_word.items() if number > 1}
+        self._noise, self._signal = Counter[str](), Counter[str]()
+        for part in names:
+            (self._noise if part in self._comes else self._signal).update(self._words(part))
+        self._num_noise, self._num_signal = self._noise.total(), self._signal.total()
+        self._lonely_score = _lonely_score(evidence)
+
+    @property
+    def finds_any(self) -> bool:
+        """Whether any segment is noise."""
+        return bool(self._comes)
+
+    @property
+    def noise(self) -> list[Segment]:
+        """Segments that were seen to come and go."""
+        return sorted(self._comes)
+
+    def noise_in(self, parsed: Parsed, visits: Visits) -> Bools:
+        """Return [num_pairs] which of the texts' segments are noise.
+
+        Args:
+            parsed: The texts of the nodes of whole groups.
+            visits: All visits of these nodes.
+        """
+        if not self._comes:
+            return np.zeros(len(parsed.segment), bool)
+        num_segments = max(len(parsed.segments), 1)
+        group_of_text = np.zeros(parsed.num_texts, np.int64)
+        group_of_text[visits.node] = visits.group
+        recurrence = _Recurrence.count(parsed, visits)
+        place = np.searchsorted(
+            recurrence.key, group_of_text[parsed.text] * num_segments + parsed.segment
+        )
+        score = self.scores(parsed.segments)[parsed.segment] - recurrence.lasting[place]
+        score[recurrence.is_once[place]] += self._lonely_score
+        return score > _LEAST_SCORE
+
+    def scores(self, parts: list[Segment]) -> Floats:
+        """Return [len(parts)] the score of each, if it recurs in its group.
+
+        That of a segment that classes show is infinite.
+        """
+        return np.array([self._verdict(part) for part in parts], np.float64)
+
+    def _verdict(self, part: Segment) -> float:
+        if part in self._comes:
+            return math.inf
+        return -math.inf if part in self._stays or not self._comes else self._score(part)
+
+    def _score(self, part: Segment) -> float:
+        score = 0.0
+        for word in self._words(part):
+            noise, signal = self._noise[word], self._signal[word]
+            share = (noise + signal) / (self._num_noise + self._num_signal)
+            if share:
+                score += math.log((noise + share) / (self._num_noise + 1))
+                score -= math.log((signal + share) / (self._num_signal + 1))
+        return score
+
+    def _words(self, part: Segment) -> list[str]:
+        return [word if word in self._known else _UNKNOWN for word in _masked(part)]
+
+
+def _lonely_score(evidence: Evidence) -> float:
+    noise = (evidence.num_shared_lonely + 0.5) / (evidence.num_shared + 1)
+    everything = evidence.num_single_lonely / max(evidence.num_single, 1)
+    return math.log(noise / max(everything - noise, noise / 20))
+
+
+def _masked(part: Segment) -> list[str]:
+    words = [
+        "0" if kind_of(token) else token
+        for token in part.tokens
+        if kind_of(token) or is_word(token)
+    ]
+    return [part.address, *words] if part.address else words

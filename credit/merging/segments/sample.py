@@ -1,0 +1,129 @@
+"""The groups that a merge learns from: all of an iteration, or as many as is enough."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcredit.credit.merging.candidates import Candidates
+from graphcredit.credit.merging.segments.visits import Visits, visits_of
+from graphcredit.credit.steps.arrays import factorise
+
+_VISITS = 20_000
+"""Enough to learn from; groups are taken whole."""
+
+_CHARACTERS = 1 << 26
+"""Of texts, in all."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sample:
+    """Visits of whole groups."""
+
+    texts: list[str]
+    """The text of each node."""
+    visits: Visits
+    """All visits; groups are numbered from 0."""
+    actions: frozenset[str]
+    """What was done there."""
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether one state was certainly seen with two texts."""
+        return len(np.unique(self.visits.certain)) < len(
+            factorise(self.visits.certain * (len(self.texts) + 1) + self.visits.node)[1]
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Group:
+    """One group."""
+
+    mark: bytes
+    """Hash of its task: its place in the order in which groups are taken."""
+    texts: list[str]
+    visits: Visits
+    """Its group has number 0."""
+    actions: frozenset[str]
+
+    @property
+    def weight(self) -> float:
+        """Share of what is enough."""
+        size = sum(map(len, self.texts))
+        return max(len(self.visits.node) / _VISITS, size / _CHARACTERS)
+
+
+def take_sample(batches: Iterable[Candidates]) -> Sample:
+    """Return groups in the order of a hash of their task, until there is enough.
+
+    Which groups are taken does not depend on the batches that they are in.
+    """
+    chosen: list[_Group] = []
+    for found in batches:
+        chosen = _enough([*chosen, *_groups(found)])
+    return _joined(chosen)
+
+
+def _enough(groups: list[_Group]) -> list[_Group]:
+    groups = sorted(groups, key=lambda group: group.mark)
+    before = np.cumsum([0.0, *(group.weight for group in groups)])
+    return groups[: int(np.searchsorted(before, 1.0))]
+
+
+def _groups(found: Candidates) -> Iterator[_Group]:
+    steps, nodes = found.steps, found.nodes
+    visits = visits_of(steps, nodes, found.signature_of(nodes))
+    order = np.argsort(visits.group, kind="stable")
+    starts = np.searchsorted(visits.group[order], np.arange(len(nodes.goal_of_group) + 1))
+    first_step = np.searchsorted(nodes.group_of_step, np.arange(len(nodes.goal_of_group) + 1))
+    names = steps.task_texts
+    for group in range(len(nodes.goal_of_group)):
+        rows = order[starts[group] : starts[group + 1]]
+        start, stop = first_step[group], first_step[group + 1]
+        task = names[int(steps.task[start])].as_py()
+        node, distinct = factorise(visits.node[rows])
+        yield _Group(
+            mark=hashlib.blake2b(task.encode(), digest_size=16).digest(),
+            texts=[found.forms[code] for code in found.form_of(nodes)[distinct].tolist()],
+            visits=Visits(
+                node=node,
+                certain=factorise(visits.certain[rows])[0],
+                group=np.zeros(len(rows), np.int64),
+                index=visits.index[rows],
+                moves=visits.moves[rows],
+                trajectory=factorise(visits.trajectory[rows])[0],
+            ),
+            actions=frozenset(
+                steps.action_texts.take(np.unique(steps.action[start:stop])).to_pylist()
+            ),
+        )
+
+
+def _joined(groups: list[_Group]) -> Sample:
+    num_nodes = np.cumsum([0, *(len(group.texts) for group in groups)])
+    num_classes = np.cumsum([0, *(int(g.visits.certain.max(initial=-1)) + 1 for g in groups)])
+    num_trajectories = np.cumsum(
+        [0, *(int(g.visits.trajectory.max(initial=-1)) + 1 for g in groups)]
+    )
+    parts = [group.visits for group in groups]
+
+    def join(name: str, offsets: np.ndarray | None = None) -> np.ndarray:
+        arrays = [
+            getattr(part, name) + (0 if offsets is None else offsets[position])
+            for position, part in enumerate(parts)
+        ]
+        return np.concatenate([np.empty(0, np.int64), *arrays])
+
+    return Sample(
+        texts=[text for group in groups for text in group.texts],
+        visits=Visits(
+            node=join("node", num_nodes),
+            certain=join("certain", num_classes),
+            group=join("group", np.arange(len(groups))),
+            index=join("index"),
+            moves=join("moves"),
+            trajectory=join("trajectory", num_trajectories),
+        ),
+        actions=frozenset().union(*(group.actions for group in groups)),
+    )

@@ -1,0 +1,209 @@
+"""Numbers, times and identifiers that say nothing: by where they stand.
+
+A place is described four ways, from the narrowest: the whole segment with such tokens left out; the
+tokens on both sides; the one on the left, or on the right; the type. The narrowest description that
+there is a verdict on counts, so what was learned of one sentence holds for the next like it.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from graphcredit.credit.merging.segments.parse import Segment
+from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.tally import Tally, tally
+from graphcredit.credit.merging.segments.tokens import SLOT, is_word, kind_of
+from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints
+
+Place = tuple[str, ...]
+
+_EDGE = ""
+_NUMBERS = frozenset({"integer", "decimal"})
+"""They mean too many things to be judged by less than the tokens on both sides."""
+
+_WILD = 5
+"""So many words, most of them seen once, show that a place can hold any."""
+
+_PURE = 0.9
+"""Share of the classes in which a value must differ for its type alone to make it noise."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SlotRules:
+    """Which places hold a value that says nothing."""
+
+    is_noise: dict[Place, bool] = field(default_factory=dict[Place, bool])
+    """By description; a place that is not here has no verdict."""
+
+    def apply(self, segment: Segment) -> Segment:
+        """Return a segment without the values that say nothing."""
+        segment = _masked(segment, self.is_noise)
+        if not self.wild:
+            return segment
+        tokens = [
+            SLOT if (segment.address, left, right) in self.wild and is_word(token) else token
+            for left, token, right in _triples(segment)
+        ]
+        return Segment(segment.address, tuple(tokens))
+
+    wild: frozenset[Place] = frozenset()
+    """Address, left and right of places where any word says nothing."""
+
+
+def learn_slots(parsed: Parsed, visits: Visits) -> SlotRules:
+    """Return the places whose values say nothing.
+
+    Args:
+        parsed: The texts of the nodes.
+        visits: All visits of these nodes.
+    """
+    narrow, records = _records(parsed, visits)
+    if not records:
+        return SlotRules(wild=_wild(parsed, {}, visits))
+    columns = np.array(records, np.int64).T
+    counts = tally(columns[0], len(narrow), columns[1], columns[2], visits)
+    is_noise: dict[Place, bool] = {}
+    for depth in range(5):
+        code_of: dict[Place, int] = {}
+        wide = [code_of.setdefault(places[depth], len(code_of)) for places in narrow]
+        summed = counts.of(np.array(wide, np.int64), len(code_of))
+        is_number = np.zeros(len(code_of), bool)
+        is_number[wide] = [places[4][1] in _NUMBERS for places in narrow]
+        verdicts = _verdicts(summed, np.bincount(wide), is_number, depth)
+        for place, verdict in zip(code_of, verdicts, strict=True):
+            if verdict:
+                is_noise[place] = verdict > 0
+    return SlotRules(is_noise=is_noise, wild=_wild(parsed, is_noise, visits))
+
+
+def _verdicts(counts: Tally, members: Ints, is_number: Bools, depth: int) -> list[int]:
+    """Return 1 for noise, -1 for a part of the state, 0 where nothing is known."""
+    noise, clock, state = counts.is_noise, counts.is_clock, counts.is_state
+    if depth:
+        share: Floats = counts.disagree / np.maximum(counts.disagree + counts.agree, 1)
+        is_pure: Bools = (share >= (_PURE if depth == 4 else 0.5)) & (members > 1)
+        noise, state = noise & is_pure, state & False
+        clock = clock & (members > 1) & (depth < 4)
+        if depth > 1:
+            noise, clock = noise & ~is_number, clock & ~is_number
+    return np.where(noise | clock, 1, np.where(state, -1, 0)).tolist()
+
+
+def _records(
+    parsed: Parsed, visits: Visits
+) -> tuple[list[tuple[Place, ...]], list[tuple[int, int, int]]]:
+    """Return the places, each with its descriptions, and (place, visit, value) of all visits."""
+    slots = [list(_places(part)) for part in parsed.segments]
+    kinds: dict[Place, Counter[Place]] = defaultdict(Counter[Place])
+    first: dict[Place, tuple[Place, ...]] = {}
+    lists = parsed.lists()
+    values: list[dict[Place, list[str]]] = []
+    for codes in lists:
+        found: dict[Place, list[str]] = {}
+        for code in codes:
+            for position, places in slots[code]:
+                first.setdefault(places[0], places)
+                kinds[places[0]][places[4]] += 1
+                found.setdefault(places[0], []).append(parsed.segments[code].tokens[position])
+        values.append(found)
+    number = {place: position for position, place in enumerate(first)}
+    code_of: dict[tuple[str, ...], int] = {}
+    records = [
+        (number[place], visit, code_of.setdefault(tuple(sorted(own)), len(code_of)))
+        for visit, node in enumerate(visits.node.tolist())
+        for place, own in values[node].items()
+    ]
+    named = [(*places[:4], kinds[place].most_common(1)[0][0]) for place, places in first.items()]
+    return named, records
+
+
+def _masked(segment: Segment, is_noise: Mapping[Place, bool]) -> Segment:
+    tokens = list(segment.tokens)
+    for position, descriptions in _places(segment) if is_noise else ():
+        verdicts = (is_noise.get(place) for place in descriptions)
+        if next((verdict for verdict in verdicts if verdict is not None), False):
+            tokens[position] = SLOT
+    return Segment(segment.address, tuple(tokens))
+
+
+def _wild(parsed: Parsed, is_noise: Mapping[Place, bool], visits: Visits) -> frozenset[Place]:
+    """Return the places where looks at one state have one word after the other, ever new ones."""
+    triples = [
+        [(part.address, *triple) for triple in _triples(_masked(part, is_noise))]
+        for part in parsed.segments
+    ]
+    words: dict[Place, set[str]] = defaultdict(set)
+    occurrences = Counter[str](token for found in triples for _, _, token, _ in set(found))
+    for found in triples:
+        for address, left, token, right in found:
+            if is_word(token):
+                words[address, left, right].add(token)
+    places = [
+        place
+        for place, own in words.items()
+        if len(own) >= _WILD and 2 * sum(occurrences[word] == 1 for word in own) > len(own)
+    ]
+    if not places:
+        return frozenset()
+    number = {place: position for position, place in enumerate(sorted(places))}
+    of_segment = [
+        [
+            (number[a, left, right], token)
+            for a, left, token, right in found
+            if (a, left, right) in number
+        ]
+        for found in triples
+    ]
+    code_of: dict[tuple[str, ...], int] = {}
+    per_text: list[list[tuple[int, int]]] = []
+    for codes in parsed.lists():
+        own: dict[int, list[str]] = {}
+        for code in codes:
+            for place, token in of_segment[code]:
+                own.setdefault(place, []).append(token)
+        per_text.append(
+            [(p, code_of.setdefault(tuple(sorted(t)), len(code_of))) for p, t in own.items()]
+        )
+    records = [
+        (place, visit, value)
+        for visit, node in enumerate(visits.node.tolist())
+        for place, value in per_text[node]
+    ]
+    columns = np.array(records, np.int64).T
+    counts = tally(columns[0], len(number), columns[1], columns[2], visits)
+    return frozenset(
+        place for place, noise in zip(number, counts.is_noise.tolist(), strict=True) if noise
+    )
+
+
+def _triples(segment: Segment) -> Iterator[tuple[str, str, str]]:
+    """Yield each token between its neighbours."""
+    padded = (_EDGE, *segment.tokens, _EDGE)
+    return zip(padded, padded[1:-1], padded[2:], strict=False)
+
+
+def _places(segment: Segment) -> Iterator[tuple[int, tuple[Place, ...]]]:
+    """Yield the position of each token with a type, and the descriptions of its place."""
+    kinds = [kind_of(token) for token in segment.tokens]
+    if not any(kinds):
+        return
+    address = segment.address
+    masked = [SLOT if kind else token for token, kind in zip(segment.tokens, kinds, strict=True)]
+    template = "\x1f".join(masked)
+    for position, kind in enumerate(kinds):
+        if kind and kind != "slot":
+            left = masked[position - 1] if position else _EDGE
+            right = masked[position + 1] if position + 1 < len(masked) else _EDGE
+            yield (
+                position,
+                (
+                    ("segment", address, template, str(position)),
+                    ("between", address, left, right),
+                    ("after", address, left),
+                    ("before", address, right),
+                    ("type", kind),
+                ),
+            )

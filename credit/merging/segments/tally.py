@@ -1,0 +1,163 @@
+"""Whether a value tells states apart: what visits of one state agree in, and what they do not.
+
+A value that is noise differs as often between two visits of one state as between two visits of
+different states. So the disagreements within classes of certainly equal states are compared with
+those that pairs across classes, after the same number of steps, lead one to expect.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
+
+_LEAST_RATIO = 0.5
+"""Noise has 1, a value that is part of the state 0."""
+
+_LEAST_EXPECTED = 5.0
+"""So many pairs must have been expected to differ at one time, if none does."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tally:
+    """Counts for some keys; those of several keys add up."""
+
+    disagree: Floats
+    """[num_keys] classes in which the value differs."""
+    agree: Floats
+    """[num_keys] classes of two or more visits in which it does not."""
+    observed: Floats
+    """[num_keys] pairs of visits of one class and time whose values differ."""
+    expected: Floats
+    """[num_keys] how many would, if classes did not matter."""
+    loose_observed: Floats
+    """[num_keys] pairs of visits of one class at any times whose values differ."""
+    loose_expected: Floats
+    """[num_keys] how many would, if neither classes nor time mattered."""
+    same_time: Floats
+    """[num_keys] pairs of visits of different classes at one time whose values differ."""
+    any_time: Floats
+    """[num_keys] how many would, if time did not matter."""
+
+    def of(self, key: Ints, num_keys: int) -> "Tally":
+        """Return the sums over other keys; `key` is [num_keys of self]."""
+        return Tally(
+            **{
+                item.name: np.bincount(key, getattr(self, item.name), num_keys)
+                for item in fields(self)
+            }
+        )
+
+    @property
+    def is_noise(self) -> Bools:
+        """[num_keys] whether the class does not matter."""
+        enough = (self.disagree >= 2) | ((self.disagree == 1) & (self.agree == 0))
+        at_time = self.observed >= _LEAST_RATIO * self.expected
+        loose = self.loose_observed >= _LEAST_RATIO * self.loose_expected
+        return enough & np.where(self.expected >= 1, at_time, loose)
+
+    @property
+    def is_clock(self) -> Bools:
+        """[num_keys] whether nothing but the time matters."""
+        is_constant = self.same_time <= 0.02 * self.any_time
+        return (self.any_time >= _LEAST_EXPECTED) & is_constant & ~self.is_noise
+
+    @property
+    def is_state(self) -> Bools:
+        """[num_keys] whether there is reason to think that the class matters."""
+        return (self.agree + self.disagree >= 1) & ~self.is_noise & ~self.is_clock
+
+
+def tally(key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits) -> Tally:
+    """Count.
+
+    Args:
+        key: [n] what the value is of.
+        num_keys: Keys.
+        visit: [n] where it was seen; a visit has a key once.
+        value: [n] code of the value.
+        visits: All visits.
+    """
+    certain, group = visits.certain[visit], visits.group[visit]
+    time = factorise_pairs(group, visits.index[visit])[0]
+    own = _Pairs.count(key, certain, value)
+    loose = _Across.count(key, group, own, value)
+    timed = _Pairs.count(key, factorise_pairs(time, certain)[0], value)
+    tight = _Across.count(key, time, timed, value)
+    group_of_cell = factorise_pairs(key, group)[0][tight.first]
+
+    def total(of: Ints, amounts: Floats) -> Floats:
+        return np.bincount(of, amounts, num_keys).astype(np.float64)
+
+    is_matched = tight.across > 0
+    return Tally(
+        disagree=total(own.key, own.differing > 0),
+        agree=total(own.key, (own.total > 0) & (own.differing == 0)),
+        observed=total(tight.key, tight.differing_within * is_matched),
+        expected=total(tight.key, tight.rate * tight.within),
+        loose_observed=total(loose.key, loose.differing_within),
+        loose_expected=total(loose.key, loose.rate * loose.within),
+        same_time=total(tight.key, tight.rate * tight.across),
+        any_time=total(tight.key, loose.rate[group_of_cell] * tight.across),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Pairs:
+    """Pairs of visits with one key in one cell."""
+
+    key: Ints
+    """[num_cells]"""
+    first: Ints
+    """[num_cells] the first record of each cell."""
+    total: Floats
+    """[num_cells] pairs."""
+    differing: Floats
+    """[num_cells] pairs with two values."""
+
+    @classmethod
+    def count(cls, key: Ints, of: Ints, value: Ints) -> "_Pairs":
+        cell, owner, _ = factorise_pairs(key, of)
+        filled, cell_of_value, _ = factorise_pairs(cell, value)
+        size, same = np.bincount(cell), np.bincount(filled)
+        total = size * (size - 1) / 2
+        alike = np.bincount(cell_of_value, same * (same - 1) / 2, len(size))
+        first = np.unique(cell, return_index=True)[1]
+        return cls(key=owner, first=first, total=total, differing=total - alike)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Across:
+    """Pairs within classes, and pairs across them, in cells that hold several classes."""
+
+    key: Ints
+    """[num_cells]"""
+    first: Ints
+    """[num_cells] the first record of each cell."""
+    within: Floats
+    """[num_cells] pairs of one class."""
+    differing_within: Floats
+    """[num_cells] those that differ."""
+    across: Floats
+    """[num_cells] other pairs."""
+    rate: Floats
+    """[num_cells] share of these that differ; 0 where there are none."""
+
+    @classmethod
+    def count(cls, key: Ints, of: Ints, own: _Pairs, value: Ints) -> "_Across":
+        """Count the pairs of each (key, of); those of `own` are parts of them."""
+        wide = _Pairs.count(key, of, value)
+        cell = factorise_pairs(key, of)[0][own.first]
+        within = np.bincount(cell, own.total, len(wide.key))
+        differing = np.bincount(cell, own.differing, len(wide.key))
+        across = wide.total - within
+        rate = (wide.differing - differing) / np.maximum(across, 1)
+        return cls(
+            key=wide.key,
+            first=wide.first,
+            within=within,
+            differing_within=differing,
+            across=across,
+            rate=rate,
+        )

@@ -1,0 +1,197 @@
+"""Words that may stand for each other: what two looks at one state have in one place.
+
+1. Looks at one state are aligned; where they differ, two phrases are proposed, one may be empty.
+2. For each place, given by the tokens beside it, it is counted whether the choice tells states
+   apart (`tally.py`).
+3. Two phrases that may be exchanged in several places, and that tell states apart in none, are one
+   everywhere; others only where that was seen.
+4. This is repeated on what results, because phrases stand beside each other.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from graphcredit.credit.merging.segments.align import aligned
+from graphcredit.credit.merging.segments.parse import Segment
+from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.tally import tally
+from graphcredit.credit.merging.segments.tokens import Tokens
+from graphcredit.credit.merging.segments.visits import Visits
+
+Exchange = tuple[Tokens, Tokens]
+"""Two phrases, in order."""
+Bound = tuple[str, str, Tokens]
+"""The tokens to the left and right, and a phrase between them."""
+
+_EDGE = ""
+_STATES = 2
+"""An exchange must be seen in so many states."""
+_PLACES = 2
+"""And in so many places to hold in all."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WordRules:
+    """Which phrase each phrase is replaced by."""
+
+    free: dict[Tokens, Tokens] = field(default_factory=dict[Tokens, Tokens])
+    """Everywhere."""
+    bound: dict[Bound, Tokens] = field(default_factory=dict[Bound, Tokens])
+    """Between two tokens."""
+    longest: int = 0
+    """Tokens of the longest phrase."""
+
+    def apply(self, segment: Segment) -> Segment:
+        """Return a segment with one version of each phrase; the longest phrase goes first."""
+        tokens = segment.tokens
+        if not self.longest:
+            return segment
+        result: list[str] = []
+        position, size = 0, len(tokens)
+        while position < size:
+            for length in range(min(self.longest, size - position), 0, -1):
+                phrase = tokens[position : position + length]
+                new = self.free.get(phrase)
+                if new is None and self.bound:
+                    left = tokens[position - 1] if position else _EDGE
+                    stop = position + length
+                    right = tokens[stop] if stop < size else _EDGE
+                    new = self.bound.get((left, right, phrase))
+                if new is not None:
+                    result.extend(new)
+                    position += length
+                    break
+            else:
+                result.append(tokens[position])
+                position += 1
+        return Segment(segment.address, tuple(result))
+
+
+def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
+    """Return the exchanges that looks at one state show.
+
+    Args:
+        parsed: The texts of the nodes.
+        visits: All visits of these nodes.
+    """
+    exchanges = _proposals(parsed, visits)
+    if not exchanges:
+        return WordRules()
+    places, records = _records(parsed, visits, exchanges)
+    if not records:
+        return WordRules()
+    columns = np.array(records, np.int64).T
+    counts = tally(columns[0], len(places), columns[1], columns[2], visits)
+    of_exchange = np.array([number for number, _, _ in places], np.int64)
+    summed = counts.of(of_exchange, len(exchanges))
+    seen_in = np.bincount(of_exchange, counts.disagree > 0, len(exchanges))
+    against = np.bincount(
+        of_exchange, (counts.disagree == 0) & (counts.loose_expected >= 2), len(exchanges)
+    )
+    free = summed.is_noise & (seen_in >= _PLACES) & (against == 0)
+    bound = counts.is_noise & ~free[of_exchange]
+    frequency = _frequencies(parsed, exchanges)
+    everywhere = [exchanges[n] for n in np.flatnonzero(free).tolist()]
+    somewhere: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
+    for position in np.flatnonzero(bound).tolist():
+        number, left, right = places[position]
+        somewhere[left, right].append(exchanges[number])
+    rules = _unite(everywhere, frequency)
+    tied = {
+        (left, right, old): new
+        for (left, right), own in somewhere.items()
+        for old, new in _unite(own, frequency).items()
+    }
+    longest = max((len(old) for old in [*rules, *(key[2] for key in tied)]), default=0)
+    return WordRules(free=rules, bound=tied, longest=longest)
+
+
+def _proposals(parsed: Parsed, visits: Visits) -> list[Exchange]:
+    states: dict[Exchange, set[int]] = defaultdict(set)
+    for state, differences in aligned(parsed, visits):
+        for found in differences:
+            states[min((found.one, found.other), (found.other, found.one))].add(state)
+    return sorted(exchange for exchange, seen in states.items() if len(seen) >= _STATES)
+
+
+def _unite(exchanges: Iterable[Exchange], frequency: Counter[Tokens]) -> dict[Tokens, Tokens]:
+    """Return the phrase that stands for each other one: nothing, or else the most frequent."""
+    parent: dict[Tokens, Tokens] = {}
+
+    def root(phrase: Tokens) -> Tokens:
+        while parent.setdefault(phrase, phrase) != phrase:
+            phrase = parent[phrase]
+        return phrase
+
+    def rank(phrase: Tokens) -> tuple[bool, int, Tokens]:
+        return (bool(phrase), -frequency[phrase], phrase)
+
+    for one, other in exchanges:
+        first, second = sorted((root(one), root(other)), key=rank)
+        parent[second] = first
+    return {phrase: root(phrase) for phrase in parent if root(phrase) != phrase}
+
+
+def _occurrences(tokens: Tokens, phrases: set[Tokens], longest: int) -> Iterator[Bound]:
+    padded = (_EDGE, *tokens, _EDGE)
+    for start in range(1, len(padded)):
+        for length in range(min(longest, len(padded) - 1 - start) + 1):
+            phrase = padded[start : start + length]
+            if phrase in phrases:
+                yield padded[start - 1], padded[start + length], phrase
+
+
+def _frequencies(parsed: Parsed, exchanges: Iterable[Exchange]) -> Counter[Tokens]:
+    phrases = {phrase for exchange in exchanges for phrase in exchange}
+    longest = max(map(len, phrases), default=0)
+    number = np.bincount(parsed.segment, minlength=len(parsed.segments)).tolist()
+    found = Counter[Tokens]()
+    for part, times in zip(parsed.segments, number, strict=True):
+        for _, _, phrase in _occurrences(part.tokens, phrases, longest):
+            found[phrase] += times
+    return found
+
+
+def _records(
+    parsed: Parsed, visits: Visits, exchanges: list[Exchange]
+) -> tuple[list[tuple[int, str, str]], list[tuple[int, int, int]]]:
+    """Return places (exchange, left, right), and (place, visit, choice) of all visits."""
+    of_phrase: dict[Tokens, list[tuple[int, int]]] = defaultdict(list)
+    for number, exchange in enumerate(exchanges):
+        for side, phrase in enumerate(exchange):
+            of_phrase[phrase].append((number, side))
+    phrases, longest = set(of_phrase), max(map(len, of_phrase))
+    per_segment = [list(_occurrences(part.tokens, phrases, longest)) for part in parsed.segments]
+    sides: dict[tuple[int, str, str], set[int]] = defaultdict(set)
+    for left, right, phrase in {item for found in per_segment for item in found}:
+        for number, side in of_phrase[phrase]:
+            sides[number, left, right].add(side)
+    # Only a place with both phrases says anything.
+    places = sorted(place for place, seen in sides.items() if len(seen) == 2)
+    code = {place: position for position, place in enumerate(places)}
+    per_code = [
+        [
+            (code[number, left, right], side)
+            for left, right, phrase in found
+            for number, side in of_phrase[phrase]
+            if (number, left, right) in code
+        ]
+        for found in per_segment
+    ]
+    choices: dict[tuple[int, ...], int] = {}
+    values: list[dict[int, list[int]]] = []
+    for codes in parsed.lists():
+        own: dict[int, list[int]] = {}
+        for segment in codes:
+            for place, side in per_code[segment]:
+                own.setdefault(place, []).append(side)
+        values.append(own)
+    records = [
+        (place, visit, choices.setdefault(tuple(sorted(own)), len(choices)))
+        for visit, node in enumerate(visits.node.tolist())
+        for place, own in values[node].items()
+    ]
+    return places, records

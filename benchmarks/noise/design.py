@@ -206,7 +206,28 @@ def _metered(text: str, rng: random.Random, index: int) -> str:
     return f"{text}\nFuel: {fuel:.1f} litres. It is {rng.randrange(12, 30)} degrees outside."
 
 
-_PHRASES = (("You are", "You're", "You find yourself"), ("to the", "towards the"))
+_PHRASES = (
+    ("You are", "You're", "You find yourself"),
+    ("to the", "towards the", "in the direction of the"),
+    ("You see", "You can see", "Before you is"),
+    ("There is", "There's", "One sees"),
+)
+
+
+_CLAUSES = (
+    ("You are carrying", "You hold", "Your load is"),
+    ("You need", "Should you want", "You look for"),
+    ("There is", "You see", "Look, here is"),
+    ("leading", "which leads", "heading"),
+)
+
+
+def _rephrased(text: str, rng: random.Random, index: int) -> str:
+    """Say some clauses in another way, which share words with each other."""
+    for phrases in _CLAUSES:
+        pattern = "|".join(map(re.escape, phrases))
+        text = re.sub(pattern, lambda _, phrases=phrases: rng.choice(phrases), text)
+    return text
 
 
 def _reworded(text: str, rng: random.Random, index: int) -> str:
@@ -215,6 +236,35 @@ def _reworded(text: str, rng: random.Random, index: int) -> str:
         pattern = "|".join(map(re.escape, phrases))
         text = re.sub(pattern, lambda _, phrases=phrases: rng.choice(phrases), text)
     return text
+
+
+def _emphasised(text: str, rng: random.Random, index: int) -> str:
+    """Set the lines of a text in one of many ways, behind a host with a random name."""
+    mark = rng.choice(("**", "__", "`", "~~", "==", "''"))
+    lines = (f"{mark}{line}{mark}" for line in text.splitlines())
+    host = "".join(rng.choices("bcdfghjklmnpqrstvwxz", k=6))
+    return f"node-{host} > cat page\n" + "\n".join(lines)
+
+
+def _coloured(text: str, rng: random.Random, index: int) -> str:
+    """Print some lines in another colour each, below the directory of a session."""
+    lines = [
+        f"\x1b[1;{rng.randrange(31, 37)}m{line}\x1b[0m" if rng.random() < 0.5 else line
+        for line in text.splitlines()
+    ]
+    session = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=5))
+    return "\n".join([f"~/sessions/{session}/game $ cat room.txt", *lines])
+
+
+def _terminal(text: str, rng: random.Random, index: int) -> str:
+    """Colours, a prompt with a time, and a temporary path."""
+    time = f"{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}"
+    path = "/tmp/run-" + "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=8))
+    colour = rng.randrange(31, 37)
+    body = "\n".join(f"\x1b[{colour}m{line}\x1b[0m" for line in text.splitlines())
+    return (
+        f"agent@{rng.getrandbits(16):04x}:{path} ({time})$ look\n{body}\nreal {rng.random():.3f}s"
+    )
 
 
 def _referenced(text: str, rng: random.Random, index: int) -> str:
@@ -250,6 +300,10 @@ KINDS: dict[str, Disturb] = {
     "tagged": _tagged,
     "metered": _metered,
     "reworded": _reworded,
+    "rephrased": _rephrased,
+    "emphasised": _emphasised,
+    "coloured": _coloured,
+    "terminal": _terminal,
     "referenced": _referenced,
     "mistyped": _mistyped,
 }

@@ -74,9 +74,7 @@ def _json(text: str, rng: random.Random, index: int) -> str:
     return json.dumps(dict(rng.sample(list(fields.items()), 3)), indent=rng.choice((None, 2)))
 
 
-_NAMES = (
-    "Ada, Ben, Cleo, Dan, Eva, Finn, Gus, Hana, Ivo, Jun, Kira, Leo, Mona, Nils, Olga, Pia, Rosa"
-).split(", ")
+_NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hana", "Ivo", "Jun", "Kira", "Leo")
 
 
 def _chat(text: str, rng: random.Random, index: int) -> str:
@@ -86,15 +84,15 @@ def _chat(text: str, rng: random.Random, index: int) -> str:
     return f"{opening}\n{text}\n{rng.choice(_NAMES)} walks past the window.\n{closing}"
 
 
-def _terminal(text: str, rng: random.Random, index: int) -> str:
-    """Colours, a prompt with a time, and a temporary path."""
-    time = f"{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}"
-    path = "/tmp/run-" + "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=8))
-    colour = rng.randrange(31, 37)
-    body = "\n".join(f"\x1b[{colour}m{line}\x1b[0m" for line in text.splitlines())
-    return (
-        f"agent@{rng.getrandbits(16):04x}:{path} ({time})$ look\n{body}\nreal {rng.random():.3f}s"
+def _notebook(text: str, rng: random.Random, index: int) -> str:
+    """The output of a cell: its number, a warning at some line, how long it took, a quote."""
+    number = rng.randrange(1, 400)
+    warning = (
+        f"/usr/lib/env.py:{rng.randrange(10, 900)}: UserWarning: cache of {rng.random():.2e} s"
     )
+    quoted = "\n".join(f"> {line}" for line in text.splitlines())
+    body = f"{warning}\n{quoted}" if rng.random() < 0.4 else quoted
+    return f"In [{number}]: env.look()\n{body}\nOut[{number}]: <Observation at 0x{rng.getrandbits(44):012x}>"
 
 
 def _table(text: str, rng: random.Random, index: int) -> str:
@@ -136,7 +134,7 @@ KINDS: dict[str, Disturb] = {
     "typing": _typing,
     "json": _json,
     "chat": _chat,
-    "terminal": _terminal,
+    "notebook": _notebook,
     "table": _table,
     "adverbs": _adverbs,
     "records": _records,

@@ -15,8 +15,10 @@ from graphcredit.credit.merging.segments.visits import Visits
 
 _LOOKS = 5
 """Looks at one state that are compared, each with each."""
-_LEAST_OVERLAP = 0.5
+LEAST_OVERLAP = 0.5
 """Share of equal words from which two segments may be two versions of one."""
+_WHOLE = 0.3
+"""With fewer equal words, segments are exchanged whole."""
 _LONGEST = 6
 """Words that are exchanged at once."""
 
@@ -40,14 +42,28 @@ class Aligner:
     )
 
     def match(self, one: Sequence[int], other: Sequence[int]) -> list[tuple[int, int]]:
-        """Return pairs of segments that only one of two texts has, the most similar first."""
+        """Return pairs of segments of two texts that may be two versions of one.
+
+        Those with many equal words come first, then those that alone stand in one place.
+        """
+        found = self._similar(one, other)
+        used_left, used_right = {a for a, _ in found}, {b for _, b in found}
+        blocks = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+        for tag, i, j, k, m in blocks:
+            left = [code for code in one[i:j] if code not in used_left]
+            right = [code for code in other[k:m] if code not in used_right]
+            if tag == "replace" and len(left) == len(right):
+                found += zip(left, right, strict=True)
+        return found
+
+    def _similar(self, one: Sequence[int], other: Sequence[int]) -> list[tuple[int, int]]:
         left = sorted((Counter(one) - Counter(other)).elements())
         right = sorted((Counter(other) - Counter(one)).elements())
         scored = sorted(
             (-score, i, j)
             for i, a in enumerate(left)
             for j, b in enumerate(right)
-            if (score := self._overlap(a, b)) >= _LEAST_OVERLAP
+            if (score := self.overlap(a, b)) >= LEAST_OVERLAP
         )
         found: list[tuple[int, int]] = []
         used_left, used_right = set[int](), set[int]()
@@ -62,6 +78,8 @@ class Aligner:
         """Return where two segments differ."""
         if (one, other) not in self._differences:
             a, b = self.segments[one].tokens, self.segments[other].tokens
+            if self.overlap(one, other) < _WHOLE:
+                return [Difference(one=a, other=b)]
             codes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
             self._differences[one, other] = [
                 Difference(one=a[i:j], other=b[k:m])
@@ -70,7 +88,8 @@ class Aligner:
             ]
         return self._differences[one, other]
 
-    def _overlap(self, one: int, other: int) -> float:
+    def overlap(self, one: int, other: int) -> float:
+        """Return the share of equal words of two segments."""
         if (one, other) not in self._overlaps:
             self._overlaps[one, other] = _overlap(self.segments[one], self.segments[other])
         return self._overlaps[one, other]
@@ -84,7 +103,7 @@ def _overlap(one: Segment, other: Segment) -> float:
     common = (Counter(one.tokens) & Counter(other.tokens)).total()
     share = 2 * common / max(len(one.tokens) + len(other.tokens), 1)
     # The only value of a field is a version of its other values, however different it is.
-    return max(share, _LEAST_OVERLAP) if one.address else share
+    return max(share, LEAST_OVERLAP) if one.address else share
 
 
 def looks(visits: Visits) -> Iterator[tuple[int, list[int]]]:

@@ -18,7 +18,7 @@ _TAG = re.compile(
     r"<(/?[A-Za-z][\w:-]*)((?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+))?)*)\s*/?>"
 )
 _ATTRIBUTE = re.compile(r"([\w:@.-]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
-_FIELD = re.compile(r"([^\W\d_][\w.-]*(?: [\w.-]+)?)\s*:(?=\s|$)\s*(.*)", re.DOTALL)
+_FIELD = re.compile(r"([^\W\d_][\w.-]*)\s*:(?=\s|$)\s*(.*)", re.DOTALL)
 _DEPTH = 8
 """Structures inside structures are parsed so deep."""
 

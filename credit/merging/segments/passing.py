@@ -14,12 +14,12 @@ b how many more such segments other visits have. It is noise if the score exceed
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.align import Aligner
+from graphcredit.credit.merging.segments.align import LEAST_OVERLAP, Aligner
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.tokens import is_word, kind_of
@@ -32,6 +32,11 @@ _LEAST_SCORE = math.log(20)
 
 _LASTING = 0.4
 """How often a part of a state is there at the next visit, too."""
+
+_REPLACED = 0.6
+"""Share of the looks without a segment that have another version of it, if it has versions."""
+_LOOKS = 8
+"""Other looks at a state in which a segment is looked for."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,21 +137,42 @@ def _versions(parsed: Parsed, visits: Visits, owner: Ints, code: Ints) -> list[b
     aligner, lists = Aligner(segments=parsed.segments), parsed.lists()
     order = np.argsort(visits.certain, kind="stable")
     start = np.searchsorted(visits.certain[order], np.arange(int(owner.max()) + 2))
-    nodes_of: dict[int, list[int]] = {}
-    found: list[bool] = []
+    replaced: list[list[int]] = []
+    classes: dict[tuple[int, int], set[int]] = defaultdict(set)
     for of_class, segment in zip(owner.tolist(), code.tolist(), strict=True):
-        if of_class not in nodes_of:
-            rows = order[start[of_class] : start[of_class + 1]]
-            nodes_of[of_class] = visits.node[rows].tolist()
-        nodes = nodes_of[of_class]
+        nodes = visits.node[order[start[of_class] : start[of_class + 1]]].tolist()
         model = next(node for node in nodes if segment in lists[node])
-        others = [node for node in nodes if segment not in lists[node]][:8]
-        replaced = sum(
-            any(a == segment for a, _ in aligner.match(lists[model], lists[other]))
-            for other in others
-        )
-        found.append(2 * replaced > len(others))
-    return found
+        others = [node for node in nodes if segment not in lists[node]][:_LOOKS]
+        versions = [_replacement(aligner, segment, lists[model], lists[node]) for node in others]
+        replaced.append(versions)
+        for version in versions:
+            classes[min(segment, version), max(segment, version)].add(of_class)
+
+    def counts(segment: int, version: int) -> bool:
+        if version < 0:
+            return False
+        pair = (min(segment, version), max(segment, version))
+        return aligner.overlap(segment, version) >= LEAST_OVERLAP or len(classes[pair]) > 1
+
+    share = [
+        sum(counts(segment, version) for version in versions) / len(versions)
+        for segment, versions in zip(code.tolist(), replaced, strict=True)
+    ]
+    # Two advertisements may meet by chance; what has versions has one in every look. So a segment
+    # is judged with all that have the same words.
+    totals, numbers = defaultdict[str, float](float), Counter[str]()
+    words = [set(_masked(parsed.segments[segment])) or {_UNKNOWN} for segment in code.tolist()]
+    for own, found in zip(words, share, strict=True):
+        for word in own:
+            totals[word] += found
+            numbers[word] += 1
+    means = (sum(totals[word] / numbers[word] for word in own) / len(own) for own in words)
+    return [mean > _REPLACED for mean in means]
+
+
+def _replacement(aligner: Aligner, segment: int, model: list[int], other: list[int]) -> int:
+    """Return what another text has instead of a segment of a model; -1 if nothing."""
+    return next((b for a, b in aligner.match(model, other) if a == segment), -1)
 
 
 class Judge:

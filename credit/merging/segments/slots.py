@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.tally import Tally, tally
+from graphcredit.credit.merging.segments.tally import Tally, observe
 from graphcredit.credit.merging.segments.tokens import SLOT, is_word, kind_of
 from graphcredit.credit.merging.segments.visits import Visits
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
@@ -23,6 +23,9 @@ Place = tuple[str, ...]
 _EDGE = ""
 _NUMBERS = frozenset({"integer", "decimal"})
 """They mean too many things to be judged by less than the tokens on both sides."""
+
+_DEPTHS = 5
+"""Descriptions of a place."""
 
 _WILD = 5
 """So many words, most of them seen once, show that a place can hold any."""
@@ -60,19 +63,25 @@ def learn_slots(parsed: Parsed, visits: Visits) -> SlotRules:
         parsed: The texts of the nodes.
         visits: All visits of these nodes.
     """
-    narrow, records = _records(parsed, visits)
-    if not records:
-        return SlotRules(wild=_wild(parsed, {}, visits))
-    columns = np.array(records, np.int64).T
-    counts = tally(columns[0], len(narrow), columns[1], columns[2], visits)
+    slots = [list(_places(part)) for part in parsed.segments]
     is_noise: dict[Place, bool] = {}
-    for depth in range(5):
+    for depth in range(_DEPTHS):
         code_of: dict[Place, int] = {}
-        wide = [code_of.setdefault(places[depth], len(code_of)) for places in narrow]
-        summed = counts.of(np.array(wide, np.int64), len(code_of))
-        is_number = np.zeros(len(code_of), bool)
-        is_number[wide] = [places[4][1] in _NUMBERS for places in narrow]
-        verdicts = _verdicts(summed, np.bincount(wide), is_number, depth)
+        beside: dict[int, set[tuple[str, ...]]] = defaultdict(set)
+        numbers = set[int]()
+        of_segment: list[list[tuple[int, str]]] = []
+        for part, found in zip(parsed.segments, slots, strict=True):
+            of_segment.append([])
+            for position, places in found:
+                code = code_of.setdefault(places[depth], len(code_of))
+                beside[code].add(places[1])
+                if places[4][1] in _NUMBERS:
+                    numbers.add(code)
+                of_segment[-1].append((code, part.tokens[position]))
+        counts = observe(parsed, visits, of_segment, len(code_of))
+        members = np.array([len(beside[code]) for code in range(len(code_of))], np.int64)
+        is_number = np.array([code in numbers for code in range(len(code_of))], bool)
+        verdicts = _verdicts(counts, members, is_number, depth)
         for place, verdict in zip(code_of, verdicts, strict=True):
             if verdict:
                 is_noise[place] = verdict > 0
@@ -84,40 +93,12 @@ def _verdicts(counts: Tally, members: Ints, is_number: Bools, depth: int) -> lis
     noise, clock, state = counts.is_noise, counts.is_clock, counts.is_state
     if depth:
         share: Floats = counts.disagree / np.maximum(counts.disagree + counts.agree, 1)
-        is_pure: Bools = (share >= (_PURE if depth == 4 else 0.5)) & (members > 1)
+        is_pure: Bools = share >= (_PURE if depth == _DEPTHS - 1 else 0.5)
         noise, state = noise & is_pure, state & False
-        clock = clock & (members > 1) & (depth < 4)
-        if depth > 1:
-            noise, clock = noise & ~is_number, clock & ~is_number
+    if depth > 1:
+        is_wide = ~is_number & (members >= depth)
+        noise, clock = noise & is_wide, clock & False
     return np.where(noise | clock, 1, np.where(state, -1, 0)).tolist()
-
-
-def _records(
-    parsed: Parsed, visits: Visits
-) -> tuple[list[tuple[Place, ...]], list[tuple[int, int, int]]]:
-    """Return the places, each with its descriptions, and (place, visit, value) of all visits."""
-    slots = [list(_places(part)) for part in parsed.segments]
-    kinds: dict[Place, Counter[Place]] = defaultdict(Counter[Place])
-    first: dict[Place, tuple[Place, ...]] = {}
-    lists = parsed.lists()
-    values: list[dict[Place, list[str]]] = []
-    for codes in lists:
-        found: dict[Place, list[str]] = {}
-        for code in codes:
-            for position, places in slots[code]:
-                first.setdefault(places[0], places)
-                kinds[places[0]][places[4]] += 1
-                found.setdefault(places[0], []).append(parsed.segments[code].tokens[position])
-        values.append(found)
-    number = {place: position for position, place in enumerate(first)}
-    code_of: dict[tuple[str, ...], int] = {}
-    records = [
-        (number[place], visit, code_of.setdefault(tuple(sorted(own)), len(code_of)))
-        for visit, node in enumerate(visits.node.tolist())
-        for place, own in values[node].items()
-    ]
-    named = [(*places[:4], kinds[place].most_common(1)[0][0]) for place, places in first.items()]
-    return named, records
 
 
 def _masked(segment: Segment, is_noise: Mapping[Place, bool]) -> Segment:
@@ -151,32 +132,14 @@ def _wild(parsed: Parsed, is_noise: Mapping[Place, bool], visits: Visits) -> fro
     number = {place: position for position, place in enumerate(sorted(places))}
     of_segment = [
         [
-            (number[a, left, right], token)
-            for a, left, token, right in found
-            if (a, left, right) in number
+            (number[address, left, right], token)
+            for address, left, token, right in found
+            if (address, left, right) in number and is_word(token)
         ]
         for found in triples
     ]
-    code_of: dict[tuple[str, ...], int] = {}
-    per_text: list[list[tuple[int, int]]] = []
-    for codes in parsed.lists():
-        own: dict[int, list[str]] = {}
-        for code in codes:
-            for place, token in of_segment[code]:
-                own.setdefault(place, []).append(token)
-        per_text.append(
-            [(p, code_of.setdefault(tuple(sorted(t)), len(code_of))) for p, t in own.items()]
-        )
-    records = [
-        (place, visit, value)
-        for visit, node in enumerate(visits.node.tolist())
-        for place, value in per_text[node]
-    ]
-    columns = np.array(records, np.int64).T
-    counts = tally(columns[0], len(number), columns[1], columns[2], visits)
-    return frozenset(
-        place for place, noise in zip(number, counts.is_noise.tolist(), strict=True) if noise
-    )
+    noise = observe(parsed, visits, of_segment, len(number)).is_noise.tolist()
+    return frozenset(place for place, verdict in zip(number, noise, strict=True) if verdict)
 
 
 def _triples(segment: Segment) -> Iterator[tuple[str, str, str]]:

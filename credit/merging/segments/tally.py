@@ -5,10 +5,12 @@ different states. So the disagreements within classes of certainly equal states 
 those that pairs across classes, after the same number of steps, lead one to expect.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
+from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.visits import Visits
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 
@@ -66,7 +68,47 @@ class Tally:
     @property
     def is_state(self) -> Bools:
         """[num_keys] whether there is reason to think that the class matters."""
-        return (self.agree + self.disagree >= 1) & ~self.is_noise & ~self.is_clock
+        varies = (self.loose_expected > 0) & ((self.agree >= 2) | (self.loose_expected >= 1))
+        return varies & (self.agree >= 1) & ~self.is_noise & ~self.is_clock
+
+
+def observe(
+    parsed: Parsed, visits: Visits, of_segment: Sequence[Sequence[tuple[int, str]]], num_keys: int
+) -> Tally:
+    """Count what the segments of texts show; the value of a key is all that a visit shows of it.
+
+    Args:
+        parsed: The texts of the nodes.
+        visits: All visits of these nodes.
+        of_segment: [num_segments] keys with values of each segment.
+        num_keys: Keys.
+    """
+    value_of: dict[tuple[str, ...], int] = {}
+    cell_of: dict[tuple[int, int], int] = {}
+    of_text: list[list[tuple[int, int]]] = []
+    for codes in parsed.lists():
+        own: dict[int, list[str]] = {}
+        for code in codes:
+            for key, value in of_segment[code]:
+                own.setdefault(key, []).append(value)
+        # Visits that show a key more or less often are not compared: that is another matter.
+        of_text.append(
+            [
+                (
+                    cell_of.setdefault((key, len(values)), len(cell_of)),
+                    value_of.setdefault(tuple(sorted(values)), len(value_of)),
+                )
+                for key, values in own.items()
+            ]
+        )
+    records = [
+        (cell, visit, value)
+        for visit, node in enumerate(visits.node.tolist())
+        for cell, value in of_text[node]
+    ]
+    cell, visit, value = np.array(records, np.int64).reshape(-1, 3).T.copy()
+    key_of_cell = np.array([key for key, _ in cell_of], np.int64)
+    return tally(cell, len(cell_of), visit, value, visits).of(key_of_cell, num_keys)
 
 
 def tally(key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits) -> Tally:

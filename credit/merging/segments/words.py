@@ -17,7 +17,7 @@ import numpy as np
 from graphcredit.credit.merging.segments.align import aligned
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.tally import tally
+from graphcredit.credit.merging.segments.tally import observe
 from graphcredit.credit.merging.segments.tokens import Tokens
 from graphcredit.credit.merging.segments.visits import Visits
 
@@ -80,11 +80,8 @@ def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
     exchanges = _proposals(parsed, visits)
     if not exchanges:
         return WordRules()
-    places, records = _records(parsed, visits, exchanges)
-    if not records:
-        return WordRules()
-    columns = np.array(records, np.int64).T
-    counts = tally(columns[0], len(places), columns[1], columns[2], visits)
+    places, of_segment = _choices(parsed, exchanges)
+    counts = observe(parsed, visits, of_segment, len(places))
     of_exchange = np.array([number for number, _, _ in places], np.int64)
     summed = counts.of(of_exchange, len(exchanges))
     seen_in = np.bincount(of_exchange, counts.disagree > 0, len(exchanges))
@@ -155,43 +152,30 @@ def _frequencies(parsed: Parsed, exchanges: Iterable[Exchange]) -> Counter[Token
     return found
 
 
-def _records(
-    parsed: Parsed, visits: Visits, exchanges: list[Exchange]
-) -> tuple[list[tuple[int, str, str]], list[tuple[int, int, int]]]:
-    """Return places (exchange, left, right), and (place, visit, choice) of all visits."""
-    of_phrase: dict[Tokens, list[tuple[int, int]]] = defaultdict(list)
-    for number, exchange in enumerate(exchanges):
-        for side, phrase in enumerate(exchange):
-            of_phrase[phrase].append((number, side))
+def _choices(
+    parsed: Parsed, exchanges: list[Exchange]
+) -> tuple[list[tuple[int, str, str]], list[list[tuple[int, str]]]]:
+    """Return places (exchange, left, right), and the places and choices in each segment."""
+    of_phrase: dict[Tokens, list[tuple[int, str]]] = defaultdict(list)
+    for number, (one, other) in enumerate(exchanges):
+        of_phrase[one].append((number, "one"))
+        of_phrase[other].append((number, "other"))
     phrases, longest = set(of_phrase), max(map(len, of_phrase))
     per_segment = [list(_occurrences(part.tokens, phrases, longest)) for part in parsed.segments]
-    sides: dict[tuple[int, str, str], set[int]] = defaultdict(set)
+    choices: dict[tuple[int, str, str], set[str]] = defaultdict(set)
     for left, right, phrase in {item for found in per_segment for item in found}:
-        for number, side in of_phrase[phrase]:
-            sides[number, left, right].add(side)
+        for number, choice in of_phrase[phrase]:
+            choices[number, left, right].add(choice)
     # Only a place with both phrases says anything.
-    places = sorted(place for place, seen in sides.items() if len(seen) == 2)
+    places = sorted(place for place, seen in choices.items() if len(seen) == 2)
     code = {place: position for position, place in enumerate(places)}
-    per_code = [
+    of_segment = [
         [
-            (code[number, left, right], side)
+            (code[number, left, right], choice)
             for left, right, phrase in found
-            for number, side in of_phrase[phrase]
+            for number, choice in of_phrase[phrase]
             if (number, left, right) in code
         ]
         for found in per_segment
     ]
-    choices: dict[tuple[int, ...], int] = {}
-    values: list[dict[int, list[int]]] = []
-    for codes in parsed.lists():
-        own: dict[int, list[int]] = {}
-        for segment in codes:
-            for place, side in per_code[segment]:
-                own.setdefault(place, []).append(side)
-        values.append(own)
-    records = [
-        (place, visit, choices.setdefault(tuple(sorted(own)), len(choices)))
-        for visit, node in enumerate(visits.node.tolist())
-        for place, own in values[node].items()
-    ]
-    return places, records
+    return places, of_segment

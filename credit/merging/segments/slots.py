@@ -5,6 +5,7 @@ tokens on both sides; the one on the left, or on the right; the type. The narrow
 there is a verdict on counts, so what was learned of one sentence holds for the next like it.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ _EDGE = ""
 _NUMBERS = frozenset({"integer", "decimal"})
 """They mean too many things to be judged by less than the tokens on both sides."""
 
+_LETTERS = re.compile(r"[a-f]{3,}")
 _DEPTHS = 5
 """Descriptions of a place."""
 
@@ -102,11 +104,19 @@ def _verdicts(counts: Tally, members: Ints, is_number: Bools, depth: int) -> lis
 
 
 def _masked(segment: Segment, is_noise: Mapping[Place, bool]) -> Segment:
+    if not is_noise:
+        return segment
     tokens = list(segment.tokens)
-    for position, descriptions in _places(segment) if is_noise else ():
+    for position, descriptions in _places(segment):
         verdicts = (is_noise.get(place) for place in descriptions)
         if next((verdict for verdict in verdicts if verdict is not None), False):
             tokens[position] = SLOT
+    # An identifier in hexadecimal may have no digit.
+    typed = [SLOT if kind_of(token) else token for token in segment.tokens]
+    for position, (left, token, right) in enumerate(_triples(Segment("", tuple(typed)))):
+        if _LETTERS.fullmatch(token):
+            if is_noise.get(("between", segment.address, left, right), False):
+                tokens[position] = SLOT
     return Segment(segment.address, tuple(tokens))
 
 

@@ -15,7 +15,7 @@ _TOKEN = re.compile(
     | [0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}        # a UUID
     | \d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?   # a date
     | \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\w:])                 # a time
-    | \d+(?:[.,]\d+)*(?![^\W_])                                   # a number
+    | \d+(?:[.,]\d+)+ | \d+(?![^\W_])                            # a number
     | [^\W_]*\d[^\W_]*                                            # letters and digits
     | [^\W\d_]+(?:['’][^\W\d_]+)*                                 # a word
     | ◊

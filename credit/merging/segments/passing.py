@@ -220,6 +220,8 @@ class Judge:
         place = np.searchsorted(
             recurrence.key, group_of_text[parsed.text] * num_segments + parsed.segment
         )
+        # A text that no visit shows, of a goal, has no place there.
+        place = np.minimum(place, len(recurrence.key) - 1)
         score = self.scores(parsed.segments)[parsed.segment] - recurrence.lasting[place]
         score[recurrence.is_once[place]] += self._lonely_score
         return score > _LEAST_SCORE

@@ -148,7 +148,7 @@ def _wild(parsed: Parsed, is_noise: Mapping[Place, bool], visits: Visits) -> fro
         ]
         for found in triples
     ]
-    noise = observe(parsed, visits, of_segment, len(number)).is_noise.tolist()
+    noise = observe(parsed, visits, of_segment, len(number)).is_free.tolist()
     return frozenset(place for place, verdict in zip(number, noise, strict=True) if verdict)
 
 

@@ -60,6 +60,11 @@ class Tally:
         return enough & np.where(self.expected >= 1, at_time, loose)
 
     @property
+    def is_free(self) -> Bools:
+        """[num_keys] whether neither the class nor the time matters."""
+        return self.is_noise & (self.loose_observed >= _LEAST_RATIO * self.loose_expected)
+
+    @property
     def is_clock(self) -> Bools:
         """[num_keys] whether nothing but the time matters."""
         is_constant = self.same_time <= 0.02 * self.any_time

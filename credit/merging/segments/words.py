@@ -88,8 +88,8 @@ def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
     against = np.bincount(
         of_exchange, (counts.disagree == 0) & (counts.loose_expected >= 2), len(exchanges)
     )
-    free = summed.is_noise & (seen_in >= _PLACES) & (against == 0)
-    bound = counts.is_noise & ~free[of_exchange]
+    free = summed.is_free & (seen_in >= _PLACES) & (against == 0)
+    bound = counts.is_free & ~free[of_exchange]
     frequency = _frequencies(parsed, exchanges)
     everywhere = [exchanges[n] for n in np.flatnonzero(free).tolist()]
     somewhere: dict[tuple[str, str], list[Exchange]] = defaultdict(list)

@@ -92,7 +92,8 @@ def _notebook(text: str, rng: random.Random, index: int) -> str:
     )
     quoted = "\n".join(f"> {line}" for line in text.splitlines())
     body = f"{warning}\n{quoted}" if rng.random() < 0.4 else quoted
-    return f"In [{number}]: env.look()\n{body}\nOut[{number}]: <Observation at 0x{rng.getrandbits(44):012x}>"
+    result = f"Out[{number}]: <Observation at 0x{rng.getrandbits(44):012x}>"
+    return f"In [{number}]: env.look()\n{body}\n{result}"
 
 
 def _table(text: str, rng: random.Random, index: int) -> str:

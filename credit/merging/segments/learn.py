@@ -64,7 +64,7 @@ def corrected(rules: Rules, parsed: Parsed, sample: Sample) -> Parsed:
     group = np.zeros(parsed.num_texts, np.int64)
     group[visits.node] = visits.group
     weight = np.bincount(visits.node, minlength=parsed.num_texts)
-    actions = [sorted(sample.actions)] * (int(group.max(initial=-1)) + 1)
+    actions = [sample.actions] * (int(group.max(initial=-1)) + 1)
     return rules.corrected(parsed, group, weight, actions)
 
 

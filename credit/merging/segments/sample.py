@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from graphcredit.credit.merging.candidates import Candidates
 from graphcredit.credit.merging.segments.visits import Visits, visits_of
@@ -25,8 +26,8 @@ class Sample:
     """The text of each node."""
     visits: Visits
     """All visits; groups are numbered from 0."""
-    actions: frozenset[str]
-    """What was done there."""
+    actions: list[str]
+    """What was done there: the text of each code of `visits.action`."""
 
     @property
     def has_noise(self) -> bool:
@@ -45,7 +46,7 @@ class _Group:
     texts: list[str]
     visits: Visits
     """Its group has number 0."""
-    actions: frozenset[str]
+    actions: list[str]
 
     @property
     def weight(self) -> float:
@@ -83,6 +84,8 @@ def _groups(found: Candidates) -> Iterator[_Group]:
         start, stop = first_step[group], first_step[group + 1]
         task = names[int(steps.task[start])].as_py()
         node, distinct = factorise(visits.node[rows])
+        taken = np.unique(steps.action[start:stop])
+        action = visits.action[rows]
         yield _Group(
             mark=hashlib.blake2b(task.encode(), digest_size=16).digest(),
             texts=[found.forms[code] for code in found.form_of(nodes)[distinct].tolist()],
@@ -93,10 +96,9 @@ def _groups(found: Candidates) -> Iterator[_Group]:
                 index=visits.index[rows],
                 moves=visits.moves[rows],
                 trajectory=factorise(visits.trajectory[rows])[0],
+                action=np.where(action < 0, -1, np.searchsorted(taken, action)),
             ),
-            actions=frozenset(
-                steps.action_texts.take(np.unique(steps.action[start:stop])).to_pylist()
-            ),
+            actions=steps.action_texts.take(pa.array(taken)).to_pylist(),
         )
 
 
@@ -115,6 +117,9 @@ def _joined(groups: list[_Group]) -> Sample:
         ]
         return np.concatenate([np.empty(0, np.int64), *arrays])
 
+    actions = sorted({text for group in groups for text in group.actions})
+    code_of = {text: code for code, text in enumerate(actions)}
+    codes = [np.array([*map(code_of.__getitem__, g.actions), -1]) for g in groups]
     return Sample(
         texts=[text for group in groups for text in group.texts],
         visits=Visits(
@@ -124,6 +129,9 @@ def _joined(groups: list[_Group]) -> Sample:
             index=join("index"),
             moves=join("moves"),
             trajectory=join("trajectory", num_trajectories),
+            action=np.concatenate(
+                [np.empty(0, np.int64), *(c[p.action] for c, p in zip(codes, parts, strict=True))]
+            ),
         ),
-        actions=frozenset().union(*(group.actions for group in groups)),
+        actions=actions,
     )

@@ -92,7 +92,9 @@ def learn_slots(parsed: Parsed, visits: Visits) -> SlotRules:
 
 def _verdicts(counts: Tally, members: Ints, is_number: Bools, depth: int) -> list[int]:
     """Return 1 for noise, -1 for a part of the state, 0 where nothing is known."""
-    noise, clock, state = counts.is_noise, counts.is_clock, counts.is_state
+    driven = counts.is_driven
+    noise, clock, state = counts.is_noise & ~driven, counts.is_clock & ~driven, counts.is_state
+    state |= driven
     if depth:
         share: Floats = counts.disagree / np.maximum(counts.disagree + counts.agree, 1)
         is_pure: Bools = share >= (_PURE if depth == _DEPTHS - 1 else 0.5)
@@ -114,9 +116,9 @@ def _masked(segment: Segment, is_noise: Mapping[Place, bool]) -> Segment:
     # An identifier in hexadecimal may have no digit.
     typed = [SLOT if kind_of(token) else token for token in segment.tokens]
     for position, (left, token, right) in enumerate(_triples(Segment("", tuple(typed)))):
-        if _LETTERS.fullmatch(token):
-            if is_noise.get(("between", segment.address, left, right), False):
-                tokens[position] = SLOT
+        place = ("between", segment.address, left, right)
+        if _LETTERS.fullmatch(token) and is_noise.get(place, False):
+            tokens[position] = SLOT
     return Segment(segment.address, tuple(tokens))
 
 

@@ -6,7 +6,7 @@ those that pairs across classes, after the same number of steps, lead one to exp
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -19,6 +19,42 @@ _LEAST_RATIO = 0.5
 
 _LEAST_EXPECTED = 5.0
 """So many pairs must have been expected to differ at one time, if none does."""
+
+_SURE = 6.0
+"""Standard deviations beyond which actions are taken to change a value."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Changes:
+    """Pairs of a visit and the next one of its trajectory, after a valid action."""
+
+    key: Ints
+    """[num_pairs] what both show."""
+    action: Ints
+    """[num_pairs] what was done between them."""
+    differs: Bools
+    """[num_pairs] whether the values differ."""
+
+    def depend_on_action(self, num_keys: int) -> Bools:
+        """Return [num_keys] whether some actions change the value more often than others.
+
+        χ² = Σ over actions of (changes − expected)² / variance, where χ² exceeds its mean by so
+        many standard deviations. Actions taken too rarely count as one.
+        """
+        number = np.bincount(self.key, minlength=num_keys)
+        rate = np.bincount(self.key, self.differs, num_keys) / np.maximum(number, 1)
+        cell, key, _ = factorise_pairs(self.key, self.action)
+        size = np.bincount(cell, minlength=len(key))
+        is_rare = size * np.minimum(rate, 1 - rate)[key] < 1
+        cell, key, _ = factorise_pairs(self.key, np.where(is_rare[cell], 0, self.action + 1))
+        size = np.bincount(cell, minlength=len(key))
+        changed = np.bincount(cell, self.differs, len(key))
+        variance = size * (rate * (1 - rate))[key]
+        counts = variance > 0
+        square = (changed - size * rate[key]) ** 2 / np.where(counts, variance, 1) * counts
+        freedom = np.bincount(key, counts, num_keys) - 1
+        excess = np.bincount(key, square, num_keys) - freedom
+        return (freedom > 0) & (excess > _SURE * np.sqrt(2 * np.maximum(freedom, 1)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,6 +71,10 @@ class Tally:
     """[num_keys] how many would, if classes did not matter."""
     loose_observed: Floats
     """[num_keys] pairs of visits of one class at any times whose values differ."""
+    loose_rate: Floats
+    """[num_keys] pairs of visits of different classes whose values differ."""
+    loose_pairs: Floats
+    """[num_keys] all of these pairs."""
     loose_expected: Floats
     """[num_keys] how many would, if neither classes nor time mattered."""
     same_time: Floats
@@ -42,14 +82,31 @@ class Tally:
     any_time: Floats
     """[num_keys] how many would, if time did not matter."""
 
+    changes: Changes
+    """From one visit to the next."""
+
     def of(self, key: Ints, num_keys: int) -> "Tally":
         """Return the sums over other keys; `key` is [num_keys of self]."""
-        return Tally(
-            **{
-                item.name: np.bincount(key, getattr(self, item.name), num_keys)
-                for item in fields(self)
-            }
-        )
+        sums = {
+            item.name: np.bincount(key, getattr(self, item.name), num_keys)
+            for item in fields(self)
+            if item.name != "changes"
+        }
+        return Tally(**sums, changes=replace(self.changes, key=key[self.changes.key]))
+
+    @property
+    def is_driven(self) -> Bools:
+        """[num_keys] whether some actions change the value more often than others."""
+        return self.changes.depend_on_action(len(self.agree))
+
+    @property
+    def is_sticky(self) -> Bools:
+        """[num_keys] whether the value stays for longer than if it were drawn at every visit."""
+        num_keys = len(self.agree)
+        number = np.bincount(self.changes.key, minlength=num_keys)
+        changed = np.bincount(self.changes.key, self.changes.differs, num_keys)
+        drawn = number * self.loose_rate / np.maximum(self.loose_pairs, 1)
+        return (drawn >= _LEAST_EXPECTED) & (changed < _LEAST_RATIO * drawn)
 
     @property
     def is_noise(self) -> Bools:
@@ -62,7 +119,8 @@ class Tally:
     @property
     def is_free(self) -> Bools:
         """[num_keys] whether neither the class nor the time matters."""
-        return self.is_noise & (self.loose_observed >= _LEAST_RATIO * self.loose_expected)
+        is_loose = self.loose_observed >= _LEAST_RATIO * self.loose_expected
+        return self.is_noise & is_loose & ~self.is_driven & ~self.is_sticky
 
     @property
     def is_clock(self) -> Bools:
@@ -144,9 +202,31 @@ def tally(key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits) ->
         observed=total(tight.key, tight.differing_within * is_matched),
         expected=total(tight.key, tight.rate * tight.within),
         loose_observed=total(loose.key, loose.differing_within),
+        loose_rate=total(loose.key, loose.rate * loose.across),
+        loose_pairs=total(loose.key, loose.across),
         loose_expected=total(loose.key, loose.rate * loose.within),
         same_time=total(tight.key, tight.rate * tight.across),
         any_time=total(tight.key, loose.rate[group_of_cell] * tight.across),
+        changes=_changes(key, visit, value, visits),
+    )
+
+
+def _changes(key: Ints, visit: Ints, value: Ints, visits: Visits) -> Changes:
+    order = np.lexsort((visits.index, visits.trajectory))
+    following = np.full(len(order), -1)
+    follows = visits.trajectory[order[1:]] == visits.trajectory[order[:-1]]
+    following[order[:-1][follows]] = order[1:][follows]
+    following[visits.action < 0] = -1
+    num_visits = len(order) + 1
+    record = np.argsort(key * num_visits + visit)
+    known = (key * num_visits + visit)[record]
+    wanted = key * num_visits + following[visit]
+    place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+    both = np.flatnonzero((following[visit] >= 0) & (known[place] == wanted))
+    return Changes(
+        key=key[both],
+        action=visits.action[visit[both]],
+        differs=value[both] != value[record[place[both]]],
     )
 
 

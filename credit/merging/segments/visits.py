@@ -34,6 +34,8 @@ class Visits:
     """[num_visits] valid steps taken before."""
     trajectory: Ints
     """[num_visits] the trajectory."""
+    action: Ints
+    """[num_visits] code of the valid action that was taken there; -1 where there was none."""
 
 
 def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
@@ -73,6 +75,7 @@ def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
         index=np.concatenate([index, index[failures] + 1]),
         moves=np.concatenate([moves, moves[failures] + is_move[failures]]),
         trajectory=np.concatenate([trajectory, trajectory[failures]]),
+        action=np.concatenate([np.where(is_move, steps.action, -1), np.full(len(failures), -1)]),
     )
 
 

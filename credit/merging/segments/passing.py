@@ -119,7 +119,7 @@ class _Recurrence:
         number = np.bincount(of_key, minlength=len(key))
         share = number / np.bincount(visits.group)[key // num_segments]
         stays = np.bincount(of_key, follows, len(key))
-        lasting = stays * np.log(np.maximum(_LASTING / share, 1))
+        lasting = (stays * np.log(np.maximum(_LASTING / share, 1))).astype(np.float64)
         return cls(key=key, is_once=number == 1, lasting=lasting)
 
 

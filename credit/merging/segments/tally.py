@@ -30,6 +30,8 @@ class Changes:
 
     key: Ints
     """[num_pairs] what both show."""
+    place: Ints
+    """[num_pairs] the narrower key under which it was counted."""
     action: Ints
     """[num_pairs] what was done between them."""
     differs: Bools
@@ -39,22 +41,24 @@ class Changes:
         """Return [num_keys] whether some actions change the value more often than others.
 
         χ² = Σ over actions of (changes − expected)² / variance, where χ² exceeds its mean by so
-        many standard deviations. Actions taken too rarely count as one.
+        many standard deviations; rates are those of the place. Rare actions count as one.
         """
-        number = np.bincount(self.key, minlength=num_keys)
-        rate = np.bincount(self.key, self.differs, num_keys) / np.maximum(number, 1)
-        cell, key, _ = factorise_pairs(self.key, self.action)
-        size = np.bincount(cell, minlength=len(key))
-        is_rare = size * np.minimum(rate, 1 - rate)[key] < 1
-        cell, key, _ = factorise_pairs(self.key, np.where(is_rare[cell], 0, self.action + 1))
-        size = np.bincount(cell, minlength=len(key))
-        changed = np.bincount(cell, self.differs, len(key))
-        variance = size * (rate * (1 - rate))[key]
+        number = np.bincount(self.place)
+        rate = np.bincount(self.place, self.differs) / np.maximum(number, 1)
+        cell, place, _ = factorise_pairs(self.place, self.action)
+        is_rare = np.bincount(cell) * np.minimum(rate, 1 - rate)[place] < 1
+        cell, place, _ = factorise_pairs(self.place, np.where(is_rare[cell], 0, self.action + 1))
+        size = np.bincount(cell)
+        variance = size * (rate * (1 - rate))[place]
         counts = variance > 0
-        square = (changed - size * rate[key]) ** 2 / np.where(counts, variance, 1) * counts
-        freedom = np.bincount(key, counts, num_keys) - 1
-        excess = np.bincount(key, square, num_keys) - freedom
-        return (freedom > 0) & (excess > _SURE * np.sqrt(2 * np.maximum(freedom, 1)))
+        square = (np.bincount(cell, self.differs) - size * rate[place]) ** 2
+        square = np.where(counts, square / np.where(counts, variance, 1), 0)
+        key_of_place = np.zeros(len(rate), np.int64)
+        key_of_place[self.place] = self.key
+        freedom = np.bincount(place, counts, len(rate)) - 1
+        excess = np.where(freedom > 0, np.bincount(place, square, len(rate)) - freedom, 0)
+        total = np.bincount(key_of_place, np.maximum(freedom, 0), num_keys)
+        return np.bincount(key_of_place, excess, num_keys) > _SURE * np.sqrt(2 * total)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,7 +92,7 @@ class Tally:
     def of(self, key: Ints, num_keys: int) -> "Tally":
         """Return the sums over other keys; `key` is [num_keys of self]."""
         sums = {
-            item.name: np.bincount(key, getattr(self, item.name), num_keys)
+            item.name: _total(key, getattr(self, item.name), num_keys)
             for item in fields(self)
             if item.name != "changes"
         }
@@ -192,8 +196,8 @@ def tally(key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits) ->
     tight = _Across.count(key, time, timed, value)
     group_of_cell = factorise_pairs(key, group)[0][tight.first]
 
-    def total(of: Ints, amounts: Floats) -> Floats:
-        return np.bincount(of, amounts, num_keys).astype(np.float64)
+    def total(of: Ints, amounts: Floats | Bools) -> Floats:
+        return _total(of, amounts, num_keys)
 
     is_matched = tight.across > 0
     return Tally(
@@ -211,6 +215,10 @@ def tally(key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits) ->
     )
 
 
+def _total(of: Ints, amounts: Floats | Bools, length: int) -> Floats:
+    return np.bincount(of, amounts, length).astype(np.float64)
+
+
 def _changes(key: Ints, visit: Ints, value: Ints, visits: Visits) -> Changes:
     order = np.lexsort((visits.index, visits.trajectory))
     following = np.full(len(order), -1)
@@ -225,6 +233,7 @@ def _changes(key: Ints, visit: Ints, value: Ints, visits: Visits) -> Changes:
     both = np.flatnonzero((following[visit] >= 0) & (known[place] == wanted))
     return Changes(
         key=key[both],
+        place=key[both],
         action=visits.action[visit[both]],
         differs=value[both] != value[record[place[both]]],
     )
@@ -276,8 +285,8 @@ class _Across:
         """Count the pairs of each (key, of); those of `own` are parts of them."""
         wide = _Pairs.count(key, of, value)
         cell = factorise_pairs(key, of)[0][own.first]
-        within = np.bincount(cell, own.total, len(wide.key))
-        differing = np.bincount(cell, own.differing, len(wide.key))
+        within = _total(cell, own.total, len(wide.key))
+        differing = _total(cell, own.differing, len(wide.key))
         across = wide.total - within
         rate = (wide.differing - differing) / np.maximum(across, 1)
         return cls(

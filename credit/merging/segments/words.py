@@ -25,6 +25,9 @@ Exchange = tuple[Tokens, Tokens]
 """Two phrases, in order."""
 Bound = tuple[str, str, Tokens]
 """The tokens to the left and right, and a phrase between them."""
+Detail = tuple[int, str, str, str]
+"""A place of an exchange: its number, the tokens to the left and right, and the one after that if
+a phrase is empty, for nothing stands between very many tokens."""
 
 _EDGE = ""
 _STATES = 2
@@ -80,8 +83,11 @@ def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
     exchanges = _proposals(parsed, visits)
     if not exchanges:
         return WordRules()
-    places, of_segment = _choices(parsed, exchanges)
-    counts = observe(parsed, visits, of_segment, len(places))
+    details, of_segment = _choices(parsed, exchanges)
+    places = sorted({detail[:3] for detail in details})
+    code = {place: position for position, place in enumerate(places)}
+    of_detail = np.array([code[detail[:3]] for detail in details], np.int64)
+    counts = observe(parsed, visits, of_segment, len(details)).of(of_detail, len(places))
     of_exchange = np.array([number for number, _, _ in places], np.int64)
     summed = counts.of(of_exchange, len(exchanges))
     seen_in = np.bincount(of_exchange, counts.disagree > 0, len(exchanges))
@@ -132,13 +138,16 @@ def _unite(exchanges: Iterable[Exchange], frequency: Counter[Tokens]) -> dict[To
     return {phrase: root(phrase) for phrase in parent if root(phrase) != phrase}
 
 
-def _occurrences(tokens: Tokens, phrases: set[Tokens], longest: int) -> Iterator[Bound]:
-    padded = (_EDGE, *tokens, _EDGE)
-    for start in range(1, len(padded)):
-        for length in range(min(longest, len(padded) - 1 - start) + 1):
+def _occurrences(
+    tokens: Tokens, phrases: set[Tokens], longest: int
+) -> Iterator[tuple[str, str, str, Tokens]]:
+    """Yield the token to the left, the one to the right, the one after that, and the phrase."""
+    padded = (_EDGE, *tokens, _EDGE, _EDGE)
+    for start in range(1, len(tokens) + 2):
+        for length in range(min(longest, len(tokens) + 1 - start) + 1):
             phrase = padded[start : start + length]
             if phrase in phrases:
-                yield padded[start - 1], padded[start + length], phrase
+                yield padded[start - 1], *padded[start + length : start + length + 2], phrase
 
 
 def _frequencies(parsed: Parsed, exchanges: Iterable[Exchange]) -> Counter[Tokens]:
@@ -147,35 +156,34 @@ def _frequencies(parsed: Parsed, exchanges: Iterable[Exchange]) -> Counter[Token
     number = np.bincount(parsed.segment, minlength=len(parsed.segments)).tolist()
     found = Counter[Tokens]()
     for part, times in zip(parsed.segments, number, strict=True):
-        for _, _, phrase in _occurrences(part.tokens, phrases, longest):
+        for *_, phrase in _occurrences(part.tokens, phrases, longest):
             found[phrase] += times
     return found
 
 
 def _choices(
     parsed: Parsed, exchanges: list[Exchange]
-) -> tuple[list[tuple[int, str, str]], list[list[tuple[int, str]]]]:
-    """Return places (exchange, left, right), and the places and choices in each segment."""
+) -> tuple[list[Detail], list[list[tuple[int, str]]]]:
+    """Return the places that show both phrases, and the places and choices in each segment."""
     of_phrase: dict[Tokens, list[tuple[int, str]]] = defaultdict(list)
     for number, (one, other) in enumerate(exchanges):
         of_phrase[one].append((number, "one"))
         of_phrase[other].append((number, "other"))
     phrases, longest = set(of_phrase), max(map(len, of_phrase))
-    per_segment = [list(_occurrences(part.tokens, phrases, longest)) for part in parsed.segments]
-    choices: dict[tuple[int, str, str], set[str]] = defaultdict(set)
-    for left, right, phrase in {item for found in per_segment for item in found}:
-        for number, choice in of_phrase[phrase]:
-            choices[number, left, right].add(choice)
-    # Only a place with both phrases says anything.
+    per_segment = [
+        [
+            ((number, left, right, "" if all(exchanges[number]) else beyond), choice)
+            for left, right, beyond, phrase in _occurrences(part.tokens, phrases, longest)
+            for number, choice in of_phrase[phrase]
+        ]
+        for part in parsed.segments
+    ]
+    choices: dict[Detail, set[str]] = defaultdict(set)
+    for place, choice in {item for found in per_segment for item in found}:
+        choices[place].add(choice)
     places = sorted(place for place, seen in choices.items() if len(seen) == 2)
     code = {place: position for position, place in enumerate(places)}
     of_segment = [
-        [
-            (code[number, left, right], choice)
-            for left, right, phrase in found
-            for number, choice in of_phrase[phrase]
-            if (number, left, right) in code
-        ]
-        for found in per_segment
+        [(code[place], choice) for place, choice in found if place in code] for found in per_segment
     ]
     return places, of_segment

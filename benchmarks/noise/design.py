@@ -230,6 +230,20 @@ def _rephrased(text: str, rng: random.Random, index: int) -> str:
     return text
 
 
+_OPENINGS = (
+    ("You are carrying", "You bear", "On your back there is"),
+    ("There is", "Here lies", "Around you there is"),
+)
+
+
+def _retold(text: str, rng: random.Random, index: int) -> str:
+    """Open some sentences in another way."""
+    for phrases in _OPENINGS:
+        pattern = re.compile("|".join(map(re.escape, phrases)))
+        text = pattern.sub(lambda _, phrases=phrases: rng.choice(phrases), text)
+    return text
+
+
 def _reworded(text: str, rng: random.Random, index: int) -> str:
     """Say some phrases in another way."""
     for phrases in _PHRASES:
@@ -300,6 +314,7 @@ KINDS: dict[str, Disturb] = {
     "tagged": _tagged,
     "metered": _metered,
     "reworded": _reworded,
+    "retold": _retold,
     "rephrased": _rephrased,
     "emphasised": _emphasised,
     "coloured": _coloured,

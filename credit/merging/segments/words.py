@@ -146,8 +146,9 @@ def _occurrences(
     for start in range(1, len(tokens) + 2):
         for length in range(min(longest, len(tokens) + 1 - start) + 1):
             phrase = padded[start : start + length]
+            stop = start + length
             if phrase in phrases:
-                yield padded[start - 1], *padded[start + length : start + length + 2], phrase
+                yield padded[start - 1], padded[stop], padded[stop + 1], phrase
 
 
 def _frequencies(parsed: Parsed, exchanges: Iterable[Exchange]) -> Counter[Tokens]:

@@ -41,6 +41,11 @@ def parse(text: str, joined: bool = False) -> list[Segment]:
     return list(_parse(text, "", joined, _DEPTH))
 
 
+def is_plain(text: str) -> bool:
+    """Return whether each line of a text can be parsed by itself."""
+    return not ("{" in text or "<" in text or "&" in text or text[:1] == "[")
+
+
 def _parse(text: str, address: str, joined: bool, depth: int) -> Iterator[Segment]:
     start = 0
     if depth and ("{" in text or text[:1] == "["):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.parse import Segment, parse
+from graphcredit.credit.merging.segments.parse import Segment, is_plain, parse
 from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
 
 
@@ -28,10 +28,18 @@ class Parsed:
         code_of: dict[Segment, int] = {}
         segment: list[int] = []
         length: list[int] = []
+        codes_of: dict[str, list[int]] = {}
         for text in texts:
-            found = parse(text, joined)
-            length.append(len(found))
-            segment.extend([code_of.setdefault(part, len(code_of)) for part in found])
+            before = len(segment)
+            # Most lines of plain text are there many times.
+            for part in text.splitlines() if is_plain(text) and not joined else [text]:
+                codes = codes_of.get(part)
+                if codes is None:
+                    found = parse(part, joined)
+                    codes = [code_of.setdefault(own, len(code_of)) for own in found]
+                    codes_of[part] = codes
+                segment += codes
+            length.append(len(segment) - before)
         return cls(
             text=np.repeat(np.arange(len(length)), np.array(length, np.int64)),
             segment=np.array(segment, np.int64),

@@ -11,7 +11,7 @@ from graphcredit.credit.merging.candidates import Candidates
 from graphcredit.credit.merging.segments.visits import Visits, visits_of
 from graphcredit.credit.steps.arrays import factorise
 
-_VISITS = 20_000
+_VISITS = 10_000
 """Enough to learn from; groups are taken whole."""
 
 _CHARACTERS = 1 << 26
@@ -78,16 +78,20 @@ def _groups(found: Candidates) -> Iterator[_Group]:
     order = np.argsort(visits.group, kind="stable")
     starts = np.searchsorted(visits.group[order], np.arange(len(nodes.goal_of_group) + 1))
     first_step = np.searchsorted(nodes.group_of_step, np.arange(len(nodes.goal_of_group) + 1))
-    names = steps.task_texts
-    for group in range(len(nodes.goal_of_group)):
+    tasks = steps.task_texts.take(pa.array(steps.task[first_step[:-1]])).to_pylist()
+    marks = [hashlib.blake2b(task.encode(), digest_size=16).digest() for task in tasks]
+    room = 1.0
+    for group in sorted(range(len(marks)), key=marks.__getitem__):
+        # No group after these is taken, whatever other batches hold.
+        if room <= 0:
+            return
         rows = order[starts[group] : starts[group + 1]]
         start, stop = first_step[group], first_step[group + 1]
-        task = names[int(steps.task[start])].as_py()
         node, distinct = factorise(visits.node[rows])
         taken = np.unique(steps.action[start:stop])
         action = visits.action[rows]
-        yield _Group(
-            mark=hashlib.blake2b(task.encode(), digest_size=16).digest(),
+        one = _Group(
+            mark=marks[group],
             texts=[found.forms[code] for code in found.form_of(nodes)[distinct].tolist()],
             visits=Visits(
                 node=node,
@@ -100,6 +104,8 @@ def _groups(found: Candidates) -> Iterator[_Group]:
             ),
             actions=steps.action_texts.take(pa.array(taken)).to_pylist(),
         )
+        room -= one.weight
+        yield one
 
 
 def _joined(groups: list[_Group]) -> Sample:

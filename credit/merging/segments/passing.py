@@ -1,6 +1,7 @@
 """Segments that come and go while the state stays: advertisements, hints, greetings.
 
-A segment is noise if it came and went in more classes of certainly equal states than it stayed in.
+A segment is noise if it came and went in more classes of certainly equal states than it stayed in,
+or as often as if these classes made no difference.
 A class does not count where another version of the segment stands in its place. One that no class
 shows is judged by its words and by whether it recurs in its group:
 
@@ -33,6 +34,8 @@ _LEAST_SCORE = math.log(20)
 _LASTING = 0.4
 """How often a part of a state is there at the next visit, too."""
 
+_CLASSES = 2
+"""In so many classes must a segment that is drawn at random come and go."""
 _REPLACED = 0.6
 """Share of the looks without a segment that have another version of it, if it has versions."""
 _LOOKS = 8
@@ -47,6 +50,8 @@ class Evidence:
     """Classes of two or more visits that all have the segment, or a version of it."""
     comes: Counter[Segment] = field(default_factory=Counter[Segment])
     """Classes of which some visits have it and some have not."""
+    drawn: frozenset[Segment] = frozenset()
+    """Segments that are there or not at random: classes make no difference (`tally.py`)."""
     num_shared: int = 0
     """Visits in classes of two or more."""
     num_shared_lonely: int = 0
@@ -81,11 +86,39 @@ def gather(parsed: Parsed, visits: Visits) -> Evidence:
     return Evidence(
         stays=counted[True],
         comes=counted[False],
+        drawn=frozenset(parsed.segments[code] for code in _drawn(visits, visit, segment).tolist()),
         num_shared=int(is_shared.sum()),
         num_shared_lonely=int((is_lonely & in_class).sum()),
         num_single=int((~is_shared).sum()),
         num_single_lonely=int((is_lonely & ~in_class).sum()),
     )
+
+
+def _drawn(visits: Visits, visit: Ints, segment: Ints) -> Ints:
+    """Return the segments that are in a look or not as often within classes as across them.
+
+    Args:
+        visits: All visits.
+        visit: [n] visits, with
+        segment: [n] the distinct segments that they have.
+    """
+    size, num_visits = np.bincount(visits.certain), np.bincount(visits.group)
+    group_of_class = np.zeros(len(size), np.int64)
+    group_of_class[visits.certain] = visits.group
+    pairs = np.bincount(group_of_class, size * (size - 1) / 2, len(num_visits))
+    cell, of_class, code = factorise_pairs(visits.certain[visit], segment)
+    having = np.bincount(cell)
+    differing = having * (size[of_class] - having)
+    whole, group, segment_of = factorise_pairs(group_of_class[of_class], code)
+    within = np.bincount(whole, differing, len(group))
+    have = np.bincount(whole, having, len(group))
+    total = num_visits[group]
+    across = have * (total - have) - within
+    rate = across / np.maximum(total * (total - 1) / 2 - pairs[group], 1)
+    observed = np.bincount(segment_of, within)
+    expected = np.bincount(segment_of, rate * pairs[group])
+    classes = np.bincount(code, differing > 0, len(observed))
+    return np.flatnonzero((classes >= _CLASSES) & (2 * observed >= expected))
 
 
 def lonely(group: Ints, segment: Ints) -> Bools:
@@ -180,7 +213,9 @@ class Judge:
 
     def __init__(self, evidence: Evidence) -> None:
         self._comes = {
-            part: number for part, number in evidence.comes.items() if number > evidence.stays[part]
+            part: number
+            for part, number in evidence.comes.items()
+            if number > evidence.stays[part] or (part in evidence.drawn and number >= _CLASSES)
         }
         self._stays = {part for part in evidence.stays if part not in self._comes} | {
             part for part in evidence.comes if part not in self._comes

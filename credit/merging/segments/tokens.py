@@ -13,7 +13,7 @@ _TOKEN = re.compile(
     r"""
       \x1b\[[0-9;]*[A-Za-z]                                       # a colour of a terminal
     | [0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}        # a UUID
-    | \d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?   # a date
+    | \d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?   # a date
     | \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\w:])                 # a time
     | \d+(?:[.,]\d+)+ | \d+(?![^\W_])                            # a number
     | [^\W_]*\d[^\W_]*                                            # letters and digits

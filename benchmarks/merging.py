@@ -32,6 +32,7 @@ from benchmarks.noise import judge as judging
 from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.assemble import Assembly, assemble
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.admissible import signatures
 from graphcredit.credit.merging.embedding.cache import CachedEmbedder
 from graphcredit.credit.merging.merger import Merger, open_merger
@@ -108,9 +109,11 @@ def main() -> None:
 
 def judge(clean: pa.Table, noisy: pa.Table, merger: Merger) -> list[float]:
     """Return precision, recall, F1, false pairs, nodes per state, shift and seconds."""
-    truth = assemble(clean)
+    settings = CreditSettings(estimators=configure(ESTIMATORS))
+    more = {"inputs": settings.inputs, "columns": settings.reads}
+    truth = assemble(clean, **more)
     start = time.perf_counter()
-    found = assemble(noisy, merger=merger.learn([noisy]))
+    found = assemble(noisy, merger=merger.learn([noisy]), **more)
     seconds = time.perf_counter() - start
     state, node = truth.batch.state_of_step, found.batch.state_of_step
     both = _pairs(state * found.batch.num_nodes + node)

@@ -159,6 +159,7 @@ def visits_in(rng: random.Random, number: int) -> Visits:
         moves=place % 4,
         trajectory=trajectory,
         action=np.array([rng.choice([-1, 0, 1]) for _ in place]),
+        succeeds=trajectory % 3 == 0,
     )
 
 
@@ -170,7 +171,7 @@ def test_a_tally_counts_pairs_as_a_slow_one_does(seed: int):
     visit = np.array(sorted(rng.sample(range(24), 18)))
     key = np.array([rng.randrange(2) for _ in visit])
     value = np.array([rng.randrange(3) for _ in visit])
-    found = tally(key, 2, visit, value, visits)
+    found = tally(key, 2, visit, value, visits, np.arange(3.0))
     for wanted in range(2):
         rows = [n for n in range(18) if key[n] == wanted]
         pairs = list(combinations(rows, 2))

@@ -38,6 +38,8 @@ _CLASSES = 2
 """In so many classes must a segment that is drawn at random come and go."""
 _REPLACED = 0.6
 """Share of the looks without a segment that have another version of it, if it has versions."""
+_SOUND = 0.25
+"""Share of the segments of the looks at a state that must stay."""
 _LOOKS = 8
 """Other looks at a state in which a segment is looked for."""
 
@@ -74,7 +76,14 @@ def gather(parsed: Parsed, visits: Visits) -> Evidence:
     is_shared = size[visits.certain] > 1
     in_class = is_shared[visit]
     pair, owner, code = factorise_pairs(visits.certain[visit[in_class]], segment[in_class])
-    stays = np.bincount(pair, minlength=len(owner)) == size[owner]
+    having = np.bincount(pair, minlength=len(owner))
+    stays = having == size[owner]
+    # Where next to nothing stays, each look is a text of its own: it shows no noise.
+    lasting = np.bincount(owner, stays * having, len(size)) / np.maximum(
+        np.bincount(owner, having, len(size)), 1
+    )
+    is_sound = lasting[owner] >= _SOUND
+    owner, code, stays = owner[is_sound], code[is_sound], stays[is_sound]
     versions = _versions(parsed, visits, owner[~stays], code[~stays])
     counted = {True: Counter[Segment](), False: Counter[Segment]()}
     for number, does_stay in zip(code.tolist(), stays.tolist(), strict=True):

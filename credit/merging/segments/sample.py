@@ -100,6 +100,7 @@ def _groups(found: Candidates) -> Iterator[_Group]:
                 index=visits.index[rows],
                 moves=visits.moves[rows],
                 trajectory=factorise(visits.trajectory[rows])[0],
+                succeeds=visits.succeeds[rows],
                 action=np.where(action < 0, -1, np.searchsorted(taken, action)),
             ),
             actions=steps.action_texts.take(pa.array(taken)).to_pylist(),
@@ -135,6 +136,7 @@ def _joined(groups: list[_Group]) -> Sample:
             index=join("index"),
             moves=join("moves"),
             trajectory=join("trajectory", num_trajectories),
+            succeeds=np.concatenate([np.empty(0, bool), *(part.succeeds for part in parts)]),
             action=np.concatenate(
                 [np.empty(0, np.int64), *(c[p.action] for c, p in zip(codes, parts, strict=True))]
             ),

@@ -26,6 +26,8 @@ _NUMBERS = frozenset({"integer", "decimal"})
 """They mean too many things to be judged by less than the tokens on both sides."""
 
 _LETTERS = re.compile(r"[a-f]{3,}")
+_CLASSES = 3
+"""In so many states must a number differ: cards that are dealt differ, too."""
 _DEPTHS = 5
 """Descriptions of a place."""
 
@@ -92,8 +94,13 @@ def learn_slots(parsed: Parsed, visits: Visits) -> SlotRules:
 
 def _verdicts(counts: Tally, members: Ints, is_number: Bools, depth: int) -> list[int]:
     """Return 1 for noise, -1 for a part of the state, 0 where nothing is known."""
-    driven = counts.is_driven
-    noise, clock, state = counts.is_noise & ~driven, counts.is_clock & ~driven, counts.is_state
+    driven = counts.is_driven | counts.decides
+    enough = ~is_number | (counts.disagree >= _CLASSES)
+    noise, clock, state = (
+        counts.is_noise & enough & ~driven,
+        counts.is_clock & ~driven,
+        counts.is_state,
+    )
     state |= driven
     if depth:
         share: Floats = counts.disagree / np.maximum(counts.disagree + counts.agree, 1)

@@ -5,6 +5,7 @@ different states. So the disagreements within classes of certainly equal states 
 those that pairs across classes, after the same number of steps, lead one to expect.
 """
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -20,6 +21,8 @@ _LEAST_RATIO = 0.5
 _LEAST_EXPECTED = 5.0
 """So many pairs must have been expected to differ at one time, if none does."""
 
+_DECIDING = 4.0
+"""Standard deviations beyond which a value is taken to decide about success."""
 _SURE = 6.0
 """Standard deviations beyond which actions are taken to change a value."""
 
@@ -86,6 +89,10 @@ class Tally:
     any_time: Floats
     """[num_keys] how many would, if time did not matter."""
 
+    excess: Floats
+    """[num_keys] successes of trajectories that show a high value first, less those expected."""
+    variance: Floats
+    """[num_keys] of it, if success did not depend on the value."""
     changes: Changes
     """From one visit to the next."""
 
@@ -102,6 +109,11 @@ class Tally:
     def is_driven(self) -> Bools:
         """[num_keys] whether some actions change the value more often than others."""
         return self.changes.depend_on_action(len(self.agree))
+
+    @property
+    def decides(self) -> Bools:
+        """[num_keys] whether success depends on the value (Mantel and Haenszel)."""
+        return np.abs(self.excess) > _DECIDING * np.sqrt(self.variance)
 
     @property
     def is_sticky(self) -> Bools:
@@ -124,7 +136,7 @@ class Tally:
     def is_free(self) -> Bools:
         """[num_keys] whether neither the class nor the time matters."""
         is_loose = self.loose_observed >= _LEAST_RATIO * self.loose_expected
-        return self.is_noise & is_loose & ~self.is_driven & ~self.is_sticky
+        return self.is_noise & is_loose & ~(self.is_driven | self.is_sticky | self.decides)
 
     @property
     def is_clock(self) -> Bools:
@@ -175,10 +187,21 @@ def observe(
     ]
     cell, visit, value = np.array(records, np.int64).reshape(-1, 3).T.copy()
     key_of_cell = np.array([key for key, _ in cell_of], np.int64)
-    return tally(cell, len(cell_of), visit, value, visits).of(key_of_cell, num_keys)
+    rank = np.array([_rank(values) for values in value_of], np.float64)
+    return tally(cell, len(cell_of), visit, value, visits, rank).of(key_of_cell, num_keys)
 
 
-def tally(key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits) -> Tally:
+def _rank(values: tuple[str, ...]) -> float:
+    """Return a number that is higher for higher numbers; of words, any that is always the same."""
+    try:
+        return sum(float(value.replace(",", "")) for value in values)
+    except ValueError:
+        return float(zlib.crc32("\0".join(values).encode()))
+
+
+def tally(
+    key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits, rank: Floats
+) -> Tally:
     """Count.
 
     Args:
@@ -187,6 +210,7 @@ def tally(key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits) ->
         visit: [n] where it was seen; a visit has a key once.
         value: [n] code of the value.
         visits: All visits.
+        rank: [num_values] how high each value is.
     """
     certain, group = visits.certain[visit], visits.group[visit]
     time = factorise_pairs(group, visits.index[visit])[0]
@@ -199,6 +223,7 @@ def tally(key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits) ->
     def total(of: Ints, amounts: Floats | Bools) -> Floats:
         return _total(of, amounts, num_keys)
 
+    first, excess, variance = _successes(key, visit, rank[value], visits)
     is_matched = tight.across > 0
     return Tally(
         disagree=total(own.key, own.differing > 0),
@@ -211,8 +236,33 @@ def tally(key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits) ->
         loose_expected=total(loose.key, loose.rate * loose.within),
         same_time=total(tight.key, tight.rate * tight.across),
         any_time=total(tight.key, loose.rate[group_of_cell] * tight.across),
+        excess=total(first, excess),
+        variance=total(first, variance),
         changes=_changes(key, visit, value, visits),
     )
+
+
+def _successes(key: Ints, visit: Ints, rank: Floats, visits: Visits) -> tuple[Ints, Floats, Floats]:
+    """Compare trajectories of one group whose first visit with a key is at one time.
+
+    Returns:
+        The key of each stratum of them, how many more of those with a value above the mean succeed
+        than expected, and the variance of that.
+    """
+    order = np.lexsort((visits.index[visit], visits.trajectory[visit], key))
+    of = key[order] * (int(visits.trajectory.max(initial=0)) + 1) + visits.trajectory[visit[order]]
+    rows = order[np.unique(of, return_index=True)[1]]
+    time = factorise_pairs(visits.group[visit[rows]], visits.index[visit[rows]])[0]
+    stratum, owner, _ = factorise_pairs(key[rows], time)
+    size = np.bincount(stratum, minlength=len(owner)).astype(np.float64)
+    mean = np.bincount(stratum, rank[rows], len(owner)) / np.maximum(size, 1)
+    is_high, succeeds = rank[rows] > mean[stratum], visits.succeeds[visit[rows]]
+    high = np.bincount(stratum, is_high, len(owner))
+    won = np.bincount(stratum, succeeds, len(owner))
+    both = np.bincount(stratum, is_high & succeeds, len(owner))
+    share = high * won / np.maximum(size, 1)
+    spread = share * (size - high) * (size - won) / np.maximum(size * (size - 1), 1)
+    return owner, both - share, spread
 
 
 def _total(of: Ints, amounts: Floats | Bools, length: int) -> Floats:

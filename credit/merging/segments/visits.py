@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcredit.credit.merging.admissible import UNKNOWN
-from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
+from graphcredit.credit.steps.arrays import Bools, Ints, factorise, factorise_pairs
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes
 
@@ -36,6 +36,8 @@ class Visits:
     """[num_visits] the trajectory."""
     action: Ints
     """[num_visits] code of the valid action that was taken there; -1 where there was none."""
+    succeeds: Bools
+    """[num_visits] whether the trajectory accomplished its task."""
 
 
 def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
@@ -76,6 +78,9 @@ def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
         moves=np.concatenate([moves, moves[failures] + is_move[failures]]),
         trajectory=np.concatenate([trajectory, trajectory[failures]]),
         action=np.concatenate([np.where(is_move, steps.action, -1), np.full(len(failures), -1)]),
+        succeeds=np.concatenate(
+            [steps.is_success[last][trajectory], np.zeros(len(failures), np.bool_)]
+        ),
     )
 
 

@@ -39,7 +39,7 @@ _CLASSES = 2
 _REPLACED = 0.6
 """Share of the looks without a segment that have another version of it, if it has versions."""
 _SOUND = 0.25
-"""Share of the segments of the looks at a state that must stay."""
+"""Share of the segments of the looks at a state, and of any text, that must stay."""
 _LOOKS = 8
 """Other looks at a state in which a segment is looked for."""
 
@@ -268,7 +268,12 @@ class Judge:
         place = np.minimum(place, len(recurrence.key) - 1)
         score = self.scores(parsed.segments)[parsed.segment] - recurrence.lasting[place]
         score[recurrence.is_once[place]] += self._lonely_score
-        return score > _LEAST_SCORE
+        is_noise = score > _LEAST_SCORE
+        # Where next to nothing would be left, the text is no state with noise in it.
+        size = np.bincount(parsed.text, minlength=parsed.num_texts)
+        dropped = np.bincount(parsed.text, is_noise, parsed.num_texts)
+        is_sound = size - dropped >= _SOUND * size
+        return is_noise & is_sound[parsed.text]
 
     def scores(self, parts: list[Segment]) -> Floats:
         """Return [len(parts)] the score of each, if it recurs in its group.

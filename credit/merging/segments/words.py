@@ -18,7 +18,7 @@ from graphcredit.credit.merging.segments.align import aligned
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.tally import observe
-from graphcredit.credit.merging.segments.tokens import Tokens
+from graphcredit.credit.merging.segments.tokens import Tokens, kind_of
 from graphcredit.credit.merging.segments.visits import Visits
 
 Exchange = tuple[Tokens, Tokens]
@@ -30,7 +30,7 @@ Detail = tuple[int, str, str, str]
 a phrase is empty, for nothing stands between very many tokens."""
 
 _EDGE = ""
-_STATES = 2
+_STATES = 3
 """An exchange must be seen in so many states."""
 _PLACES = 2
 """And in so many places to hold in all."""
@@ -116,7 +116,9 @@ def _proposals(parsed: Parsed, visits: Visits) -> list[Exchange]:
     states: dict[Exchange, set[int]] = defaultdict(set)
     for state, differences in aligned(parsed, visits):
         for found in differences:
-            states[min((found.one, found.other), (found.other, found.one))].add(state)
+            # Numbers mean something: `slots.py` judges them.
+            if not any(map(kind_of, found.one + found.other)):
+                states[min((found.one, found.other), (found.other, found.one))].add(state)
     return sorted(exchange for exchange, seen in states.items() if len(seen) >= _STATES)
 
 

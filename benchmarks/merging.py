@@ -22,6 +22,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -110,7 +111,7 @@ def main() -> None:
 def judge(clean: pa.Table, noisy: pa.Table, merger: Merger) -> list[float]:
     """Return precision, recall, F1, false pairs, nodes per state, shift and seconds."""
     settings = CreditSettings(estimators=configure(ESTIMATORS))
-    more = {"inputs": settings.inputs, "columns": settings.reads}
+    more: dict[str, Any] = {"inputs": settings.inputs, "columns": settings.reads}
     truth = assemble(clean, **more)
     start = time.perf_counter()
     found = assemble(noisy, merger=merger.learn([noisy]), **more)

@@ -239,11 +239,6 @@ class Judge:
         self._lonely_score = _lonely_score(evidence)
 
     @property
-    def finds_any(self) -> bool:
-        """Whether any segment is noise."""
-        return bool(self._comes)
-
-    @property
     def noise(self) -> list[Segment]:
         """Segments that were seen to come and go."""
         return sorted(self._comes)

@@ -66,8 +66,3 @@ def is_word(token: str) -> bool:
 def is_layout(token: str) -> bool:
     """Return whether a token is a gap, a colour or punctuation."""
     return not (token[0].isalnum() or token == SLOT)
-
-
-def is_gap(token: str) -> bool:
-    """Return whether a token is a gap or a colour."""
-    return token[0].isspace() or token[0] == "\x1b"

@@ -90,29 +90,6 @@ def _rewards(steps: Steps) -> Ints:
     return code if len(distinct) <= _REWARDS else np.zeros_like(code)
 
 
-def outcome_classes(steps: Steps, nodes: Nodes, visits: Visits, signature_of_node: Ints) -> Ints:
-    """Return [num_visits] a class: equal where one action was taken in one node.
-
-    Args:
-        steps: Complete trajectories, sorted.
-        nodes: Their states as found so far.
-        visits: All visits, with the nodes of their texts.
-        signature_of_node: [num_nodes of `visits`] what the guard knows; it splits classes.
-    """
-    num_steps = len(steps.row)
-    last = steps.trajectory_start[1:] - 1
-    is_first = np.zeros(len(visits.node), bool)
-    is_first[steps.trajectory_start[:-1]] = True
-    # The step that led to each visit; before the first of a trajectory there is none.
-    before = np.concatenate([np.arange(num_steps) - 1, last[~steps.is_success[last]]])
-    # All invalid actions are action 0, for none of them leaves its state; the first visits of a
-    # group's trajectories are one class, as if one action had led there from the group.
-    action = np.where(steps.is_valid, steps.action + 1, 0)[before]
-    action[is_first] = len(steps.action_texts) + 1
-    source = np.where(is_first, visits.group, nodes.state_of_step[before])
-    return _pair(_pair(source, action), (signature_of_node - UNKNOWN)[visits.node])
-
-
 def _prefix_classes(*, move_start: Ints, first: Ints, action: Ints, outcome: Ints) -> Ints:
     """Number the places of trajectories: equal for equal first states and actions up to there.
 

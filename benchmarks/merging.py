@@ -1,41 +1,53 @@
 """Measures how well each merge recovers the true states from noisy texts of real games.
 
-    python -m benchmarks.merging [STORE] [--seeds 3] [--model PATH]
+    python -m benchmarks.merging [STORE] [--kinds judge] [--seeds 3] [--model PATH]
 
 STORE is a log of games whose `state` texts identify the true states. Without it, a policy that errs
-seven times in ten plays 16 TextWorld games. Each visit's text is then disturbed
-(benchmarks/noise.py). Each way of merging has these columns:
+seven times in ten plays TextWorld games: 16 for the kinds of noise that `segments` was designed
+with (benchmarks/noise/design.py), 26 others for those that judge it (judge.py). Each visit's text
+is then disturbed. Each way of merging has these columns:
 
 - precision, recall, F1: over pairs of visits within a group; a pair on the same node should be a
   pair in the same state;
 - false: pairs on one node that the guard could have told apart, as their admissible actions differ;
 - nodes: nodes for each true state; 1 is right;
-- shift: mean change of GraphGPO's advantage, divided by its mean size without noise.
+- shift: mean change of an estimator's advantage, divided by its mean size without noise, for
+  graphgpo, gigpo, reach and rewardflow.
 """
 
 import argparse
+import random
 import tempfile
 import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.machine import describe
-from benchmarks.noise import NOISES, disturb_steps
+from benchmarks.noise import design
+from benchmarks.noise import judge as judging
+from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.assemble import Assembly, assemble
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.admissible import signatures
 from graphcredit.credit.merging.embedding.cache import CachedEmbedder
 from graphcredit.credit.merging.merger import Merger, open_merger
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store import Store, create_store, open_store, read_steps
 
+ESTIMATORS = ("graphgpo", "gigpo", "reach", "rewardflow")
+KINDS = {"design": design.KINDS, "judge": judging.KINDS}
+GAMES = {"design": (16, 1), "judge": (26, 77)}
+"""How many games of which seed."""
+
 HEADER = (
-    f"{'noise':>10} {'merge':<26} {'precision':>9} {'recall':>7} {'F1':>7} "
-    f"{'false':>7} {'nodes':>6} {'shift':>6} {'seconds':>7}"
+    f"{'noise':>11} {'merge':<26} {'precision':>9} {'recall':>7} {'F1':>7} {'false':>7} "
+    f"{'nodes':>6} {'shift: graphgpo':>15} {'gigpo':>6} {'reach':>6} {'rewardflow':>10} {'s':>6}"
 )
 
 
@@ -76,26 +88,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("store", type=Path, nargs="?")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--kinds", choices=KINDS, default="design")
     parser.add_argument("--model", help="Directory of a sentence-transformers model.")
     arguments = parser.parse_args()
     print(describe())
     with tempfile.TemporaryDirectory() as folder:
-        clean = _read(open_store(arguments.store) if arguments.store else _play(Path(folder)))
+        clean = _read(
+            open_store(arguments.store)
+            if arguments.store
+            else _play(Path(folder), *GAMES[arguments.kinds])
+        )
         keep = partial(CachedEmbedder, create_store(Path(folder) / "vectors"))
         print(f"{clean.num_rows:,} steps, {assemble(clean).merged.num_states:,} true states")
         print(HEADER)
-        for name, disturb in NOISES.items():
+        for name, disturb in {"none": _as_it_is, **KINDS[arguments.kinds]}.items():
             tables = [disturb_steps(clean, disturb, seed) for seed in range(arguments.seeds)]
             for way in ways(arguments.model):
                 rows = [judge(clean, table, open_merger(way.settings, keep)) for table in tables]
-                print(f"{name:>10} {way.name:<26} {_row(np.mean(rows, axis=0))}", flush=True)
+                print(f"{name:>11} {way.name:<26} {_row(np.mean(rows, axis=0))}", flush=True)
 
 
 def judge(clean: pa.Table, noisy: pa.Table, merger: Merger) -> list[float]:
     """Return precision, recall, F1, false pairs, nodes per state, shift and seconds."""
-    truth = assemble(clean)
+    settings = CreditSettings(estimators=configure(ESTIMATORS))
+    more: dict[str, Any] = {"inputs": settings.inputs, "columns": settings.reads}
+    truth = assemble(clean, **more)
     start = time.perf_counter()
-    found = assemble(noisy, merger=merger.learn([noisy]))
+    found = assemble(noisy, merger=merger.learn([noisy]), **more)
     seconds = time.perf_counter() - start
     state, node = truth.batch.state_of_step, found.batch.state_of_step
     both = _pairs(state * found.batch.num_nodes + node)
@@ -103,16 +122,19 @@ def judge(clean: pa.Table, noisy: pa.Table, merger: Merger) -> list[float]:
     recall = both / _pairs(state)
     seen = signatures(clean["admissible_actions"])[truth.steps.row]
     false = _pairs(node) - _pairs(node * (1 << 20) + np.unique(seen, return_inverse=True)[1])
-    exact, merged = _graphgpo(truth), _graphgpo(found)
     return [
         precision,
         recall,
         2 * precision * recall / max(precision + recall, 1e-12),
         false,
         found.merged.num_states / truth.merged.num_states,
-        float(np.abs(exact - merged).mean() / np.abs(exact).mean()),
+        *(_shift(name, truth, found) for name in ESTIMATORS),
         seconds,
     ]
+
+
+def _as_it_is(text: str, rng: random.Random, index: int) -> str:
+    return text
 
 
 def _pairs(code: np.ndarray) -> float:
@@ -120,15 +142,19 @@ def _pairs(code: np.ndarray) -> float:
     return float((count * (count - 1) / 2).sum())
 
 
-def _graphgpo(assembly: Assembly) -> np.ndarray:
-    return configure(["graphgpo"])["graphgpo"].assign(assembly.batch)["advantage"]
+def _shift(name: str, truth: Assembly, found: Assembly) -> float:
+    estimator = configure([name])[name]
+    exact = estimator.assign(truth.batch)["advantage"]
+    merged = estimator.assign(found.batch)["advantage"]
+    return float(np.abs(exact - merged).mean() / max(np.abs(exact).mean(), 1e-12))
 
 
 def _row(values: np.ndarray) -> str:
-    precision, recall, f1, false, nodes, shift, seconds = values
+    precision, recall, f1, false, nodes, *shifts, seconds = values
+    graphgpo, gigpo, reach, rewardflow = shifts
     return (
-        f"{precision:>9.4f} {recall:>7.4f} {f1:>7.4f} {false:>7.0f} {nodes:>6.2f} {shift:>6.3f} "
-        f"{seconds:>7.2f}"
+        f"{precision:>9.4f} {recall:>7.4f} {f1:>7.4f} {false:>7.0f} {nodes:>6.2f} "
+        f"{graphgpo:>15.3f} {gigpo:>6.3f} {reach:>6.3f} {rewardflow:>10.3f} {seconds:>6.2f}"
     )
 
 
@@ -136,16 +162,16 @@ def _read(store: Store) -> pa.Table:
     return pa.concat_tables(read_steps(store)).drop_columns(["run_id", "iteration"])
 
 
-def _play(folder: Path) -> Store:
+def _play(folder: Path, num_games: int, seed: int) -> Store:
     from graphcredit.collector.collection import collect
     from graphcredit.collector.environments.registry import environment_kind
     from graphcredit.collector.options import CollectOptions
 
-    tasks = environment_kind("textworld").list_tasks(None, num_tasks=16, seed=1)
+    tasks = environment_kind("textworld").list_tasks(None, num_tasks=num_games, seed=seed)
     collect(
         folder / "games",
         tasks,
-        CollectOptions(policy="oracle:0.7", group_size=8, max_steps=30, seed=1, workers=2),
+        CollectOptions(policy="oracle:0.7", group_size=8, max_steps=30, seed=seed, workers=2),
     )
     return open_store(folder / "games")
 

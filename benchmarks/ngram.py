@@ -1,8 +1,10 @@
 """Times `--merge embedding --embedder ngram` on 100,000 distinct states of 300 characters.
 
-    python -m benchmarks.ngram [--steps 1000000]
+    python -m benchmarks.ngram [--steps 1000000] [--noise metered]
 
-A group has 40 states of random letters. No two are similar, so every comparison is made.
+A group has 40 states of random letters. No two are similar, so every comparison is made. With
+`--noise`, a kind of benchmarks/noise/design.py, each visit's text is disturbed, and `segments` is
+timed instead.
 """
 
 import argparse
@@ -13,6 +15,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.machine import describe
+from benchmarks.noise.design import KINDS
+from benchmarks.noise.disturb import disturb_steps
 from benchmarks.synthetic import write_log
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.merging.merger import open_merger
@@ -25,18 +29,22 @@ def main() -> None:
     """Print a row for the exact merge and a row for ngram."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--noise", choices=KINDS)
+    arguments = parser.parse_args()
     print(describe())
     with tempfile.TemporaryDirectory() as folder:
-        write_log(Path(folder) / "store", parser.parse_args().steps)
+        write_log(Path(folder) / "store", arguments.steps)
         steps = read_steps(open_store(Path(folder) / "store"), columns=COLUMNS)
         table = pa.concat_tables(steps)
+    ngram = MergeSettings(merge="embedding", embedder="ngram", guard=False)
+    other = ("ngram", ngram)
+    if arguments.noise:
+        table = disturb_steps(table, KINDS[arguments.noise], 0)
+        other = ("segments", MergeSettings(merge="segments", guard=False))
     print(f"{'merge':>8} {'texts':>8} {'states':>8} {'seconds':>8}")
-    for name, settings in (
-        ("exact", MergeSettings()),
-        ("ngram", MergeSettings(merge="embedding", embedder="ngram", guard=False)),
-    ):
+    for name, settings in (("exact", MergeSettings()), other):
         start = time.perf_counter()
-        merged = assemble(table, merger=open_merger(settings)).merged
+        merged = assemble(table, merger=open_merger(settings).learn([table])).merged
         seconds = time.perf_counter() - start
         print(f"{name:>8} {merged.num_texts:>8,} {merged.num_states:>8,} {seconds:>8.1f}")
 

@@ -46,7 +46,10 @@ class MergeSettings(MergeOptions):
     def as_json(self) -> dict[str, Any]:
         """Return what the states depend on, for the metadata of the columns made from them."""
         described: dict[str, Any] = {"merge": self.merge}
-        described |= {name: getattr(self, name) for name in merge_named(self.merge).options}
+        row = merge_named(self.merge)
+        described |= {name: getattr(self, name) for name in row.options}
+        if row.version > 1:
+            described["merge_version"] = row.version
         if self.is_exact:
             return described
         rules = {"rules": list(self.normalise), "substitutions": list(self.substitute)}
@@ -63,6 +66,9 @@ class Merge:
     """Returns the method, from its options and what keeps the vectors of models."""
     options: tuple[str, ...] = ()
     """Fields of `MergeSettings` that this merge alone reads."""
+    version: int = 1
+    """Goes up where the merge comes to make other states: credit and names of an earlier version
+    are of another graph."""
     goes_on: bool = True
     """Whether it may unite texts that the rules leave apart."""
     check: Callable[[MergeSettings], None] = lambda settings: None
@@ -71,7 +77,7 @@ class Merge:
 
 MERGES: tuple[Merge, ...] = (
     Merge(name="exact", open=lambda settings, keep: ExactMerge(), goes_on=False),
-    Merge(name="segments", open=lambda settings, keep: SegmentMerge()),
+    Merge(name="segments", open=lambda settings, keep: SegmentMerge(), version=2),
     Merge(
         name="embedding",
         options=("threshold", "embedder"),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from benchmarks.noise import NOISES, disturb_steps
+from benchmarks.noise.design import KINDS
+from benchmarks.noise.disturb import disturb_steps
 from experiments.credit_quality.conditions import BASE, EPSILONS, GROUP_SIZES, WINDOWS, Condition
 from experiments.credit_quality.games import by_kind
 from graphcredit.collector.collection import collect
@@ -117,7 +118,7 @@ def write_steps(log: Store, condition: Condition, root: Path) -> Store:
             rows = connection.sql(_STEPS, params=[condition.group_size]).to_arrow_table()
         steps = rows.select(STEP_SCHEMA.names).cast(STEP_SCHEMA)
         if condition.noise != "none":
-            steps = disturb_steps(steps, NOISES[condition.noise], seed=iteration)
+            steps = disturb_steps(steps, KINDS[condition.noise], seed=iteration)
         steps = _with_lists(steps, condition.lists)
         write_table(steps, store.steps_dir(run, iteration) / "log-000000.parquet")
     if condition.environment == "search":

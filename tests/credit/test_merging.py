@@ -274,6 +274,11 @@ def test_settings_that_make_no_sense_are_refused(
         credit(store, "grpo", **settings)
 
 
+def test_what_an_earlier_version_of_a_merge_made_is_of_another_graph():
+    assert MergeSettings(merge="segments").as_json()["merge_version"] == 2
+    assert "merge_version" not in MergeSettings(merge="embedding").as_json()
+
+
 def test_only_a_merge_reads_the_admissible_actions():
     assert MergeSettings().columns == ()
     assert MergeSettings(merge="embedding", guard=False).columns == ()

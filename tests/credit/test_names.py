@@ -19,9 +19,12 @@ from graphcredit.credit.merging.embedding.merge import EmbeddingMerge
 from graphcredit.credit.merging.exact import same_text
 from graphcredit.credit.merging.nearest import Vectors
 from graphcredit.credit.merging.recognise import NAME_SCHEMA, Identities, Looks, recognise
-from graphcredit.credit.merging.segments.compare import SameSegments
-from graphcredit.credit.merging.segments.cut import cut
-from graphcredit.credit.merging.segments.evidence import Evidence, Judge
+from graphcredit.credit.merging.segments.compare import SameSegments, written
+from graphcredit.credit.merging.segments.parse import Segment
+from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.passing import Evidence, Judge
+from graphcredit.credit.merging.segments.rules import Rules
+from graphcredit.credit.merging.segments.slots import SlotRules
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store, open_store
@@ -203,7 +206,7 @@ def test_a_name_is_the_first_text_and_what_it_is_recognised_by_has_no_noise(tmp_
     rows = {(row["task_id"], _letter(row["state"])): row for row in _history(store)}
     assert rows["t0", "A"]["state"] == iterations[0][0]["state"]
     assert rows["t0", "A"]["identity"] == (
-        "a chandelier hangs from the ceiling | a staircase leads up | great hall"
+        "\tgreat hall\n\ta chandelier hangs from the ceiling .\n\ta staircase leads up ."
     )
     assert rows["t0", "A"]["signature"] == rows["t1", "A"]["signature"]
 
@@ -299,22 +302,19 @@ def test_of_several_known_states_the_most_similar_one_is_recognised():
     assert found == [1, 0, 2, -1]
 
 
-def test_segments_that_are_noise_by_now_do_not_hide_a_known_state():
-    # The group shows "sale"; "rain" came and went elsewhere in the iteration, "door" never did.
-    segmented = cut(["Hall. Sale.", "Hall. Lamp."])
-    alike = SameSegments(
-        segmented=segmented,
-        group_of_text=np.array([0, 0]),
-        is_noise=np.array([segmented.names[code] == "sale" for code in segmented.segment]),
-        in_order=np.array([False, False]),
-        judge=Judge(Evidence(comes=Counter({"rain": 2}), stays=Counter({"rain": 1}))),
-    )
-    assert alike.remaining() == ["hall", "hall | lamp"]
-    found = {"names": ["Hall. Sale.", "Hall. Lamp."], "alike": alike}
-    assert _recognised(_known("hall | sale"), alike.remaining(), **found) == [0, -1]
-    assert _recognised(_known("hall | rain"), alike.remaining(), **found) == [0, -1]
-    assert _recognised(_known("door | hall"), alike.remaining(), **found) == [-1, -1]
-    assert _recognised(_known("hall", "hall | lamp"), alike.remaining(), **found) == [0, 1]
+def test_what_is_noise_by_now_does_not_hide_a_known_state():
+    came = Counter({Segment("", ("rain",)): 2})
+    judge = Judge(Evidence(comes=came, stays=Counter({Segment("", ("rain",)): 1})))
+    slots = SlotRules(is_noise={("between", "", "hp", ""): True})
+    alike = SameSegments(rules=Rules(judge=judge, slots=slots, any_order=True))
+    assert written(Parsed.of(["Rain\nHall"], False), True) == ["\thall\n\train"]
+    found = {"names": ["Hall", "Hall. Lamp"], "alike": alike}
+    own = ["\thall", "\thall\n\tlamp"]
+    assert _recognised(_known("\thall\n\train"), own, **found) == [0, -1]
+    assert _recognised(_known("\thall\n\tdoor"), own, **found) == [-1, -1]
+    assert _recognised(_known("\thall", "\tlamp\n\thall"), own, **found) == [0, 1]
+    meters = ["\thp ◊", "\thp ◊\n\tlamp"]
+    assert _recognised(_known("\thp 7"), meters, **found) == [0, -1]
 
 
 def test_a_known_name_is_recognised_whatever_is_left_of_its_text():

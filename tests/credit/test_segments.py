@@ -1,31 +1,35 @@
-"""Segments that stay with a state, and segments that come and go."""
+"""What is noise in texts of states, and what is not."""
 
+import json
+import random
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.merger import MergeReport, open_merger
-from graphcredit.credit.merging.segments.cut import Visits, cut, identities, visits_of
-from graphcredit.credit.merging.segments.evidence import Evidence, Judge
+from graphcredit.credit.merging.segments.parse import Segment, parse
+from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.rules import identities, without_layout
+from graphcredit.credit.merging.segments.tally import tally
+from graphcredit.credit.merging.segments.tokens import kind_of, tokenise
+from graphcredit.credit.merging.segments.typos import TypoRules, sort_of
+from graphcredit.credit.merging.segments.visits import Visits, visits_of
+from graphcredit.credit.merging.segments.words import WordRules
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.steps.batches import plan_batches
 from graphcredit.credit.steps.complete import complete_trajectories
 from graphcredit.credit.steps.nodes import Nodes, exact_nodes
 from tests.worlds import step_table, trajectory, write_store
-
-
-def segments(text: str) -> list[str]:
-    """Return the segments of one text, in order."""
-    found = cut([text])
-    return [found.names[code] for code in found.segment.tolist()]
 
 
 def merged(rows: list[dict[str, Any]], **settings: Any) -> tuple[Nodes, MergeReport]:
@@ -37,55 +41,161 @@ def merged(rows: list[dict[str, Any]], **settings: Any) -> tuple[Nodes, MergeRep
     return found.nodes, found.report
 
 
-def test_a_text_is_cut_at_lines_punctuation_and_bullets():
-    text = (
-        "-= Kitchen =-\nYou see a fridge, and 2.5 litres of milk.\n* It's well-lit | Exits: north"
+def shown(text: str, joined: bool = False) -> list[str]:
+    """Return the segments of a text, each with its address."""
+    return [f"{part.address} {' '.join(part.tokens)}".strip() for part in parse(text, joined)]
+
+
+def test_tokens_are_words_punctuation_and_what_has_a_type():
+    line = "[12:03] A cashew (#83ab12) costs 2.50 at Joe's, on 2025-01-02."
+    assert tokenise(line) == (
+        *("[", "12:03", "]", "a", "cashew", "(", "#", "83ab12", ")", "costs", "2.50", "at"),
+        *("joe's", ",", "on", "2025-01-02", "."),
     )
-    assert segments(text) == [
-        "kitchen",
-        "you see a fridge",
-        "and 2.5 litres of milk",
-        "it's well-lit",
-        "exits",
-        "north",
-    ]
+    kinds = {token: kind_of(token) for token in ("12:03", "83ab12", "2.50", "7", "facade", "key")}
+    assert kinds == {
+        "12:03": "time",
+        "83ab12": "hex6",
+        "2.50": "decimal",
+        "7": "integer",
+        "facade": "hex6",
+        "key": "",
+    }
+
+
+def test_drawings_keep_their_blanks_and_their_case():
+    assert tokenise("# @ X") != tokenise("# @ x")
+    assert tokenise("#  @#") != tokenise("# @ #")
+    assert tokenise(" #") != tokenise("#")
 
 
 @pytest.mark.parametrize(
-    "layout",
+    ("text", "segments"),
     [
-        "KITCHEN. THERE IS A DOOR LEADING EAST.",
-        "* Kitchen\n* There  is a door leading east",
-        "## Kitchen\n\nThere is a door\nleading east.",
-        "Kitchen | there is a door leading east",
-        "```\nKitchen.\nThere is a door leading east\n```",
+        ("A hall. A door!\nA key", ["a hall .", "a door !", "a key"]),
+        ("hp: 7\nmood: not bad", ["hp: 7", "mood: not bad"]),
+        ("| a. b | 2 |", ["| a . b | 2 |"]),
+        ('{"b": {"t": 1}, "a": "Hi. Yo."}', [".a hi .", ".a yo .", ".b.t 1"]),
+        ('Result: [{"a": 2}] ok', ["result:", "[].a 2", "ok"]),
+        ('<p id="x7" class=y>A &amp; B</p>', ["<p>", "<p class> y", "<p id> x7", "A & B", "</p>"]),
+        ("a {b} < c", ["a { b }   < c"]),
+        ('{"a": ', ['{ " a " :']),
     ],
 )
-def test_layout_does_not_change_the_segments(layout: str):
-    assert segments(layout) == ["kitchen", "there is a door leading east"]
+def test_structures_are_parsed(text: str, segments: list[str]):
+    assert shown(text) == segments
+
+
+def test_joined_lines_are_one():
+    assert shown("a long\nhall. A\ndoor", joined=True) == ["a long hall .", "a door"]
 
 
 @given(st.lists(st.text(), max_size=5))
 def test_segments_are_those_of_each_text_alone(texts: list[str]):
-    found = cut(texts)
+    found = Parsed.of(texts, False)
     assert found.num_texts == len(texts)
-    for number, text in enumerate(texts):
-        codes = found.segment[found.text == number].tolist()
-        assert [found.names[code] for code in codes] == segments(text)
+    for text, codes in zip(texts, found.lists(), strict=True):
+        assert [found.segments[code] for code in codes] == parse(text)
 
 
-def test_the_distinct_segments_of_some_texts():
-    found = cut(["a. b. a.", "", "c. a."])
-    position, segment = found.of(np.array([2, 1, 0, 2]))
-    names = [found.names[code] for code in segment.tolist()]
-    assert list(zip(position.tolist(), names, strict=True)) == [
-        (0, "c"),
-        (0, "a"),
-        (2, "a"),
-        (2, "b"),
-        (3, "c"),
-        (3, "a"),
-    ]
+def test_without_layout_nothing_but_words_is_left():
+    assert without_layout(Segment("", tokenise("* A **big**   hall!"))).tokens == (
+        "a",
+        "big",
+        "hall",
+    )
+
+
+def test_identities_are_lists_or_multisets():
+    parsed = Parsed.of(["a. b. b.", "b. a. b.", "a. b."], False)
+    assert identities(parsed, False).tolist() == [0, 1, 2]
+    assert identities(parsed, True).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "sort"),
+    [
+        ("closed", "colsed", "swap"),
+        ("closed", "clsed", "miss"),
+        ("closed", "clossed", "add"),
+        ("closed", "clised", "replace"),
+        ("closed", "opened", ""),
+        ("closed", "closed", ""),
+    ],
+)
+def test_sorts_of_typing_errors(right: str, wrong: str, sort: str):
+    assert sort_of(right, wrong) == sort
+
+
+def test_a_rare_word_is_an_error_unless_it_is_an_action_or_another_sort():
+    rules = TypoRules(sorts=frozenset({"swap"}), known=frozenset({"trial"}))
+    counts = {"closed": 40, "colsed": 2, "clsed": 2, "trail": 30, "trial": 1, "form": 9, "from": 9}
+    assert rules.corrections(counts, ()) == {"colsed": ["closed"]}
+    assert rules.corrections(counts, ["colsed"]) == {}
+    assert TypoRules().corrections(counts, ()) == {}
+
+
+def test_phrases_are_replaced_the_longest_first():
+    rules = WordRules(
+        free={("you", "see"): ("there", "is"), ("see",): ("spot",)},
+        bound={("big", "hall", ("old",)): ()},
+        longest=2,
+    )
+    part = Segment("", ("you", "see", "a", "big", "old", "hall", "see", "old", "hall"))
+    assert rules.apply(part).tokens == ("there", "is", "a", "big", "hall", "spot", "old", "hall")
+
+
+def visits_in(rng: random.Random, number: int) -> Visits:
+    """Return random visits, four of a trajectory."""
+    place = np.arange(number)
+    trajectory = place // 4
+    group = trajectory % 2
+    certain = np.array([rng.randrange(4) for _ in place]) * 2 + group
+    return Visits(
+        node=place,
+        certain=certain,
+        group=group,
+        index=place % 4,
+        moves=place % 4,
+        trajectory=trajectory,
+        action=np.array([rng.choice([-1, 0, 1]) for _ in place]),
+        succeeds=trajectory % 3 == 0,
+    )
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6))
+def test_a_tally_counts_pairs_as_a_slow_one_does(seed: int):
+    rng = random.Random(seed)
+    visits = visits_in(rng, 24)
+    visit = np.array(sorted(rng.sample(range(24), 18)))
+    key = np.array([rng.randrange(2) for _ in visit])
+    value = np.array([rng.randrange(3) for _ in visit])
+    found = tally(key, 2, visit, value, visits, np.arange(3.0))
+    for wanted in range(2):
+        rows = [n for n in range(18) if key[n] == wanted]
+        pairs = list(combinations(rows, 2))
+
+        def differing(pairs: list[tuple[int, int]]) -> int:
+            return sum(value[a] != value[b] for a, b in pairs)
+
+        def of(a: int, b: int, name: str) -> bool:
+            return getattr(visits, name)[visit[a]] == getattr(visits, name)[visit[b]]
+
+        own = [pair for pair in pairs if of(*pair, "certain")]
+        across = [p for p in pairs if of(*p, "group") and not of(*p, "certain")]
+        assert found.loose_observed[wanted] == differing(own)
+        assert found.loose_pairs[wanted] == len(across)
+        assert found.loose_rate[wanted] == pytest.approx(differing(across))
+        timed = [p for p in across if of(*p, "index")]
+        assert found.same_time[wanted] == pytest.approx(differing(timed))
+        following = [
+            (a, b)
+            for a in rows
+            for b in rows
+            if visit[b] == visit[a] + 1 and of(a, b, "trajectory") and visits.action[visit[a]] >= 0
+        ]
+        assert found.changes.differs[found.changes.key == wanted].sum() == differing(following)
 
 
 def classes(*rows: list[dict[str, Any]]) -> list[int]:
@@ -120,78 +230,6 @@ def test_a_success_ends_in_the_goal_and_not_in_a_visit():
     assert classes(trajectory("x", "A a B", success=True), trajectory("y", "A a B")) == [0, 0, 1]
 
 
-def visits(*node_and_class: tuple[int, int], indices: list[int] | None = None) -> Visits:
-    """Return visits of one group."""
-    node, certain = np.array(node_and_class).T
-    index = np.zeros(len(node), np.int64) if indices is None else np.array(indices)
-    return Visits(node=node, certain=certain, group=np.zeros(len(node), np.int64), index=index)
-
-
-def test_evidence_counts_classes_that_all_or_only_some_visits_agree_in():
-    found = cut(["Hall. Sale!", "Hall.", "Hall. Lamp.", "Attic."])
-    evidence = Evidence()
-    # Class 0 sees texts 0 and 1, class 1 text 2 twice, class 2 is alone.
-    evidence.add(found, visits((0, 0), (1, 0), (2, 1), (2, 1), (3, 2)))
-    assert evidence.stays == {"hall": 2, "lamp": 1}
-    assert evidence.comes == {"sale": 1}
-    assert (evidence.num_shared, evidence.num_shared_lonely) == (4, 1)
-    assert (evidence.num_single, evidence.num_single_lonely) == (1, 1)
-
-
-def test_what_comes_and_goes_is_noise_and_unseen_segments_are_judged_by_their_words():
-    evidence = Evidence(num_shared=10, num_single=10, num_single_lonely=1)
-    evidence.comes.update({f"buy {thing} 5 now": 1 for thing in ("hats", "cars", "tea", "figs")})
-    evidence.stays.update({"hall": 3, "a lamp": 4, "you see a door": 3, "a key": 1, "tea": 9})
-    names = ["buy tea 5 now", "hall", "buy rugs 77 now", "a red door", "tea"]
-    recurring, once = Judge(evidence).verdicts(names)
-    assert recurring.tolist() == [True, False, True, False, False]
-    assert once.tolist() == recurring.tolist()
-
-
-def test_a_segment_seen_once_is_noise_where_such_segments_come_and_go():
-    # Half the visits to states seen twice have one, and no more of the other visits.
-    evidence = Evidence(num_shared=40, num_shared_lonely=20, num_single=40, num_single_lonely=20)
-    evidence.comes.update({"xyzzy plugh": 1, "grue zork": 1})
-    evidence.stays.update({"hall": 3, "a lamp": 4, "a key": 2})
-    recurring, once = Judge(evidence).verdicts(["foo bar", "a red lamp"])
-    assert recurring.tolist() == [False, False]
-    assert once.tolist() == [True, False]
-
-
-def test_without_noise_nothing_is_noise():
-    evidence = Evidence(num_shared=5, num_single=5, num_single_lonely=5)
-    evidence.stays.update({"hall": 3, "a lamp": 4})
-    recurring, once = Judge(evidence).verdicts(["hall", "a red lamp", "unseen"])
-    assert recurring.tolist() == once.tolist() == [False] * 3
-
-
-def test_a_segment_that_only_counts_the_steps_is_noise():
-    found = cut(["Step 1. Room 4.", "Step 2. Room 4.", "Step 3. Room 7.", "Step 2. Room 5."])
-    evidence = Evidence()
-    evidence.add(found, visits((0, 0), (1, 1), (2, 2), (3, 3), indices=[0, 1, 2, 1]))
-    recurring, _ = Judge(evidence).verdicts(["step 2", "step 99", "room 4"])
-    assert recurring.tolist() == [True, True, False]
-
-
-def test_where_one_action_led_is_evidence_in_its_group():
-    """After `b` both are in the yard, though they came to the hall by different actions."""
-    hall, yard = "A long hall.", "A green yard."
-    rows = [
-        *trajectory("x", [hall, "a", hall, "b", f"{yard} Hear the birds.", "c", hall]),
-        *trajectory("y", [hall, "b", yard, "c", hall]),
-    ]
-    nodes, _ = merged(rows)
-    assert nodes.state_of_step.tolist() == [0, 0, 1, 0, 1]
-
-
-def test_identities_are_sets_or_lists_of_what_is_left():
-    found = cut(["a. b. sale.", "b. a. a", "b. a", "sale"])
-    is_noise = np.array([name == "sale" for name in found.names])
-    is_noise = is_noise[found.segment]
-    assert identities(found, is_noise, np.zeros(4, bool)).tolist() == [0, 0, 0, 1]
-    assert identities(found, is_noise, np.ones(4, bool)).tolist() == [0, 1, 2, 3]
-
-
 HALL, DOOR, OPEN = "A long hall.", "A closed door leads east.", "An open door leads east."
 
 
@@ -211,7 +249,7 @@ def test_advertisements_go_and_doors_stay():
 
 
 def test_the_guard_holds_for_segments_too():
-    other = trajectory("z", [f"{HALL} {DOOR}", "wait", f"{OPEN} {HALL}", "kick", "End."])
+    other = trajectory("z", [f"{HALL} {DOOR}", "wait", f"{HALL} Buy hats!\n{OPEN}", "kick", "End."])
     lists = (["open"], ["look"], ["open"], ["look"], ["open"], ["kick"])
     rows = [
         row | {"admissible_actions": actions}
@@ -221,8 +259,7 @@ def test_the_guard_holds_for_segments_too():
     assert nodes.state_of_step.tolist() == [0, 1, 0, 1, 0, 2]
     assert report.num_refused == 1
     nodes, report = merged(rows, guard=False)
-    # Without admissible actions the order of the segments counts.
-    assert nodes.state_of_step.tolist() == [0, 1, 0, 1, 0, 2]
+    assert nodes.state_of_step.tolist() == [0, 1, 0, 1, 0, 1]
     assert report.num_refused == 0
 
 
@@ -239,3 +276,79 @@ def test_the_stage_learns_from_the_whole_iteration_before_it_merges(tmp_path: Pa
         tables.append(pq.ParquetFile(store.shards()[0].credit_path).read())
     assert tables[0]["state_id"].to_pylist() == [0, 1, 0, 1, 0, 1, 0]
     assert tables[0].equals(tables[1])
+
+
+_ROOMS = ("kitchen", "cellar", "garden")
+
+
+def _look(room: int, is_open: bool, coins: int, is_lit: bool) -> str:
+    door, lamp = ("open" if is_open else "closed"), ("on" if is_lit else "off")
+    return (
+        f"You are in the {_ROOMS[room]}.\nThe door is {door}. The lamp is {lamp}.\n{coins} coins."
+    )
+
+
+def lamp_world(flicker: float) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return steps of states that differ in one word, and the text of each step's state."""
+    rows: list[dict[str, Any]] = []
+    for task in range(6):
+        for number in range(8):
+            rng = random.Random(f"{task} {number}")
+            room, is_open, coins, is_lit = task % 3, False, 0, False
+            path = [_look(room, is_open, coins, is_lit)]
+            for _ in range(16):
+                action = rng.choice(("door", "door", "walk", "walk", "walk", "coin", "lamp"))
+                is_open ^= action == "door"
+                is_lit ^= action == "lamp"
+                room = (room + 1) % 3 if action == "walk" and is_open else room
+                coins = min(coins + 1, 4) if action == "coin" and room == 1 else coins
+                is_lit ^= rng.random() < flicker
+                path += [action, _look(room, is_open, coins, is_lit)]
+            rows += trajectory(f"{task}-{number}", path, task_id=f"t{task}", success=coins > 1)
+    return rows, [row["state"] for row in rows]
+
+
+def _meter(text: str, rng: random.Random, index: int) -> str:
+    return f"{text}\nHP {rng.randrange(20, 40)} of 40. Battery {99 - 2 * index} %"
+
+
+def _say(text: str, rng: random.Random, index: int) -> str:
+    return text.replace("You are in", rng.choice(("You are in", "This is", "You stand in")))
+
+
+def _mistype(text: str, rng: random.Random, index: int) -> str:
+    words = text.split(" ")
+    place = rng.randrange(len(words))
+    if len(words[place]) > 4 and rng.random() < 0.3:
+        words[place] = words[place][:2] + words[place][3] + words[place][2] + words[place][4:]
+    return " ".join(words)
+
+
+def _wrap(text: str, rng: random.Random, index: int) -> str:
+    return f'{{"ms": {rng.random()}, "text": {json.dumps(text)}, "id": "{rng.getrandbits(40):x}"}}'
+
+
+@pytest.mark.parametrize("flicker", [0.0, 0.2])
+@pytest.mark.parametrize("noise", [_meter, _say, _mistype, _wrap])
+def test_two_states_that_differ_in_a_word_are_two_whatever_the_noise(noise: Any, flicker: float):
+    """Also where the lamp goes on and off by itself, so that no two looks are certainly alike."""
+    rows, truth = lamp_world(flicker)
+    table = disturb_steps(step_table(rows), noise, 0)
+    merger = open_merger(MergeSettings(merge="segments")).learn([table])
+    steps, _ = complete_trajectories(table)
+    node = merger.nodes(steps, table).nodes.state_of_step.tolist()
+    names = [f"{rows[row]['task_id']} {truth[row]}" for row in steps.row.tolist()]
+    assert len(set(zip(node, names, strict=True))) == len(set(node))
+    assert len(set(node)) <= 1.2 * len(set(names))
+
+
+def test_a_log_without_noise_has_the_exact_states():
+    rows, _ = lamp_world(0.0)
+    nodes, report = merged(rows)
+    assert report.num_states == report.num_texts
+    assert nodes.state_of_step.tolist() == _exact(rows)
+
+
+def _exact(rows: list[dict[str, Any]]) -> list[int]:
+    steps, _ = complete_trajectories(step_table(rows))
+    return exact_nodes(steps).state_of_step.tolist()

@@ -1,18 +1,14 @@
-"""Noise that changes a state's text but not the state, such as advertisements and layout.
+"""Kinds of noise that `--merge segments` was designed with. It is judged with `judge.py`."""
 
-A visit's text is disturbed once, so a step's `next_state` is still the following step's `state`.
-"""
-
+import html
+import json
 import random
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
-import pyarrow as pa
-
-Disturb: TypeAlias = Callable[[str, random.Random, int], str]
-"""Returns a disturbed text, given a state's text, a random generator and the step index."""
+from benchmarks.noise.disturb import Disturb
 
 _OFFERS = (
     "{percent}% off {thing} until {day}",
@@ -185,33 +181,145 @@ def _rewrapped(text: str, rng: random.Random, index: int) -> str:
     return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, width))
 
 
-NOISES: dict[str, Disturb] = {
+def _enveloped(text: str, rng: random.Random, index: int) -> str:
+    """Put the text into a tool result beside the time that it took and an identifier."""
+    fields = {
+        "output": text,
+        "seconds": round(rng.uniform(0.1, 9), 2),
+        "call_id": f"call_{rng.getrandbits(48):012x}",
+    }
+    return json.dumps(dict(rng.sample(list(fields.items()), len(fields))))
+
+
+def _tagged(text: str, rng: random.Random, index: int) -> str:
+    """Make a page of the lines, with classes that no other page has."""
+    lines = (
+        f'<p class="css-{rng.getrandbits(24):06x}">{html.escape(line)}</p>'
+        for line in text.splitlines()
+    )
+    return f'<main data-key="{rng.getrandbits(32):08x}">\n' + "\n".join(lines) + "\n</main>"
+
+
+def _metered(text: str, rng: random.Random, index: int) -> str:
+    """Add fuel that runs out, and a temperature."""
+    fuel = max(0.0, 60 - 1.5 * index - rng.random() * 2)
+    return f"{text}\nFuel: {fuel:.1f} litres. It is {rng.randrange(12, 30)} degrees outside."
+
+
+_PHRASES = (
+    ("You are", "You're", "You find yourself"),
+    ("to the", "towards the", "in the direction of the"),
+    ("You see", "You can see", "Before you is"),
+    ("There is", "There's", "One sees"),
+)
+
+
+_CLAUSES = (
+    ("You are carrying", "You hold", "Your load is"),
+    ("You need", "Should you want", "You look for"),
+    ("There is", "You see", "Look, here is"),
+    ("leading", "which leads", "heading"),
+)
+
+
+def _rephrased(text: str, rng: random.Random, index: int) -> str:
+    """Say some clauses in another way, which share words with each other."""
+    for phrases in _CLAUSES:
+        pattern = "|".join(map(re.escape, phrases))
+        text = re.sub(pattern, lambda _, phrases=phrases: rng.choice(phrases), text)
+    return text
+
+
+_OPENINGS = (
+    ("You are carrying", "You bear", "On your back there is"),
+    ("There is", "Here lies", "Around you there is"),
+)
+
+
+def _retold(text: str, rng: random.Random, index: int) -> str:
+    """Open some sentences in another way."""
+    for phrases in _OPENINGS:
+        pattern = re.compile("|".join(map(re.escape, phrases)))
+        text = pattern.sub(lambda _, phrases=phrases: rng.choice(phrases), text)
+    return text
+
+
+def _reworded(text: str, rng: random.Random, index: int) -> str:
+    """Say some phrases in another way."""
+    for phrases in _PHRASES:
+        pattern = "|".join(map(re.escape, phrases))
+        text = re.sub(pattern, lambda _, phrases=phrases: rng.choice(phrases), text)
+    return text
+
+
+def _emphasised(text: str, rng: random.Random, index: int) -> str:
+    """Set the lines of a text in one of many ways, behind a host with a random name."""
+    mark = rng.choice(("**", "__", "`", "~~", "==", "''"))
+    lines = (f"{mark}{line}{mark}" for line in text.splitlines())
+    host = "".join(rng.choices("bcdfghjklmnpqrstvwxz", k=6))
+    return f"node-{host} > cat page\n" + "\n".join(lines)
+
+
+def _coloured(text: str, rng: random.Random, index: int) -> str:
+    """Print some lines in another colour each, below the directory of a session."""
+    lines = [
+        f"\x1b[1;{rng.randrange(31, 37)}m{line}\x1b[0m" if rng.random() < 0.5 else line
+        for line in text.splitlines()
+    ]
+    session = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=5))
+    return "\n".join([f"~/sessions/{session}/game $ cat room.txt", *lines])
+
+
+def _terminal(text: str, rng: random.Random, index: int) -> str:
+    """Colours, a prompt with a time, and a temporary path."""
+    time = f"{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}"
+    path = "/tmp/run-" + "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=8))
+    colour = rng.randrange(31, 37)
+    body = "\n".join(f"\x1b[{colour}m{line}\x1b[0m" for line in text.splitlines())
+    return (
+        f"agent@{rng.getrandbits(16):04x}:{path} ({time})$ look\n{body}\nreal {rng.random():.3f}s"
+    )
+
+
+def _referenced(text: str, rng: random.Random, index: int) -> str:
+    """Add a reference to each exit and each thing on the floor."""
+    return re.sub(
+        r"\b(exit|door|floor|on the \w+)\b",
+        lambda found: f"{found[0]} [ref={rng.getrandbits(20):05x}]",
+        text,
+    )
+
+
+def _mistyped(text: str, rng: random.Random, index: int) -> str:
+    """Double or lose a letter in one word of forty."""
+
+    def type_(found: re.Match[str]) -> str:
+        word = found[0]
+        if rng.random() > 1 / 40:
+            return word
+        place = rng.randrange(1, len(word) - 1)
+        return word[:place] + rng.choice(("", word[place] * 2)) + word[place + 1 :]
+
+    return re.sub(r"[A-Za-z]{4,}", type_, text)
+
+
+KINDS: dict[str, Disturb] = {
     **{noise.name: advertised(noise) for noise in STRENGTHS},
     "logged": _logged,
     "counted": _counted,
     "babbled": _babbled,
     "lured": _lured,
     "rewrapped": _rewrapped,
+    "enveloped": _enveloped,
+    "tagged": _tagged,
+    "metered": _metered,
+    "reworded": _reworded,
+    "retold": _retold,
+    "rephrased": _rephrased,
+    "emphasised": _emphasised,
+    "coloured": _coloured,
+    "terminal": _terminal,
+    "referenced": _referenced,
+    "mistyped": _mistyped,
 }
-"""Advertisements at four strengths, then kinds of noise that `segments` was not designed for."""
-
-
-def disturb_steps(steps: pa.Table, disturb: Disturb, seed: int) -> pa.Table:
-    """Return steps whose state texts are disturbed, each visit in its own way.
-
-    Args:
-        steps: Steps with the store's columns, in any order.
-        disturb: Returns the disturbed text.
-        seed: Determines the noise of a visit, together with trajectory and step index.
-    """
-    rows = steps.select(["trajectory_id", "step_index", "state", "next_state"]).to_pylist()
-
-    def seen(row: dict[str, object], index: int, text: str) -> str:
-        return disturb(text, random.Random(f"{seed} {row['trajectory_id']} {index}"), index)
-
-    states = [seen(row, row["step_index"], row["state"]) for row in rows]
-    following = [seen(row, row["step_index"] + 1, row["next_state"]) for row in rows]
-    for name, values in (("state", states), ("next_state", following)):
-        position = steps.schema.get_field_index(name)
-        steps = steps.set_column(position, steps.schema.field(name), pa.array(values, pa.string()))
-    return steps
+"""Advertisements at four strengths, then others."""

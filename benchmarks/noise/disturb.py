@@ -1,0 +1,34 @@
+"""Noise changes a state's text, but not the state.
+
+A visit's text is disturbed once, so a step's `next_state` is still the following step's `state`.
+"""
+
+import random
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pyarrow as pa
+
+Disturb: TypeAlias = Callable[[str, random.Random, int], str]
+"""Returns a disturbed text, given a state's text, a random generator and the step index."""
+
+
+def disturb_steps(steps: pa.Table, disturb: Disturb, seed: int) -> pa.Table:
+    """Return steps whose state texts are disturbed, each visit in its own way.
+
+    Args:
+        steps: Steps with the store's columns, in any order.
+        disturb: Returns the disturbed text.
+        seed: Determines the noise of a visit, together with trajectory and step index.
+    """
+    rows = steps.select(["trajectory_id", "step_index", "state", "next_state"]).to_pylist()
+
+    def seen(row: dict[str, object], index: int, text: str) -> str:
+        return disturb(text, random.Random(f"{seed} {row['trajectory_id']} {index}"), index)
+
+    states = [seen(row, row["step_index"], row["state"]) for row in rows]
+    following = [seen(row, row["step_index"] + 1, row["next_state"]) for row in rows]
+    for name, values in (("state", states), ("next_state", following)):
+        position = steps.schema.get_field_index(name)
+        steps = steps.set_column(position, steps.schema.field(name), pa.array(values, pa.string()))
+    return steps

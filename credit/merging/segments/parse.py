@@ -1,0 +1,118 @@
+"""The structure of a text: JSON, markup, key-value lines, tables, or else lines and sentences.
+
+A text becomes a list of segments. A segment is the tokens of a sentence, or of a field's value,
+with the address of the field. Nothing is left out but what says nothing in such a structure: the
+order of keys in a JSON object and of attributes in a tag.
+"""
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from graphcredit.credit.merging.segments.tokens import Tokens, tokenise
+
+_SENTENCE = re.compile(r"(?<=[.!?])(?=\s)|(?<=[.!?][\"')\]])(?=\s)|(?<=\s)\|(?=\s)")
+_TAG = re.compile(
+    r"<(/?[A-Za-z][\w:-]*)((?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+))?)*)\s*/?>"
+)
+_ATTRIBUTE = re.compile(r"([\w:@.-]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
+_FIELD = re.compile(r"([^\W\d_][\w.-]*)\s*:(?=\s|$)\s*(.*)", re.DOTALL)
+_DEPTH = 8
+"""Structures inside structures are parsed so deep."""
+
+
+class Segment(NamedTuple):
+    """A sentence, or the value of a field."""
+
+    address: str
+    """Where it stands: names of fields; empty in running text."""
+    tokens: Tokens
+
+
+def parse(text: str, joined: bool = False) -> list[Segment]:
+    """Return the segments of a text in order.
+
+    Args:
+        text: Of a state.
+        joined: Whether line breaks say no more than blanks.
+    """
+    return list(_parse(text, "", joined, _DEPTH))
+
+
+def is_plain(text: str) -> bool:
+    """Return whether each line of a text can be parsed by itself."""
+    return not ("{" in text or "<" in text or "&" in text or text[:1] == "[")
+
+
+def _parse(text: str, address: str, joined: bool, depth: int) -> Iterator[Segment]:
+    start = 0
+    if depth and ("{" in text or text[:1] == "["):
+        for begin, end, value in _json_in(text):
+            yield from _markup(text[start:begin], address, joined)
+            yield from _leaves(value, address, joined, depth - 1)
+            start = end
+    yield from _markup(text[start:] if start else text, address, joined)
+
+
+def _json_in(text: str) -> Iterator[tuple[int, int, Any]]:
+    """Yield where JSON objects and lists of objects begin and end in a text, and their values."""
+    decoder, position = json.JSONDecoder(), 0
+    while (found := re.compile(r"\{\s*[\"}]|\[\s*[\"{\d]").search(text, position)) is not None:
+        try:
+            value, position = decoder.raw_decode(text, found.start())
+            yield found.start(), position, value
+        except (ValueError, RecursionError):
+            position = found.end()
+
+
+def _leaves(value: Any, address: str, joined: bool, depth: int) -> Iterator[Segment]:
+    if isinstance(value, dict) and depth:
+        for key in sorted(value):
+            yield from _leaves(value[key], f"{address}.{key}", joined, depth - 1)
+    elif isinstance(value, list) and depth:
+        for item in value:
+            yield from _leaves(item, f"{address}[]", joined, depth - 1)
+    elif isinstance(value, str):
+        found = list(_parse(value, address, joined, depth))
+        yield from found or [Segment(address, ())]
+    else:
+        yield Segment(address, tokenise(json.dumps(value)))
+
+
+def _markup(text: str, address: str, joined: bool) -> Iterator[Segment]:
+    if "<" not in text:
+        yield from _lines(text, address, joined)
+        return
+    start = 0
+    for tag in _TAG.finditer(text):
+        yield from _lines(_plain(text[start : tag.start()], start > 0), address, joined)
+        yield from _tag(tag[1].lower(), tag[2], address)
+        start = tag.end()
+    yield from _lines(_plain(text[start:], start > 0), address, joined)
+
+
+def _plain(text: str, is_markup: bool) -> str:
+    return html.unescape(text) if is_markup or "&" in text else text
+
+
+def _tag(name: str, attributes: str, address: str) -> Iterator[Segment]:
+    yield Segment(f"{address}<{name}>", ())
+    for key, *values in sorted(_ATTRIBUTE.findall(attributes)):
+        yield Segment(f"{address}<{name} {key}>", tokenise(html.unescape("".join(values))))
+
+
+def _lines(text: str, address: str, joined: bool) -> Iterator[Segment]:
+    if joined:
+        text = " ".join(text.split())
+    for line in text.splitlines():
+        own = address
+        if not joined and line[:1].isalpha() and (field := _FIELD.fullmatch(line)):
+            own, line = f"{address}{field[1].casefold()}:", field[2]
+            if not line:
+                yield Segment(own, ())
+        for part in [line] if line[:1] == "|" else _SENTENCE.split(line):
+            if tokens := tokenise(part.strip() if part[:1] != " " else part.rstrip()):
+                yield Segment(own, tokens)
+                own = address

@@ -1,0 +1,90 @@
+"""What a merge has learned: the way from a text to what is left of it without noise."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from graphcredit.credit.merging.segments.parse import Segment
+from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.passing import Evidence, Judge
+from graphcredit.credit.merging.segments.slots import SlotRules
+from graphcredit.credit.merging.segments.tokens import is_layout
+from graphcredit.credit.merging.segments.typos import (
+    TypoRules,
+    action_words,
+    correct,
+    neighbours,
+    word_counts,
+)
+from graphcredit.credit.merging.segments.words import WordRules
+from graphcredit.credit.steps.arrays import Ints
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rules:
+    """Applied in this order. The defaults leave a text as it is."""
+
+    finds_noise: bool = False
+    """Whether one state was seen with two texts at all; if not, each text is a state."""
+    joined: bool = False
+    """Line breaks say no more than blanks."""
+    no_layout: bool = False
+    """Punctuation and gaps say nothing."""
+    slots: SlotRules = field(default_factory=SlotRules)
+    """Numbers, times and identifiers that say nothing."""
+    typos: TypoRules = field(default_factory=TypoRules)
+    """How words are mistyped."""
+    words: tuple[WordRules, ...] = ()
+    """Phrases that may be exchanged, in rounds."""
+    judge: Judge = field(default_factory=lambda: Judge(Evidence()))
+    """Knows which segments come and go."""
+    any_order: bool = False
+    """The order of segments says nothing."""
+
+    def before_words(self, part: Segment) -> Segment:
+        """Return a segment as typing errors are looked for in it."""
+        part = self.slots.apply(part)
+        return without_layout(part) if self.no_layout else part
+
+    def after_typos(self, part: Segment) -> Segment:
+        """Return what is left of a segment without typing errors."""
+        for rules in self.words:
+            part = rules.apply(part)
+        return self.slots.apply(part)
+
+    def corrected(
+        self, parsed: Parsed, group_of_text: Ints, weight: Ints, actions: list[list[str]]
+    ) -> Parsed:
+        """Return the texts without typing errors.
+
+        Args:
+            parsed: Texts of whole groups.
+            group_of_text: [num_texts] the group of each.
+            weight: [num_texts] visits of each.
+            actions: What was done in each group.
+        """
+        if not self.typos.sorts:
+            return parsed
+        corrections: list[dict[str, list[str]]] = []
+        beside: list[Counter[tuple[str, str]]] = []
+        for group, own in enumerate(actions):
+            weight_there = weight * (group_of_text == group)
+            counts = word_counts(parsed, weight_there)
+            corrections.append(self.typos.corrections(counts, action_words(own)))
+            beside.append(neighbours(parsed, weight_there))
+        return parsed.map_in_groups(
+            group_of_text, lambda g, part: correct(part, corrections[g], beside[g])
+        )
+
+
+def without_layout(part: Segment) -> Segment:
+    """Return a segment without punctuation and gaps."""
+    return Segment(part.address, tuple([t for t in part.tokens if not is_layout(t)]))
+
+
+def identities(parsed: Parsed, any_order: bool) -> Ints:
+    """Return [num_texts] a code: equal for texts with the same segments."""
+    code_of: dict[tuple[int, ...], int] = {}
+    keys = (tuple(sorted(own) if any_order else own) for own in parsed.lists())
+    return np.array([code_of.setdefault(key, len(code_of)) for key in keys], np.int64)

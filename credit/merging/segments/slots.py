@@ -1,0 +1,191 @@
+"""Numbers, times and identifiers that say nothing: by where they stand.
+
+A place is described four ways, from the narrowest: the whole segment with such tokens left out; the
+tokens on both sides; the one on the left, or on the right; the type. The narrowest description that
+there is a verdict on counts, so what was learned of one sentence holds for the next like it.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from graphcredit.credit.merging.segments.parse import Segment
+from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.tally import Tally, observe
+from graphcredit.credit.merging.segments.tokens import SLOT, is_word, kind_of
+from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints
+
+Place = tuple[str, ...]
+
+_EDGE = ""
+_NUMBERS = frozenset({"integer", "decimal"})
+"""They mean too many things to be judged by less than the tokens on both sides."""
+
+_LETTERS = re.compile(r"[a-f]{3,}")
+_CLASSES = 3
+"""In so many states must a number differ: cards that are dealt differ, too."""
+_DEPTHS = 5
+"""Descriptions of a place."""
+
+_WILD = 5
+"""So many words, most of them seen once, show that a place can hold any."""
+
+_PURE = 0.9
+"""Share of the classes in which a value must differ for its type alone to make it noise."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SlotRules:
+    """Which places hold a value that says nothing."""
+
+    is_noise: dict[Place, bool] = field(default_factory=dict[Place, bool])
+    """By description; a place that is not here has no verdict."""
+
+    def apply(self, segment: Segment) -> Segment:
+        """Return a segment without the values that say nothing."""
+        segment = _masked(segment, self.is_noise)
+        if not self.wild:
+            return segment
+        tokens = [
+            SLOT if (segment.address, left, right) in self.wild and is_word(token) else token
+            for left, token, right in _triples(segment)
+        ]
+        return Segment(segment.address, tuple(tokens))
+
+    wild: frozenset[Place] = frozenset()
+    """Address, left and right of places where any word says nothing."""
+
+
+def learn_slots(parsed: Parsed, visits: Visits) -> SlotRules:
+    """Return the places whose values say nothing.
+
+    Args:
+        parsed: The texts of the nodes.
+        visits: All visits of these nodes.
+    """
+    slots = [list(_places(part)) for part in parsed.segments]
+    is_noise: dict[Place, bool] = {}
+    for depth in range(_DEPTHS):
+        code_of: dict[Place, int] = {}
+        beside: dict[int, set[tuple[str, ...]]] = defaultdict(set)
+        numbers = set[int]()
+        of_segment: list[list[tuple[int, str]]] = []
+        for part, found in zip(parsed.segments, slots, strict=True):
+            of_segment.append([])
+            for position, places in found:
+                code = code_of.setdefault(places[depth], len(code_of))
+                beside[code].add(places[1])
+                if places[4][1] in _NUMBERS:
+                    numbers.add(code)
+                of_segment[-1].append((code, part.tokens[position]))
+        counts = observe(parsed, visits, of_segment, len(code_of))
+        members = np.array([len(beside[code]) for code in range(len(code_of))], np.int64)
+        is_number = np.array([code in numbers for code in range(len(code_of))], bool)
+        verdicts = _verdicts(counts, members, is_number, depth)
+        for place, verdict in zip(code_of, verdicts, strict=True):
+            if verdict:
+                is_noise[place] = verdict > 0
+    return SlotRules(is_noise=is_noise, wild=_wild(parsed, is_noise, visits))
+
+
+def _verdicts(counts: Tally, members: Ints, is_number: Bools, depth: int) -> list[int]:
+    """Return 1 for noise, -1 for a part of the state, 0 where nothing is known."""
+    driven = counts.is_driven | counts.decides
+    enough = ~is_number | (counts.disagree >= _CLASSES)
+    noise, clock, state = (
+        counts.is_noise & enough & ~driven,
+        counts.is_clock & ~driven,
+        counts.is_state,
+    )
+    state |= driven
+    if depth:
+        share: Floats = counts.disagree / np.maximum(counts.disagree + counts.agree, 1)
+        is_pure: Bools = share >= (_PURE if depth == _DEPTHS - 1 else 0.5)
+        noise, state = noise & is_pure, state & False
+    if depth > 1:
+        is_wide = ~is_number & (members >= depth)
+        noise, clock = noise & is_wide, clock & False
+    return np.where(noise | clock, 1, np.where(state, -1, 0)).tolist()
+
+
+def _masked(segment: Segment, is_noise: Mapping[Place, bool]) -> Segment:
+    if not is_noise:
+        return segment
+    tokens = list(segment.tokens)
+    for position, descriptions in _places(segment):
+        verdicts = (is_noise.get(place) for place in descriptions)
+        if next((verdict for verdict in verdicts if verdict is not None), False):
+            tokens[position] = SLOT
+    # An identifier in hexadecimal may have no digit.
+    typed = [SLOT if kind_of(token) else token for token in segment.tokens]
+    for position, (left, token, right) in enumerate(_triples(Segment("", tuple(typed)))):
+        place = ("between", segment.address, left, right)
+        if _LETTERS.fullmatch(token) and is_noise.get(place, False):
+            tokens[position] = SLOT
+    return Segment(segment.address, tuple(tokens))
+
+
+def _wild(parsed: Parsed, is_noise: Mapping[Place, bool], visits: Visits) -> frozenset[Place]:
+    """Return the places where looks at one state have one word after the other, ever new ones."""
+    triples = [
+        [(part.address, *triple) for triple in _triples(_masked(part, is_noise))]
+        for part in parsed.segments
+    ]
+    words: dict[Place, set[str]] = defaultdict(set)
+    occurrences = Counter[str](token for found in triples for _, _, token, _ in set(found))
+    for found in triples:
+        for address, left, token, right in found:
+            if is_word(token):
+                words[address, left, right].add(token)
+    places = [
+        place
+        for place, own in words.items()
+        if len(own) >= _WILD and 2 * sum(occurrences[word] == 1 for word in own) > len(own)
+    ]
+    if not places:
+        return frozenset()
+    number = {place: position for position, place in enumerate(sorted(places))}
+    of_segment = [
+        [
+            (number[address, left, right], token)
+            for address, left, token, right in found
+            if (address, left, right) in number and is_word(token)
+        ]
+        for found in triples
+    ]
+    noise = observe(parsed, visits, of_segment, len(number)).is_free.tolist()
+    return frozenset(place for place, verdict in zip(number, noise, strict=True) if verdict)
+
+
+def _triples(segment: Segment) -> Iterator[tuple[str, str, str]]:
+    """Yield each token between its neighbours."""
+    padded = (_EDGE, *segment.tokens, _EDGE)
+    return zip(padded, padded[1:-1], padded[2:], strict=False)
+
+
+def _places(segment: Segment) -> Iterator[tuple[int, tuple[Place, ...]]]:
+    """Yield the position of each token with a type, and the descriptions of its place."""
+    kinds = [kind_of(token) for token in segment.tokens]
+    if not any(kinds):
+        return
+    address = segment.address
+    masked = [SLOT if kind else token for token, kind in zip(segment.tokens, kinds, strict=True)]
+    template = "\x1f".join(masked)
+    for position, kind in enumerate(kinds):
+        if kind and kind != "slot":
+            left = masked[position - 1] if position else _EDGE
+            right = masked[position + 1] if position + 1 < len(masked) else _EDGE
+            yield (
+                position,
+                (
+                    ("segment", address, template, str(position)),
+                    ("between", address, left, right),
+                    ("after", address, left),
+                    ("before", address, right),
+                    ("type", kind),
+                ),
+            )

@@ -1,0 +1,349 @@
+"""Whether a value tells states apart: what visits of one state agree in, and what they do not.
+
+A value that is noise differs as often between two visits of one state as between two visits of
+different states. So the disagreements within classes of certainly equal states are compared with
+those that pairs across classes, after the same number of steps, lead one to expect.
+"""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
+
+_LEAST_RATIO = 0.5
+"""Noise has 1, a value that is part of the state 0."""
+
+_LEAST_EXPECTED = 5.0
+"""So many pairs must have been expected to differ at one time, if none does."""
+
+_DECIDING = 4.0
+"""Standard deviations beyond which a value is taken to decide about success."""
+_SURE = 6.0
+"""Standard deviations beyond which actions are taken to change a value."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Changes:
+    """Pairs of a visit and the next one of its trajectory, after a valid action."""
+
+    key: Ints
+    """[num_pairs] what both show."""
+    place: Ints
+    """[num_pairs] the narrower key under which it was counted."""
+    action: Ints
+    """[num_pairs] what was done between them."""
+    differs: Bools
+    """[num_pairs] whether the values differ."""
+
+    def depend_on_action(self, num_keys: int) -> Bools:
+        """Return [num_keys] whether some actions change the value more often than others.
+
+        χ² = Σ over actions of (changes − expected)² / variance, where χ² exceeds its mean by so
+        many standard deviations; rates are those of the place. Rare actions count as one.
+        """
+        number = np.bincount(self.place)
+        rate = np.bincount(self.place, self.differs) / np.maximum(number, 1)
+        cell, place, _ = factorise_pairs(self.place, self.action)
+        is_rare = np.bincount(cell) * np.minimum(rate, 1 - rate)[place] < 1
+        cell, place, _ = factorise_pairs(self.place, np.where(is_rare[cell], 0, self.action + 1))
+        size = np.bincount(cell)
+        variance = size * (rate * (1 - rate))[place]
+        counts = variance > 0
+        square = (np.bincount(cell, self.differs) - size * rate[place]) ** 2
+        square = np.where(counts, square / np.where(counts, variance, 1), 0)
+        key_of_place = np.zeros(len(rate), np.int64)
+        key_of_place[self.place] = self.key
+        freedom = np.bincount(place, counts, len(rate)) - 1
+        excess = np.where(freedom > 0, np.bincount(place, square, len(rate)) - freedom, 0)
+        total = np.bincount(key_of_place, np.maximum(freedom, 0), num_keys)
+        return np.bincount(key_of_place, excess, num_keys) > _SURE * np.sqrt(2 * total)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tally:
+    """Counts for some keys; those of several keys add up."""
+
+    disagree: Floats
+    """[num_keys] classes in which the value differs."""
+    agree: Floats
+    """[num_keys] classes of two or more visits in which it does not."""
+    observed: Floats
+    """[num_keys] pairs of visits of one class and time whose values differ."""
+    expected: Floats
+    """[num_keys] how many would, if classes did not matter."""
+    loose_observed: Floats
+    """[num_keys] pairs of visits of one class at any times whose values differ."""
+    loose_rate: Floats
+    """[num_keys] pairs of visits of different classes whose values differ."""
+    loose_pairs: Floats
+    """[num_keys] all of these pairs."""
+    loose_expected: Floats
+    """[num_keys] how many would, if neither classes nor time mattered."""
+    same_time: Floats
+    """[num_keys] pairs of visits of different classes at one time whose values differ."""
+    any_time: Floats
+    """[num_keys] how many would, if time did not matter."""
+
+    excess: Floats
+    """[num_keys] successes of trajectories that show a high value first, less those expected."""
+    variance: Floats
+    """[num_keys] of it, if success did not depend on the value."""
+    changes: Changes
+    """From one visit to the next."""
+
+    def of(self, key: Ints, num_keys: int) -> "Tally":
+        """Return the sums over other keys; `key` is [num_keys of self]."""
+        sums = {
+            item.name: _total(key, getattr(self, item.name), num_keys)
+            for item in fields(self)
+            if item.name != "changes"
+        }
+        return Tally(**sums, changes=replace(self.changes, key=key[self.changes.key]))
+
+    @property
+    def is_driven(self) -> Bools:
+        """[num_keys] whether some actions change the value more often than others."""
+        return self.changes.depend_on_action(len(self.agree))
+
+    @property
+    def decides(self) -> Bools:
+        """[num_keys] whether success depends on the value (Mantel and Haenszel)."""
+        return np.abs(self.excess) > _DECIDING * np.sqrt(self.variance)
+
+    @property
+    def is_sticky(self) -> Bools:
+        """[num_keys] whether the value stays for longer than if it were drawn at every visit."""
+        num_keys = len(self.agree)
+        number = np.bincount(self.changes.key, minlength=num_keys)
+        changed = np.bincount(self.changes.key, self.changes.differs, num_keys)
+        drawn = number * self.loose_rate / np.maximum(self.loose_pairs, 1)
+        return (drawn >= _LEAST_EXPECTED) & (changed < _LEAST_RATIO * drawn)
+
+    @property
+    def is_noise(self) -> Bools:
+        """[num_keys] whether the class does not matter."""
+        enough = (self.disagree >= 2) | ((self.disagree == 1) & (self.agree == 0))
+        at_time = self.observed >= _LEAST_RATIO * self.expected
+        loose = self.loose_observed >= _LEAST_RATIO * self.loose_expected
+        return enough & np.where(self.expected >= 1, at_time, loose)
+
+    @property
+    def is_free(self) -> Bools:
+        """[num_keys] whether neither the class nor the time matters."""
+        is_loose = self.loose_observed >= _LEAST_RATIO * self.loose_expected
+        return self.is_noise & is_loose & ~(self.is_driven | self.is_sticky | self.decides)
+
+    @property
+    def is_clock(self) -> Bools:
+        """[num_keys] whether nothing but the time matters."""
+        is_constant = self.same_time <= 0.02 * self.any_time
+        return (self.any_time >= _LEAST_EXPECTED) & is_constant & ~self.is_noise
+
+    @property
+    def is_state(self) -> Bools:
+        """[num_keys] whether there is reason to think that the class matters."""
+        varies = (self.loose_expected > 0) & ((self.agree >= 2) | (self.loose_expected >= 1))
+        return varies & (self.agree >= 1) & ~self.is_noise & ~self.is_clock
+
+
+def observe(
+    parsed: Parsed, visits: Visits, of_segment: Sequence[Sequence[tuple[int, str]]], num_keys: int
+) -> Tally:
+    """Count what the segments of texts show; the value of a key is all that a visit shows of it.
+
+    Args:
+        parsed: The texts of the nodes.
+        visits: All visits of these nodes.
+        of_segment: [num_segments] keys with values of each segment.
+        num_keys: Keys.
+    """
+    value_of: dict[tuple[str, ...], int] = {}
+    cell_of: dict[tuple[int, int], int] = {}
+    of_text: list[list[tuple[int, int]]] = []
+    for codes in parsed.lists():
+        own: dict[int, list[str]] = {}
+        for code in codes:
+            for key, value in of_segment[code]:
+                own.setdefault(key, []).append(value)
+        # Visits that show a key more or less often are not compared: that is another matter.
+        of_text.append(
+            [
+                (
+                    cell_of.setdefault((key, len(values)), len(cell_of)),
+                    value_of.setdefault(tuple(sorted(values)), len(value_of)),
+                )
+                for key, values in own.items()
+            ]
+        )
+    records = [
+        (cell, visit, value)
+        for visit, node in enumerate(visits.node.tolist())
+        for cell, value in of_text[node]
+    ]
+    cell, visit, value = np.array(records, np.int64).reshape(-1, 3).T.copy()
+    key_of_cell = np.array([key for key, _ in cell_of], np.int64)
+    rank = np.array([_rank(values) for values in value_of], np.float64)
+    return tally(cell, len(cell_of), visit, value, visits, rank).of(key_of_cell, num_keys)
+
+
+def _rank(values: tuple[str, ...]) -> float:
+    """Return a number that is higher for higher numbers; of words, any that is always the same."""
+    try:
+        return sum(float(value.replace(",", "")) for value in values)
+    except ValueError:
+        return float(zlib.crc32("\0".join(values).encode()))
+
+
+def tally(
+    key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits, rank: Floats
+) -> Tally:
+    """Count.
+
+    Args:
+        key: [n] what the value is of.
+        num_keys: Keys.
+        visit: [n] where it was seen; a visit has a key once.
+        value: [n] code of the value.
+        visits: All visits.
+        rank: [num_values] how high each value is.
+    """
+    certain, group = visits.certain[visit], visits.group[visit]
+    time = factorise_pairs(group, visits.index[visit])[0]
+    own = _Pairs.count(key, certain, value)
+    loose = _Across.count(key, group, own, value)
+    timed = _Pairs.count(key, factorise_pairs(time, certain)[0], value)
+    tight = _Across.count(key, time, timed, value)
+    group_of_cell = factorise_pairs(key, group)[0][tight.first]
+
+    def total(of: Ints, amounts: Floats | Bools) -> Floats:
+        return _total(of, amounts, num_keys)
+
+    first, excess, variance = _successes(key, visit, rank[value], visits)
+    is_matched = tight.across > 0
+    return Tally(
+        disagree=total(own.key, own.differing > 0),
+        agree=total(own.key, (own.total > 0) & (own.differing == 0)),
+        observed=total(tight.key, tight.differing_within * is_matched),
+        expected=total(tight.key, tight.rate * tight.within),
+        loose_observed=total(loose.key, loose.differing_within),
+        loose_rate=total(loose.key, loose.rate * loose.across),
+        loose_pairs=total(loose.key, loose.across),
+        loose_expected=total(loose.key, loose.rate * loose.within),
+        same_time=total(tight.key, tight.rate * tight.across),
+        any_time=total(tight.key, loose.rate[group_of_cell] * tight.across),
+        excess=total(first, excess),
+        variance=total(first, variance),
+        changes=_changes(key, visit, value, visits),
+    )
+
+
+def _successes(key: Ints, visit: Ints, rank: Floats, visits: Visits) -> tuple[Ints, Floats, Floats]:
+    """Compare trajectories of one group whose first visit with a key is at one time.
+
+    Returns:
+        The key of each stratum of them, how many more of those with a value above the mean succeed
+        than expected, and the variance of that.
+    """
+    order = np.lexsort((visits.index[visit], visits.trajectory[visit], key))
+    of = key[order] * (int(visits.trajectory.max(initial=0)) + 1) + visits.trajectory[visit[order]]
+    rows = order[np.unique(of, return_index=True)[1]]
+    time = factorise_pairs(visits.group[visit[rows]], visits.index[visit[rows]])[0]
+    stratum, owner, _ = factorise_pairs(key[rows], time)
+    size = np.bincount(stratum, minlength=len(owner)).astype(np.float64)
+    mean = np.bincount(stratum, rank[rows], len(owner)) / np.maximum(size, 1)
+    is_high, succeeds = rank[rows] > mean[stratum], visits.succeeds[visit[rows]]
+    high = np.bincount(stratum, is_high, len(owner))
+    won = np.bincount(stratum, succeeds, len(owner))
+    both = np.bincount(stratum, is_high & succeeds, len(owner))
+    share = high * won / np.maximum(size, 1)
+    spread = share * (size - high) * (size - won) / np.maximum(size * (size - 1), 1)
+    return owner, both - share, spread
+
+
+def _total(of: Ints, amounts: Floats | Bools, length: int) -> Floats:
+    return np.bincount(of, amounts, length).astype(np.float64)
+
+
+def _changes(key: Ints, visit: Ints, value: Ints, visits: Visits) -> Changes:
+    order = np.lexsort((visits.index, visits.trajectory))
+    following = np.full(len(order), -1)
+    follows = visits.trajectory[order[1:]] == visits.trajectory[order[:-1]]
+    following[order[:-1][follows]] = order[1:][follows]
+    following[visits.action < 0] = -1
+    num_visits = len(order) + 1
+    record = np.argsort(key * num_visits + visit)
+    known = (key * num_visits + visit)[record]
+    wanted = key * num_visits + following[visit]
+    place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+    both = np.flatnonzero((following[visit] >= 0) & (known[place] == wanted))
+    return Changes(
+        key=key[both],
+        place=key[both],
+        action=visits.action[visit[both]],
+        differs=value[both] != value[record[place[both]]],
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Pairs:
+    """Pairs of visits with one key in one cell."""
+
+    key: Ints
+    """[num_cells]"""
+    first: Ints
+    """[num_cells] the first record of each cell."""
+    total: Floats
+    """[num_cells] pairs."""
+    differing: Floats
+    """[num_cells] pairs with two values."""
+
+    @classmethod
+    def count(cls, key: Ints, of: Ints, value: Ints) -> "_Pairs":
+        cell, owner, _ = factorise_pairs(key, of)
+        filled, cell_of_value, _ = factorise_pairs(cell, value)
+        size, same = np.bincount(cell), np.bincount(filled)
+        total = size * (size - 1) / 2
+        alike = np.bincount(cell_of_value, same * (same - 1) / 2, len(size))
+        first = np.unique(cell, return_index=True)[1]
+        return cls(key=owner, first=first, total=total, differing=total - alike)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Across:
+    """Pairs within classes, and pairs across them, in cells that hold several classes."""
+
+    key: Ints
+    """[num_cells]"""
+    first: Ints
+    """[num_cells] the first record of each cell."""
+    within: Floats
+    """[num_cells] pairs of one class."""
+    differing_within: Floats
+    """[num_cells] those that differ."""
+    across: Floats
+    """[num_cells] other pairs."""
+    rate: Floats
+    """[num_cells] share of these that differ; 0 where there are none."""
+
+    @classmethod
+    def count(cls, key: Ints, of: Ints, own: _Pairs, value: Ints) -> "_Across":
+        """Count the pairs of each (key, of); those of `own` are parts of them."""
+        wide = _Pairs.count(key, of, value)
+        cell = factorise_pairs(key, of)[0][own.first]
+        within = _total(cell, own.total, len(wide.key))
+        differing = _total(cell, own.differing, len(wide.key))
+        across = wide.total - within
+        rate = (wide.differing - differing) / np.maximum(across, 1)
+        return cls(
+            key=wide.key,
+            first=wide.first,
+            within=within,
+            differing_within=differing,
+            across=across,
+            rate=rate,
+        )

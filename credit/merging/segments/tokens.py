@@ -1,0 +1,68 @@
+"""Tokens of a line: words, punctuation, and what has a type: numbers, times, identifiers."""
+
+import re
+from functools import lru_cache
+from typing import TypeAlias
+
+Tokens: TypeAlias = tuple[str, ...]
+
+SLOT = "◊"
+"""Stands for a token whose value is left out."""
+
+_TOKEN = re.compile(
+    r"""
+      \x1b\[[0-9;]*[A-Za-z]                                       # a colour of a terminal
+    | [0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}        # a UUID
+    | \d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?   # a date
+    | \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\w:])                 # a time
+    | \d+(?:[.,]\d+)+ | \d+(?![^\W_])                            # a number
+    | [^\W_]*\d[^\W_]*                                            # letters and digits
+    | [^\W\d_]+(?:['’][^\W\d_]+)*                                 # a word
+    | ◊
+    | [ ]{2,} | [^\S ]+                                           # a gap
+    | (?<=[^\w\s])[ ](?=[^\w\s]) | ^[ ](?=[^\w\s])                # a blank of a drawing
+    | [^\w\s] | _
+    """,
+    re.VERBOSE,
+)
+_HAS_WORD = re.compile(r"[^\W\d_]{2}")
+_TIME = re.compile(r"\d{1,2}:\d\d")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_HEX = re.compile(r"[0-9a-f]{6,}")
+
+
+def tokenise(line: str) -> Tokens:
+    """Return the tokens of a line.
+
+    A single blank is left out, unless it stands between punctuation, as in a drawing. Case is
+    left out where there is a word of two letters.
+    """
+    return tuple(_TOKEN.findall(line.casefold() if _HAS_WORD.search(line) else line))
+
+
+@lru_cache(1 << 18)
+def kind_of(token: str) -> str:
+    """Return the type of a token; nothing for a word or punctuation."""
+    if token == SLOT:
+        return "slot"
+    if _HEX.fullmatch(token):
+        return "digits" if token.isdigit() else f"hex{len(token)}"
+    if not any(letter.isdigit() for letter in token) or token.startswith("\x1b"):
+        return ""
+    if _DATE.match(token):
+        return "date"
+    if _TIME.match(token):
+        return "time"
+    if token[0].isdigit() and not any(letter.isalpha() for letter in token):
+        return "integer" if token.isdigit() else "decimal"
+    return f"identifier{len(token)}"
+
+
+def is_word(token: str) -> bool:
+    """Return whether a token is a word."""
+    return token[0].isalpha() and not kind_of(token)
+
+
+def is_layout(token: str) -> bool:
+    """Return whether a token is a gap, a colour or punctuation."""
+    return not (token[0].isalnum() or token == SLOT)

@@ -1,0 +1,192 @@
+"""Words that may stand for each other: what two looks at one state have in one place.
+
+1. Looks at one state are aligned; where they differ, two phrases are proposed, one may be empty.
+2. For each place, given by the tokens beside it, it is counted whether the choice tells states
+   apart (`tally.py`).
+3. Two phrases that may be exchanged in several places, and that tell states apart in none, are one
+   everywhere; others only where that was seen.
+4. This is repeated on what results, because phrases stand beside each other.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from graphcredit.credit.merging.segments.align import aligned
+from graphcredit.credit.merging.segments.parse import Segment
+from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.tally import observe
+from graphcredit.credit.merging.segments.tokens import Tokens, kind_of
+from graphcredit.credit.merging.segments.visits import Visits
+
+Exchange = tuple[Tokens, Tokens]
+"""Two phrases, in order."""
+Bound = tuple[str, str, Tokens]
+"""The tokens to the left and right, and a phrase between them."""
+Detail = tuple[int, str, str, str]
+"""A place of an exchange: its number, the tokens to the left and right, and the one after that if
+a phrase is empty, for nothing stands between very many tokens."""
+
+_EDGE = ""
+_STATES = 3
+"""An exchange must be seen in so many states."""
+_PLACES = 2
+"""And in so many places to hold in all."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WordRules:
+    """Which phrase each phrase is replaced by."""
+
+    free: dict[Tokens, Tokens] = field(default_factory=dict[Tokens, Tokens])
+    """Everywhere."""
+    bound: dict[Bound, Tokens] = field(default_factory=dict[Bound, Tokens])
+    """Between two tokens."""
+    longest: int = 0
+    """Tokens of the longest phrase."""
+
+    def apply(self, segment: Segment) -> Segment:
+        """Return a segment with one version of each phrase; the longest phrase goes first."""
+        tokens = segment.tokens
+        if not self.longest:
+            return segment
+        result: list[str] = []
+        position, size = 0, len(tokens)
+        while position < size:
+            for length in range(min(self.longest, size - position), 0, -1):
+                phrase = tokens[position : position + length]
+                new = self.free.get(phrase)
+                if new is None and self.bound:
+                    left = tokens[position - 1] if position else _EDGE
+                    stop = position + length
+                    right = tokens[stop] if stop < size else _EDGE
+                    new = self.bound.get((left, right, phrase))
+                if new is not None:
+                    result.extend(new)
+                    position += length
+                    break
+            else:
+                result.append(tokens[position])
+                position += 1
+        return Segment(segment.address, tuple(result))
+
+
+def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
+    """Return the exchanges that looks at one state show.
+
+    Args:
+        parsed: The texts of the nodes.
+        visits: All visits of these nodes.
+    """
+    exchanges = _proposals(parsed, visits)
+    if not exchanges:
+        return WordRules()
+    details, of_segment = _choices(parsed, exchanges)
+    places = sorted({detail[:3] for detail in details})
+    code = {place: position for position, place in enumerate(places)}
+    of_detail = np.array([code[detail[:3]] for detail in details], np.int64)
+    counts = observe(parsed, visits, of_segment, len(details)).of(of_detail, len(places))
+    of_exchange = np.array([number for number, _, _ in places], np.int64)
+    summed = counts.of(of_exchange, len(exchanges))
+    seen_in = np.bincount(of_exchange, counts.disagree > 0, len(exchanges))
+    against = np.bincount(
+        of_exchange, (counts.disagree == 0) & (counts.loose_expected >= 2), len(exchanges)
+    )
+    free = summed.is_free & (seen_in >= _PLACES) & (against == 0)
+    bound = counts.is_free & ~free[of_exchange]
+    frequency = _frequencies(parsed, exchanges)
+    everywhere = [exchanges[n] for n in np.flatnonzero(free).tolist()]
+    somewhere: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
+    for position in np.flatnonzero(bound).tolist():
+        number, left, right = places[position]
+        somewhere[left, right].append(exchanges[number])
+    rules = _unite(everywhere, frequency)
+    tied = {
+        (left, right, old): new
+        for (left, right), own in somewhere.items()
+        for old, new in _unite(own, frequency).items()
+    }
+    longest = max((len(old) for old in [*rules, *(key[2] for key in tied)]), default=0)
+    return WordRules(free=rules, bound=tied, longest=longest)
+
+
+def _proposals(parsed: Parsed, visits: Visits) -> list[Exchange]:
+    states: dict[Exchange, set[int]] = defaultdict(set)
+    for state, differences in aligned(parsed, visits):
+        for found in differences:
+            # Numbers mean something: `slots.py` judges them.
+            if not any(map(kind_of, found.one + found.other)):
+                states[min((found.one, found.other), (found.other, found.one))].add(state)
+    return sorted(exchange for exchange, seen in states.items() if len(seen) >= _STATES)
+
+
+def _unite(exchanges: Iterable[Exchange], frequency: Counter[Tokens]) -> dict[Tokens, Tokens]:
+    """Return the phrase that stands for each other one: nothing, or else the most frequent."""
+    parent: dict[Tokens, Tokens] = {}
+
+    def root(phrase: Tokens) -> Tokens:
+        while parent.setdefault(phrase, phrase) != phrase:
+            phrase = parent[phrase]
+        return phrase
+
+    def rank(phrase: Tokens) -> tuple[bool, int, Tokens]:
+        return (bool(phrase), -frequency[phrase], phrase)
+
+    for one, other in exchanges:
+        first, second = sorted((root(one), root(other)), key=rank)
+        parent[second] = first
+    return {phrase: root(phrase) for phrase in parent if root(phrase) != phrase}
+
+
+def _occurrences(
+    tokens: Tokens, phrases: set[Tokens], longest: int
+) -> Iterator[tuple[str, str, str, Tokens]]:
+    """Yield the token to the left, the one to the right, the one after that, and the phrase."""
+    padded = (_EDGE, *tokens, _EDGE, _EDGE)
+    for start in range(1, len(tokens) + 2):
+        for length in range(min(longest, len(tokens) + 1 - start) + 1):
+            phrase = padded[start : start + length]
+            stop = start + length
+            if phrase in phrases:
+                yield padded[start - 1], padded[stop], padded[stop + 1], phrase
+
+
+def _frequencies(parsed: Parsed, exchanges: Iterable[Exchange]) -> Counter[Tokens]:
+    phrases = {phrase for exchange in exchanges for phrase in exchange}
+    longest = max(map(len, phrases), default=0)
+    number = np.bincount(parsed.segment, minlength=len(parsed.segments)).tolist()
+    found = Counter[Tokens]()
+    for part, times in zip(parsed.segments, number, strict=True):
+        for *_, phrase in _occurrences(part.tokens, phrases, longest):
+            found[phrase] += times
+    return found
+
+
+def _choices(
+    parsed: Parsed, exchanges: list[Exchange]
+) -> tuple[list[Detail], list[list[tuple[int, str]]]]:
+    """Return the places that show both phrases, and the places and choices in each segment."""
+    of_phrase: dict[Tokens, list[tuple[int, str]]] = defaultdict(list)
+    for number, (one, other) in enumerate(exchanges):
+        of_phrase[one].append((number, "one"))
+        of_phrase[other].append((number, "other"))
+    phrases, longest = set(of_phrase), max(map(len, of_phrase))
+    per_segment = [
+        [
+            ((number, left, right, "" if all(exchanges[number]) else beyond), choice)
+            for left, right, beyond, phrase in _occurrences(part.tokens, phrases, longest)
+            for number, choice in of_phrase[phrase]
+        ]
+        for part in parsed.segments
+    ]
+    choices: dict[Detail, set[str]] = defaultdict(set)
+    for place, choice in {item for found in per_segment for item in found}:
+        choices[place].add(choice)
+    places = sorted(place for place, seen in choices.items() if len(seen) == 2)
+    code = {place: position for position, place in enumerate(places)}
+    of_segment = [
+        [(code[place], choice) for place, choice in found if place in code] for found in per_segment
+    ]
+    return places, of_segment

@@ -68,7 +68,10 @@ def main() -> None:
         if arm not in best:
             print(f"{arm}: no run of the sweep is done\n")
     swept = [*sweep(setting.name, device), *sweep_rates(setting.name, best, device)]
-    wanted = repeats(setting.name, best, device)
+    swept, wanted = (
+        [c for c in cells if c.arm not in setting.retired or runs.of(c) is not None]
+        for cells in (swept, repeats(setting.name, best, device))
+    )
     explaining = variants(setting.name, best, device)
     cells = [replace(c, device=on) for on in DEVICES for c in (*swept, *wanted, *explaining)]
     table = runs.table(setting.name, cells)

@@ -85,7 +85,8 @@ def main() -> None:
 
     tune(sweep(name, device))
     tune(sweep_rates(name, tuned(runs, name, device), device))
-    best = tuned(runs, name, device)
+    found = tuned(runs, name, device)
+    best = {arm: found[arm] for arm in SETTINGS[name].arms if arm in found}
     for arm, (rate, kl) in best.items():
         print(f"{arm}: learning rate {rate:g}, KL coefficient {kl:g}", flush=True)
     wanted = {

@@ -100,6 +100,8 @@ class Setting:
     update_every: str | int = "iteration"
     """Games between two trainings, as in the table `[loop]`."""
     arms: tuple[str, ...] = ARMS
+    retired: tuple[str, ...] = ()
+    """Arms of estimators that are gone: their kept runs are shown, and none is made."""
     warm_starts: int = 3
     seeds: int = 6
     """Runs of a tuned arm, on the warm starts in turn."""
@@ -112,6 +114,11 @@ class Setting:
     for a pretrained model, which knows the words of all games."""
     updates: int = 600
     """Optimizer steps of the imitation."""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Arms whose runs are reported."""
+        return (*self.arms, *self.retired)
 
     @property
     def window(self) -> int:
@@ -152,6 +159,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 budget=12_000,
                 sweep_budget=8_000,
                 batch_size=320,
+                retired=("analogy",),
                 variants=("spo3-tractable", "spo3-scores", "graphgpo-step", "graphgpo-window"),
             ),
             Setting(
@@ -287,7 +295,7 @@ def sweep(setting: str, device: str = "cpu") -> list[Cell]:
         _swept(setting, arm, (rate, kl), device)
         for rate in LEARNING_RATES[:1]
         for kl in KL_COEFFICIENTS
-        for arm in SETTINGS[setting].arms
+        for arm in SETTINGS[setting].shown
     ]
 
 
@@ -328,7 +336,7 @@ def repeats(setting: str, best: Mapping[str, Tuning], device: str = "cpu") -> li
         device: Device that makes them.
     """
     chosen = SETTINGS[setting]
-    tunings = {arm: best[arm] for arm in chosen.arms if arm in best}
+    tunings = {arm: best[arm] for arm in chosen.shown if arm in best}
     return _repeats(chosen, tunings, chosen.seeds, device)
 
 

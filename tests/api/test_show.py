@@ -25,8 +25,8 @@ def test_the_graph_of_a_task(tmp_path: Path):
     assert framed(page) == page.html
     assert 'sandbox="allow-scripts"' in page._repr_html_()
     assert "<h1>t0 · run r0, iteration 0</h1>" in page.html
-    assert '"advantage": "graphgpo advantage"' in page.html
-    assert page.html.count('"kind": "goal"') == 1
+    assert '"advantage":"graphgpo advantage"' in page.html
+    assert page.html.count('"kind":"goal"') == 1
 
 
 def test_the_steps_of_a_trajectory(tmp_path: Path):

@@ -24,7 +24,7 @@ class Coefficients:
         α ← max(α + step, 0) where H < target, else max(α - step, 0)
         c_H = α if H ≤ target, else 0
 
-    Sources: Ziegler et al., arXiv 1909.08593, Sec. 2.2; Skywork-OR1, arXiv 2505.22312, Sec. 3.
+    Sources: Ziegler et al., arXiv 1909.08593; Skywork-OR1, arXiv 2505.22312.
     """
 
     kl: float

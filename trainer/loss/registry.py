@@ -48,10 +48,8 @@ OBJECTIVES: tuple[ObjectiveRow, ...] = (
     ),
     ObjectiveRow(name="gspo", options=Gspo, uses_old=True, paper="arXiv 2507.18071, Eq. 5-7, 13"),
     ObjectiveRow(name="cispo", options=Cispo, uses_old=True, paper="arXiv 2506.13585, Eq. 4-5"),
-    ObjectiveRow(name="gmpo", options=Gmpo, uses_old=True, paper="arXiv 2507.20673, Eq. 4"),
-    ObjectiveRow(
-        name="soft-gate", options=SoftGate, uses_old=True, paper="arXiv 2511.20347, Eq. 5-8"
-    ),
+    ObjectiveRow(name="gmpo", options=Gmpo, uses_old=True, paper="arXiv 2507.20673"),
+    ObjectiveRow(name="soft-gate", options=SoftGate, uses_old=True, paper="arXiv 2511.20347"),
     ObjectiveRow(name="dppo", options=Dppo, uses_old=True, paper="arXiv 2602.04879"),
     ObjectiveRow(name="reinforce", options=Reinforce, uses_old=False, paper="Williams 1992"),
 )

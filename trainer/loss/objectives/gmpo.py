@@ -23,7 +23,7 @@ class Gmpo:
     over a response with equal weights w, the tokens give the gradient of -w n s A, n their number.
     So aggregation `seq-mean` (w = 1 / S n) is the paper's objective. The response is that of one
     step. The mean is cut to ±20.
-    Source: arXiv 2507.20673, Eq. 4.
+    Source: arXiv 2507.20673.
     """
 
     clip_low: Positive = 0.4

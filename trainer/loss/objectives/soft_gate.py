@@ -20,7 +20,7 @@ class SoftGate:
     sign of A. A larger τ narrows the gate. Tokens of negative advantages get the narrower one: they
     raise the logits of all other tokens, and so are the less stable. log r is cut to ±20. The value
     at r = 1 is -2 A / τ; only the gradient has a meaning.
-    Source: Soft Adaptive Policy Optimization, arXiv 2511.20347, Eq. 5-8. It is called SAPO there,
+    Source: Soft Adaptive Policy Optimization, arXiv 2511.20347. It is called SAPO there,
     which is the name of an estimator here.
     """
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from graphcredit.credit.merging.segments.changes import Changes, changes_of
+from graphcredit.credit.merging.segments.pairs import Across, Pairs
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.visits import Visits
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
@@ -23,45 +25,6 @@ _LEAST_EXPECTED = 5.0
 
 _DECIDING = 4.0
 """Standard deviations beyond which a value is taken to decide about success."""
-_SURE = 6.0
-"""Standard deviations beyond which actions are taken to change a value."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Changes:
-    """Pairs of a visit and the next one of its trajectory, after a valid action."""
-
-    key: Ints
-    """[num_pairs] what both show."""
-    place: Ints
-    """[num_pairs] the narrower key under which it was counted."""
-    action: Ints
-    """[num_pairs] what was done between them."""
-    differs: Bools
-    """[num_pairs] whether the values differ."""
-
-    def depend_on_action(self, num_keys: int) -> Bools:
-        """Return [num_keys] whether some actions change the value more often than others.
-
-        χ² = Σ over actions of (changes − expected)² / variance, where χ² exceeds its mean by so
-        many standard deviations; rates are those of the place. Rare actions count as one.
-        """
-        number = np.bincount(self.place)
-        rate = np.bincount(self.place, self.differs) / np.maximum(number, 1)
-        cell, place, _ = factorise_pairs(self.place, self.action)
-        is_rare = np.bincount(cell) * np.minimum(rate, 1 - rate)[place] < 1
-        cell, place, _ = factorise_pairs(self.place, np.where(is_rare[cell], 0, self.action + 1))
-        size = np.bincount(cell)
-        variance = size * (rate * (1 - rate))[place]
-        counts = variance > 0
-        square = (np.bincount(cell, self.differs) - size * rate[place]) ** 2
-        square = np.where(counts, square / np.where(counts, variance, 1), 0)
-        key_of_place = np.zeros(len(rate), np.int64)
-        key_of_place[self.place] = self.key
-        freedom = np.bincount(place, counts, len(rate)) - 1
-        excess = np.where(freedom > 0, np.bincount(place, square, len(rate)) - freedom, 0)
-        total = np.bincount(key_of_place, np.maximum(freedom, 0), num_keys)
-        return np.bincount(key_of_place, excess, num_keys) > _SURE * np.sqrt(2 * total)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,10 +177,10 @@ def tally(
     """
     certain, group = visits.certain[visit], visits.group[visit]
     time = factorise_pairs(group, visits.index[visit])[0]
-    own = _Pairs.count(key, certain, value)
-    loose = _Across.count(key, group, own, value)
-    timed = _Pairs.count(key, factorise_pairs(time, certain)[0], value)
-    tight = _Across.count(key, time, timed, value)
+    own = Pairs.count(key, certain, value)
+    loose = Across.count(key, group, own, value)
+    timed = Pairs.count(key, factorise_pairs(time, certain)[0], value)
+    tight = Across.count(key, time, timed, value)
     group_of_cell = factorise_pairs(key, group)[0][tight.first]
 
     def total(of: Ints, amounts: Floats | Bools) -> Floats:
@@ -238,7 +201,7 @@ def tally(
         any_time=total(tight.key, loose.rate[group_of_cell] * tight.across),
         excess=total(first, excess),
         variance=total(first, variance),
-        changes=_changes(key, visit, value, visits),
+        changes=changes_of(key, visit, value, visits),
     )
 
 
@@ -267,83 +230,3 @@ def _successes(key: Ints, visit: Ints, rank: Floats, visits: Visits) -> tuple[In
 
 def _total(of: Ints, amounts: Floats | Bools, length: int) -> Floats:
     return np.bincount(of, amounts, length).astype(np.float64)
-
-
-def _changes(key: Ints, visit: Ints, value: Ints, visits: Visits) -> Changes:
-    order = np.lexsort((visits.index, visits.trajectory))
-    following = np.full(len(order), -1)
-    follows = visits.trajectory[order[1:]] == visits.trajectory[order[:-1]]
-    following[order[:-1][follows]] = order[1:][follows]
-    following[visits.action < 0] = -1
-    num_visits = len(order) + 1
-    record = np.argsort(key * num_visits + visit)
-    known = (key * num_visits + visit)[record]
-    wanted = key * num_visits + following[visit]
-    place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
-    both = np.flatnonzero((following[visit] >= 0) & (known[place] == wanted))
-    return Changes(
-        key=key[both],
-        place=key[both],
-        action=visits.action[visit[both]],
-        differs=value[both] != value[record[place[both]]],
-    )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Pairs:
-    """Pairs of visits with one key in one cell."""
-
-    key: Ints
-    """[num_cells]"""
-    first: Ints
-    """[num_cells] the first record of each cell."""
-    total: Floats
-    """[num_cells] pairs."""
-    differing: Floats
-    """[num_cells] pairs with two values."""
-
-    @classmethod
-    def count(cls, key: Ints, of: Ints, value: Ints) -> "_Pairs":
-        cell, owner, _ = factorise_pairs(key, of)
-        filled, cell_of_value, _ = factorise_pairs(cell, value)
-        size, same = np.bincount(cell), np.bincount(filled)
-        total = size * (size - 1) / 2
-        alike = np.bincount(cell_of_value, same * (same - 1) / 2, len(size))
-        first = np.unique(cell, return_index=True)[1]
-        return cls(key=owner, first=first, total=total, differing=total - alike)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Across:
-    """Pairs within classes, and pairs across them, in cells that hold several classes."""
-
-    key: Ints
-    """[num_cells]"""
-    first: Ints
-    """[num_cells] the first record of each cell."""
-    within: Floats
-    """[num_cells] pairs of one class."""
-    differing_within: Floats
-    """[num_cells] those that differ."""
-    across: Floats
-    """[num_cells] other pairs."""
-    rate: Floats
-    """[num_cells] share of these that differ; 0 where there are none."""
-
-    @classmethod
-    def count(cls, key: Ints, of: Ints, own: _Pairs, value: Ints) -> "_Across":
-        """Count the pairs of each (key, of); those of `own` are parts of them."""
-        wide = _Pairs.count(key, of, value)
-        cell = factorise_pairs(key, of)[0][own.first]
-        within = _total(cell, own.total, len(wide.key))
-        differing = _total(cell, own.differing, len(wide.key))
-        across = wide.total - within
-        rate = (wide.differing - differing) / np.maximum(across, 1)
-        return cls(
-            key=wide.key,
-            first=wide.first,
-            within=within,
-            differing_within=differing,
-            across=across,
-            rate=rate,
-        )

@@ -20,6 +20,7 @@ from graphcredit.cli.commands.import_ import import_
 from graphcredit.cli.commands.loop import loop
 from graphcredit.cli.commands.replay import replay
 from graphcredit.cli.commands.sql import sql
+from graphcredit.cli.commands.states import states
 from graphcredit.cli.commands.train import train
 from graphcredit.cli.commands.view import view
 from graphcredit.cli.commands.warmup import warmup
@@ -81,6 +82,7 @@ for command in (
     loop,
     replay,
     sql,
+    states,
     train,
     view,
     warmup,

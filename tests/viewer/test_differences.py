@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.viewer.graph.text_diff import compare
+from graphcredit.store.text_diff import compare
 
 TEXTS = st.text(alphabet="ab \n", max_size=40)
 

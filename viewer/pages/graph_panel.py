@@ -9,6 +9,7 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.store.schema import split_estimator_column
+from graphcredit.store.text_diff import compare
 from graphcredit.viewer.graph.facts import (
     SHOWN,
     Choice,
@@ -20,7 +21,6 @@ from graphcredit.viewer.graph.facts import (
 from graphcredit.viewer.graph.keys import edge_key, node_key
 from graphcredit.viewer.graph.shading import Ends, Shading, signed
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
-from graphcredit.viewer.graph.text_diff import compare
 from graphcredit.viewer.graph.words import distance_words, state_name
 from graphcredit.viewer.pages import graph_controls as controls
 from graphcredit.viewer.queries.graphs import state_texts

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.text_diff import compare
+from graphcredit.store.text_diff import compare
 from graphcredit.viewer.widgets.text import code_label
 
 

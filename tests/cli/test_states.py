@@ -1,0 +1,50 @@
+"""`graphcredit states` as a user types it."""
+
+import json
+from pathlib import Path
+
+from tests.cli.in_process import completed as graphcredit
+from tests.worlds import trajectory, write_store
+
+
+def _store(root: Path) -> str:
+    rows = [
+        *trajectory("x", ["the Hall", "go", "won"], success=True),
+        *trajectory("y", ["The hall", "go", "won"], success=True),
+        *trajectory("z", ["The hall", "fall", "evil\x1b[2J hall"]),
+    ]
+    store = str(write_store(root, rows).root)
+    given = ("-e", "grpo", "--normalise", "casefold", "--no-audit")
+    assert graphcredit("credit", store, *given).returncode == 0
+    return store
+
+
+def test_it_shows_texts_differences_and_what_is_nearly_alike(tmp_path: Path):
+    result = graphcredit("states", _store(tmp_path / "s"), "--task", "t0")
+    assert result.returncode == 0
+    lines = result.stdout.splitlines()
+    assert (
+        lines[0]
+        == "t0 (r0, iteration 0): 3 texts, 2 states but the goal, 1 of them with several texts"
+    )
+    assert lines[2].endswith(": 3 visits, 2 texts. The most frequent one:")
+    assert lines[3:7] == ["    The hall", "  in another one:", "    - The hall", "    + the Hall"]
+    assert "most alike, and kept apart:" in lines
+    assert "evil\\x1b[2J" in result.stdout
+
+
+def test_all_of_it_as_json(tmp_path: Path):
+    result = graphcredit("states", _store(tmp_path / "s"), "--task", "t0", "--json")
+    found = json.loads(result.stdout)
+    assert [len(state["texts"]) for state in found["states"]] == [2, 1]
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path):
+    result = graphcredit("states", _store(tmp_path / "s"), "--task", "t0", "--most", "0")
+    assert "and 1 state more with several texts" in result.stdout
+
+
+def test_an_unknown_task_is_wrong_use(tmp_path: Path):
+    result = graphcredit("states", _store(tmp_path / "s"), "--task", "nowhere")
+    assert result.returncode == 2
+    assert "found none of 'nowhere'" in result.stderr

@@ -20,7 +20,7 @@ from graphcredit.credit.merging.segments.parse import Segment, parse
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.rules import identities, without_layout
 from graphcredit.credit.merging.segments.tally import tally
-from graphcredit.credit.merging.segments.tokens import kind_of, tokenise
+from graphcredit.credit.merging.segments.tokens import SLOT, kind_of, shows_value, tokenise
 from graphcredit.credit.merging.segments.typos import TypoRules, sort_of
 from graphcredit.credit.merging.segments.visits import Visits, visits_of
 from graphcredit.credit.merging.segments.words import WordRules
@@ -61,6 +61,12 @@ def test_tokens_are_words_punctuation_and_what_has_a_type():
         "facade": "hex6",
         "key": "",
     }
+
+
+def test_a_slot_is_no_value():
+    assert not shows_value(("it", "is", SLOT, "."))
+    assert not shows_value(())
+    assert shows_value(("coins", "3"))
 
 
 def test_drawings_keep_their_blanks_and_their_case():
@@ -328,8 +334,22 @@ def _wrap(text: str, rng: random.Random, index: int) -> str:
     return f'{{"ms": {rng.random()}, "text": {json.dumps(text)}, "id": "{rng.getrandbits(40):x}"}}'
 
 
+_SKIES = (
+    "It is raining.",
+    "The sun is shining.",
+    "A cold wind blows.",
+    "It is foggy.",
+    "Snow falls.",
+)
+
+
+def _sky(text: str, rng: random.Random, index: int) -> str:
+    """Add a sentence in one of several forms, some of which share a word that passes by."""
+    return f"{text}\n{rng.choice(_SKIES)}"
+
+
 @pytest.mark.parametrize("flicker", [0.0, 0.2])
-@pytest.mark.parametrize("noise", [_meter, _say, _mistype, _wrap])
+@pytest.mark.parametrize("noise", [_meter, _say, _mistype, _wrap, _sky])
 def test_two_states_that_differ_in_a_word_are_two_whatever_the_noise(noise: Any, flicker: float):
     """Also where the lamp goes on and off by itself, so that no two looks are certainly alike."""
     rows, truth = lamp_world(flicker)

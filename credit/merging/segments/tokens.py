@@ -66,3 +66,8 @@ def is_word(token: str) -> bool:
 def is_layout(token: str) -> bool:
     """Return whether a token is a gap, a colour or punctuation."""
     return not (token[0].isalnum() or token == SLOT)
+
+
+def shows_value(tokens: Tokens) -> bool:
+    """Return whether a number, a time or an identifier is among tokens; a slot is none."""
+    return any(token != SLOT and kind_of(token) for token in tokens)

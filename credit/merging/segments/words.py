@@ -18,7 +18,7 @@ from graphcredit.credit.merging.segments.align import aligned
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.tally import observe
-from graphcredit.credit.merging.segments.tokens import Tokens, kind_of
+from graphcredit.credit.merging.segments.tokens import Tokens, shows_value
 from graphcredit.credit.merging.segments.visits import Visits
 
 Exchange = tuple[Tokens, Tokens]
@@ -116,8 +116,8 @@ def _proposals(parsed: Parsed, visits: Visits) -> list[Exchange]:
     states: dict[Exchange, set[int]] = defaultdict(set)
     for state, differences in aligned(parsed, visits):
         for found in differences:
-            # Numbers mean something: `slots.py` judges them.
-            if not any(map(kind_of, found.one + found.other)):
+            # Numbers mean something: `slots.py` judges them, and has judged what is a slot.
+            if not shows_value(found.one + found.other):
                 states[min((found.one, found.other), (found.other, found.one))].add(state)
     return sorted(exchange for exchange, seen in states.items() if len(seen) >= _STATES)
 

@@ -43,7 +43,7 @@ from graphcredit.store import Store, create_store
 from graphcredit.store.files.atomic import write_table
 from graphcredit.store.schema import STEP_SCHEMA
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.viewer.bundle.choice import Choice
+from graphcredit.viewer.bundle.choice import BundleChoice
 from graphcredit.viewer.bundle.write import write_bundle
 
 ESTIMATORS = ("grpo", "gigpo", "rewardflow", "graphgpo")
@@ -225,7 +225,7 @@ def count_bytes(session: Any) -> list[int]:
 def bundle(root: Path) -> str:
     """Write a store as a bundle; return its size and how long it took, as text."""
     target = root.with_name("bundle")
-    report, taken = time_of(lambda: write_bundle(Store(root), target, Choice()))
+    report, taken = time_of(lambda: write_bundle(Store(root), target, BundleChoice()))
     return (
         f"{report.num_trajectories:,} trajectories, {report.num_bytes / 1e6:.1f} MB{taken} s, cpu"
     )

@@ -13,7 +13,7 @@ from graphcredit.store.errors import MissingDependencyError, OptionError
 
 if TYPE_CHECKING:
     from graphcredit.store.layout import Store
-    from graphcredit.viewer.bundle.choice import Choice
+    from graphcredit.viewer.bundle.choice import BundleChoice
 
 _BUNDLE = "What goes into a bundle"
 
@@ -85,9 +85,9 @@ def view(
     opened = open_store(store)
     chosen = (run, iteration, estimator, task, find or None, None if show == "all" else show)
     if bundle is not None:
-        from graphcredit.viewer.bundle.choice import Choice
+        from graphcredit.viewer.bundle.choice import BundleChoice
 
-        choice = Choice(
+        choice = BundleChoice(
             run_id=run,
             iteration=iteration,
             estimator=estimator,
@@ -119,7 +119,7 @@ def view(
     os.execve(sys.executable, [*command, *flags], environment)
 
 
-def _write(store: "Store", target: Path, choice: "Choice") -> None:
+def _write(store: "Store", target: Path, choice: "BundleChoice") -> None:
     """Write a bundle, and say what is in it."""
     from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
     from graphcredit.cli.output.escape import plain_text

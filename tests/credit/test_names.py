@@ -23,7 +23,7 @@ from graphcredit.credit.merging.segments.compare import SameSegments, written
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.passing import Evidence, Judge
-from graphcredit.credit.merging.segments.rules import Rules
+from graphcredit.credit.merging.segments.rules import NoiseRules
 from graphcredit.credit.merging.segments.slots import SlotRules
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
@@ -306,7 +306,7 @@ def test_what_is_noise_by_now_does_not_hide_a_known_state():
     came = Counter({Segment("", ("rain",)): 2})
     judge = Judge(Evidence(comes=came, stays=Counter({Segment("", ("rain",)): 1})))
     slots = SlotRules(is_noise={("between", "", "hp", ""): True})
-    alike = SameSegments(rules=Rules(judge=judge, slots=slots, any_order=True))
+    alike = SameSegments(rules=NoiseRules(judge=judge, slots=slots, any_order=True))
     assert written(Parsed.of(["Rain\nHall"], False), True) == ["\thall\n\train"]
     found = {"names": ["Hall", "Hall. Lamp"], "alike": alike}
     own = ["\thall", "\thall\n\tlamp"]

@@ -10,7 +10,7 @@ from graphcredit.store import Store
 from graphcredit.store.errors import InputError, OptionError, ReplacedError
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.bundle import write
-from graphcredit.viewer.bundle.choice import Choice
+from graphcredit.viewer.bundle.choice import BundleChoice
 from graphcredit.viewer.bundle.write import MARKER, write_bundle
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import worked_example, write_store
@@ -42,7 +42,7 @@ class Reader(HTMLParser):
 
 def bundled(store: Store, target: Path, **choice: object) -> dict[str, Reader]:
     """Write a bundle; return its pages by their path in it."""
-    write_bundle(store, target, Choice(**choice))
+    write_bundle(store, target, BundleChoice(**choice))
     pages = sorted(target.rglob("*.html"))
     return {page.relative_to(target).as_posix(): Reader(page) for page in pages}
 
@@ -154,21 +154,21 @@ def test_only_a_bundle_is_replaced(tmp_path: Path):
     target.mkdir()
     (target / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match="has other files"):
-        write_bundle(store, target, Choice())
+        write_bundle(store, target, BundleChoice())
     assert (target / "thesis.txt").read_text() == "mine"
     (target / "thesis.txt").unlink()
-    write_bundle(store, target, Choice())
-    report = write_bundle(store, target, Choice(tasks=("t1",)))
+    write_bundle(store, target, BundleChoice())
+    report = write_bundle(store, target, BundleChoice(tasks=("t1",)))
     assert (report.num_tasks, report.num_trajectories) == (1, 2)
     files = [path for path in target.rglob("*") if path.is_file()]
     assert report.num_bytes == sum(path.stat().st_size for path in files)
     assert len(files) == 3 + 1 + 2
     for inside in (store.root, store.root / "site"):
         with pytest.raises(InputError, match="outside the store"):
-            write_bundle(store, inside, Choice())
+            write_bundle(store, inside, BundleChoice())
     (tmp_path / "link").symlink_to(target)
     with pytest.raises(InputError, match="a file or a link"):
-        write_bundle(store, tmp_path / "link", Choice())
+        write_bundle(store, tmp_path / "link", BundleChoice())
 
 
 def test_an_interrupted_bundle_leaves_the_old_one_whole(
@@ -176,14 +176,14 @@ def test_an_interrupted_bundle_leaves_the_old_one_whole(
 ):
     store = credited(tmp_path / "s", two_tasks())
     target = tmp_path / "b"
-    write_bundle(store, target, Choice())
+    write_bundle(store, target, BundleChoice())
     before = {path: path.read_bytes() for path in target.rglob("*") if path.is_file()}
 
     def interrupt(what: str, done: float = 0, total: int = 0, note: str = "", /) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_bundle(store, target, Choice(), interrupt)
+        write_bundle(store, target, BundleChoice(), interrupt)
     assert {path: path.read_bytes() for path in target.rglob("*") if path.is_file()} == before
     assert {path.name for path in tmp_path.iterdir()} == {"s", "b"}
 
@@ -193,6 +193,6 @@ def test_an_interrupted_bundle_leaves_the_old_one_whole(
 
     monkeypatch.setattr(write, "index_page", grow)
     with pytest.raises(ReplacedError, match="nothing was written"):
-        write_bundle(store, target, Choice())
+        write_bundle(store, target, BundleChoice())
     assert (target / MARKER).read_bytes() == before[target / MARKER]
     assert {path.name for path in tmp_path.iterdir()} == {"s", "b"}

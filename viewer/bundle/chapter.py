@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.store.layout import Store
-from graphcredit.viewer.bundle.choice import Choice, chosen_estimator, chosen_tasks
+from graphcredit.viewer.bundle.choice import BundleChoice, chosen_estimator, chosen_tasks
 from graphcredit.viewer.queries.estimators import credit_doubts, estimators
 from graphcredit.viewer.queries.surprises import against_outcome
 from graphcredit.viewer.queries.tasks import task_facts
@@ -46,7 +46,7 @@ class Chapter:
         return f"Run {self.run_id}, iteration {self.iteration}"
 
 
-def read_chapter(store: Store, run_id: str, iteration: int, choice: Choice) -> Chapter:
+def read_chapter(store: Store, run_id: str, iteration: int, choice: BundleChoice) -> Chapter:
     """Read what the index of a bundle says of an iteration.
 
     Raises:

@@ -15,7 +15,7 @@ from graphcredit.viewer.queries.tasks import KINDS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Choice:
+class BundleChoice:
     """What to put into a bundle."""
 
     run_id: str | None = None
@@ -42,7 +42,7 @@ class Choice:
         return ", ".join(filter(None, parts))
 
 
-def chosen_iterations(store: Store, choice: Choice) -> tuple[str, list[int]]:
+def chosen_iterations(store: Store, choice: BundleChoice) -> tuple[str, list[int]]:
     """Return the run and its iterations.
 
     Raises:
@@ -65,14 +65,14 @@ def chosen_iterations(store: Store, choice: Choice) -> tuple[str, list[int]]:
     return run_id, [choice.iteration]
 
 
-def chosen_estimator(names: Sequence[str], choice: Choice) -> str | None:
+def chosen_estimator(names: Sequence[str], choice: BundleChoice) -> str | None:
     """Return the estimator to show in an iteration with the credit of some; None without any."""
     if choice.estimator is None:
         return names[0] if names else None
     return choice.estimator if choice.estimator in names else None
 
 
-def chosen_tasks(facts: pa.Table, choice: Choice) -> pa.Table:
+def chosen_tasks(facts: pa.Table, choice: BundleChoice) -> pa.Table:
     """Return the rows of `task_facts` that were chosen, in their order.
 
     Raises:

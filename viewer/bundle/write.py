@@ -11,7 +11,7 @@ from graphcredit.store.layout import Store
 from graphcredit.store.parquet.snapshot import stamp
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.viewer.bundle.chapter import Chapter, read_chapter
-from graphcredit.viewer.bundle.choice import Choice, chosen_iterations
+from graphcredit.viewer.bundle.choice import BundleChoice, chosen_iterations
 from graphcredit.viewer.bundle.html import LIBRARY
 from graphcredit.viewer.bundle.index_page import index_page
 from graphcredit.viewer.bundle.pages import write_pages
@@ -37,7 +37,7 @@ class BundleReport:
 
 @system_errors()
 def write_bundle(
-    store: Store, target: Path, choice: Choice, on_progress: OnProgress = silent
+    store: Store, target: Path, choice: BundleChoice, on_progress: OnProgress = silent
 ) -> BundleReport:
     """Write the pages of a run.
 
@@ -80,7 +80,7 @@ def write_bundle(
 
 
 def _chapters(
-    store: Store, run_id: str, iterations: Sequence[int], choice: Choice
+    store: Store, run_id: str, iterations: Sequence[int], choice: BundleChoice
 ) -> list[Chapter]:
     """Return the iterations that have a chosen task."""
     found = [read_chapter(store, run_id, each, choice) for each in iterations]

@@ -24,7 +24,7 @@ _LONGEST = 6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Difference:
+class Variation:
     """One version of a place in a segment, and another."""
 
     one: Tokens
@@ -37,8 +37,8 @@ class Aligner:
 
     segments: Sequence[Segment]
     _overlaps: dict[tuple[int, int], float] = field(default_factory=dict[tuple[int, int], float])
-    _differences: dict[tuple[int, int], list[Difference]] = field(
-        default_factory=dict[tuple[int, int], list[Difference]]
+    _differences: dict[tuple[int, int], list[Variation]] = field(
+        default_factory=dict[tuple[int, int], list[Variation]]
     )
 
     def match(self, one: Sequence[int], other: Sequence[int]) -> list[tuple[int, int]]:
@@ -74,15 +74,15 @@ class Aligner:
                 found.append((left[i], right[j]))
         return found
 
-    def differences(self, one: int, other: int) -> list[Difference]:
+    def differences(self, one: int, other: int) -> list[Variation]:
         """Return where two segments differ."""
         if (one, other) not in self._differences:
             a, b = self.segments[one].tokens, self.segments[other].tokens
             if self.overlap(one, other) < _WHOLE:
-                return [Difference(one=a, other=b)]
+                return [Variation(one=a, other=b)]
             codes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
             self._differences[one, other] = [
-                Difference(one=a[i:j], other=b[k:m])
+                Variation(one=a[i:j], other=b[k:m])
                 for tag, i, j, k, m in codes
                 if tag != "equal" and j - i <= _LONGEST and m - k <= _LONGEST
             ]
@@ -119,7 +119,7 @@ def looks(visits: Visits) -> Iterator[tuple[int, list[int]]]:
             yield int(own[0]), own.tolist()
 
 
-def aligned(parsed: Parsed, visits: Visits) -> Iterator[tuple[int, list[Difference]]]:
+def aligned(parsed: Parsed, visits: Visits) -> Iterator[tuple[int, list[Variation]]]:
     """Yield the differences between looks at one state, with a number of the state."""
     aligner, lists = Aligner(segments=parsed.segments), parsed.lists()
     for number, (_, nodes) in enumerate(looks(visits)):

@@ -8,7 +8,7 @@ from graphcredit.credit.merging.exact import same_text
 from graphcredit.credit.merging.recognise import Looks
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.rules import Rules
+from graphcredit.credit.merging.segments.rules import NoiseRules
 from graphcredit.credit.steps.arrays import Ints
 
 
@@ -28,7 +28,7 @@ def _read(text: str) -> list[Segment]:
 class SameSegments:
     """Unites states that are the same but for what is noise in this iteration."""
 
-    rules: Rules
+    rules: NoiseRules
     """What the iteration shows."""
 
     def __call__(self, looks: Looks) -> Ints:

@@ -8,8 +8,8 @@ from graphcredit.credit.merging.segments.align import looks
 from graphcredit.credit.merging.segments.parse import Segment, parse
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.passing import Judge, gather
-from graphcredit.credit.merging.segments.rules import Rules, without_layout
-from graphcredit.credit.merging.segments.sample import Sample
+from graphcredit.credit.merging.segments.rules import NoiseRules, without_layout
+from graphcredit.credit.merging.segments.sample import SampledGroups
 from graphcredit.credit.merging.segments.slots import learn_slots
 from graphcredit.credit.merging.segments.tokens import Tokens
 from graphcredit.credit.merging.segments.typos import learn_typos
@@ -23,14 +23,14 @@ _LEAST = 2
 """In so many states a layout or an order must be seen to change."""
 
 
-def learn(sample: Sample) -> Rules:
+def learn(sample: SampledGroups) -> NoiseRules:
     """Return what the sample shows."""
     visits = sample.visits
-    rules = Rules(joined=_breaks_change(sample))
+    rules = NoiseRules(joined=_breaks_change(sample))
     parsed = Parsed.of(sample.texts, rules.joined)
     rules = replace(rules, slots=learn_slots(parsed, visits))
     if not (sample.has_noise or any(rules.slots.is_noise.values())):
-        return Rules()
+        return NoiseRules()
     rules = replace(rules, finds_noise=True)
     parsed = parsed.map(rules.slots.apply)
     if _layout_changes(parsed, visits):
@@ -52,13 +52,13 @@ def learn(sample: Sample) -> Rules:
     return replace(rules, any_order=_order_changes(parsed, visits))
 
 
-def without_noise(rules: Rules, parsed: Parsed, sample: Sample) -> Parsed:
+def without_noise(rules: NoiseRules, parsed: Parsed, sample: SampledGroups) -> Parsed:
     """Return the texts of a sample as the rules leave them, but for segments that come and go."""
     parsed = corrected(rules, parsed.map(rules.before_words), sample)
     return parsed.map(rules.after_typos)
 
 
-def corrected(rules: Rules, parsed: Parsed, sample: Sample) -> Parsed:
+def corrected(rules: NoiseRules, parsed: Parsed, sample: SampledGroups) -> Parsed:
     """Return the texts of a sample without typing errors."""
     visits = sample.visits
     group = np.zeros(parsed.num_texts, np.int64)
@@ -68,7 +68,7 @@ def corrected(rules: Rules, parsed: Parsed, sample: Sample) -> Parsed:
     return rules.corrected(parsed, group, weight, actions)
 
 
-def _breaks_change(sample: Sample) -> bool:
+def _breaks_change(sample: SampledGroups) -> bool:
     """Return whether looks at one state have the same words on other lines."""
     squashed = ["".join(text.split()) for text in sample.texts]
     found = 0

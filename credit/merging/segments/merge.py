@@ -11,7 +11,7 @@ from graphcredit.credit.merging.recognise import Identities
 from graphcredit.credit.merging.segments.compare import SameSegments, written
 from graphcredit.credit.merging.segments.learn import learn
 from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.rules import Rules, identities
+from graphcredit.credit.merging.segments.rules import NoiseRules, identities
 from graphcredit.credit.merging.segments.sample import take_sample
 from graphcredit.credit.merging.segments.visits import visits_of
 from graphcredit.credit.steps.arrays import factorise_pairs
@@ -30,7 +30,7 @@ class SegmentUnion(Union):
 class SegmentMerge:
     """Merges the nodes whose texts are the same, but for noise."""
 
-    rules: Rules = field(default_factory=Rules)
+    rules: NoiseRules = field(default_factory=NoiseRules)
     """What the iteration shows, once it has learned."""
 
     def learn(self, batches: Iterable[Candidates]) -> "SegmentMerge":

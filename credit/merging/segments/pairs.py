@@ -8,7 +8,7 @@ from graphcredit.credit.steps.arrays import Floats, Ints, factorise_pairs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pairs:
+class PairCounts:
     """Pairs of visits with one key in one cell."""
 
     key: Ints
@@ -21,7 +21,7 @@ class Pairs:
     """[num_cells] pairs with two values."""
 
     @classmethod
-    def count(cls, key: Ints, of: Ints, value: Ints) -> "Pairs":
+    def count(cls, key: Ints, of: Ints, value: Ints) -> "PairCounts":
         """Count the pairs of each (key, of).
 
         Args:
@@ -56,9 +56,9 @@ class Across:
     """[num_cells] share of these that differ; 0 where there are none."""
 
     @classmethod
-    def count(cls, key: Ints, of: Ints, own: Pairs, value: Ints) -> "Across":
+    def count(cls, key: Ints, of: Ints, own: PairCounts, value: Ints) -> "Across":
         """Count the pairs of each (key, of); those of `own` are parts of them."""
-        wide = Pairs.count(key, of, value)
+        wide = PairCounts.count(key, of, value)
         cell = factorise_pairs(key, of)[0][own.first]
         within = np.bincount(cell, own.total, len(wide.key)).astype(np.float64)
         differing = np.bincount(cell, own.differing, len(wide.key)).astype(np.float64)

@@ -22,7 +22,7 @@ from graphcredit.credit.steps.arrays import Ints
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rules:
+class NoiseRules:
     """Applied in this order. The defaults leave a text as it is."""
 
     finds_noise: bool = False

@@ -19,7 +19,7 @@ _CHARACTERS = 1 << 26
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sample:
+class SampledGroups:
     """Visits of whole groups."""
 
     texts: list[str]
@@ -55,7 +55,7 @@ class _Group:
         return max(len(self.visits.node) / _VISITS, size / _CHARACTERS)
 
 
-def take_sample(batches: Iterable[Candidates]) -> Sample:
+def take_sample(batches: Iterable[Candidates]) -> SampledGroups:
     """Return groups in the order of a hash of their task, until there is enough.
 
     Which groups are taken does not depend on the batches that they are in.
@@ -109,7 +109,7 @@ def _groups(found: Candidates) -> Iterator[_Group]:
         yield one
 
 
-def _joined(groups: list[_Group]) -> Sample:
+def _joined(groups: list[_Group]) -> SampledGroups:
     num_nodes = np.cumsum([0, *(len(group.texts) for group in groups)])
     num_classes = np.cumsum([0, *(int(g.visits.certain.max(initial=-1)) + 1 for g in groups)])
     num_trajectories = np.cumsum(
@@ -127,7 +127,7 @@ def _joined(groups: list[_Group]) -> Sample:
     actions = sorted({text for group in groups for text in group.actions})
     code_of = {text: code for code, text in enumerate(actions)}
     codes = [np.array([*map(code_of.__getitem__, g.actions), -1]) for g in groups]
-    return Sample(
+    return SampledGroups(
         texts=[text for group in groups for text in group.texts],
         visits=Visits(
             node=join("node", num_nodes),

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.tally import Tally, observe
+from graphcredit.credit.merging.segments.tally import ValueCounts, observe
 from graphcredit.credit.merging.segments.tokens import SLOT, is_word, kind_of
 from graphcredit.credit.merging.segments.visits import Visits
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
@@ -92,7 +92,7 @@ def learn_slots(parsed: Parsed, visits: Visits) -> SlotRules:
     return SlotRules(is_noise=is_noise, wild=_wild(parsed, is_noise, visits))
 
 
-def _verdicts(counts: Tally, members: Ints, is_number: Bools, depth: int) -> list[int]:
+def _verdicts(counts: ValueCounts, members: Ints, is_number: Bools, depth: int) -> list[int]:
     """Return 1 for noise, -1 for a part of the state, 0 where nothing is known."""
     driven = counts.is_driven | counts.decides
     enough = ~is_number | (counts.disagree >= _CLASSES)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from graphcredit.credit.merging.segments.changes import Changes, changes_of
-from graphcredit.credit.merging.segments.pairs import Across, Pairs
+from graphcredit.credit.merging.segments.pairs import Across, PairCounts
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.visits import Visits
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
@@ -28,7 +28,7 @@ _DECIDING = 4.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Tally:
+class ValueCounts:
     """Counts for some keys; those of several keys add up."""
 
     disagree: Floats
@@ -59,14 +59,14 @@ class Tally:
     changes: Changes
     """From one visit to the next."""
 
-    def of(self, key: Ints, num_keys: int) -> "Tally":
+    def of(self, key: Ints, num_keys: int) -> "ValueCounts":
         """Return the sums over other keys; `key` is [num_keys of self]."""
         sums = {
             item.name: _total(key, getattr(self, item.name), num_keys)
             for item in fields(self)
             if item.name != "changes"
         }
-        return Tally(**sums, changes=replace(self.changes, key=key[self.changes.key]))
+        return ValueCounts(**sums, changes=replace(self.changes, key=key[self.changes.key]))
 
     @property
     def is_driven(self) -> Bools:
@@ -116,7 +116,7 @@ class Tally:
 
 def observe(
     parsed: Parsed, visits: Visits, of_segment: Sequence[Sequence[tuple[int, str]]], num_keys: int
-) -> Tally:
+) -> ValueCounts:
     """Count what the segments of texts show; the value of a key is all that a visit shows of it.
 
     Args:
@@ -164,7 +164,7 @@ def _rank(values: tuple[str, ...]) -> float:
 
 def tally(
     key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits, rank: Floats
-) -> Tally:
+) -> ValueCounts:
     """Count.
 
     Args:
@@ -177,9 +177,9 @@ def tally(
     """
     certain, group = visits.certain[visit], visits.group[visit]
     time = factorise_pairs(group, visits.index[visit])[0]
-    own = Pairs.count(key, certain, value)
+    own = PairCounts.count(key, certain, value)
     loose = Across.count(key, group, own, value)
-    timed = Pairs.count(key, factorise_pairs(time, certain)[0], value)
+    timed = PairCounts.count(key, factorise_pairs(time, certain)[0], value)
     tight = Across.count(key, time, timed, value)
     group_of_cell = factorise_pairs(key, group)[0][tight.first]
 
@@ -188,7 +188,7 @@ def tally(
 
     first, excess, variance = _successes(key, visit, rank[value], visits)
     is_matched = tight.across > 0
-    return Tally(
+    return ValueCounts(
         disagree=total(own.key, own.differing > 0),
         agree=total(own.key, (own.total > 0) & (own.differing == 0)),
         observed=total(tight.key, tight.differing_within * is_matched),

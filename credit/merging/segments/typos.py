@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.align import Difference, aligned
+from graphcredit.credit.merging.segments.align import Variation, aligned
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.tokens import is_word
@@ -113,7 +113,7 @@ def action_words(actions: Iterable[str]) -> Iterator[str]:
         yield from re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)*", action.casefold())
 
 
-def near_pairs(found: Difference) -> Iterator[tuple[str, str]]:
+def near_pairs(found: Variation) -> Iterator[tuple[str, str]]:
     """Yield the words of a difference if they are near-equal, one by one."""
     pairs = list(zip(found.one, found.other, strict=False))
     if len(found.one) == len(found.other) and all(is_near(*pair) for pair in pairs):

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from graphcredit.store import Store
-from graphcredit.viewer.bundle.choice import Choice
+from graphcredit.viewer.bundle.choice import BundleChoice
 from graphcredit.viewer.bundle.write import write_bundle
 from tests.viewer.flows.screen import click_in_graph, is_drawn
 
@@ -15,7 +15,7 @@ from tests.viewer.flows.screen import click_in_graph, is_drawn
 def test_from_the_index_to_a_graph_and_a_step_without_a_server(
     page: Page, store: Store, tmp_path: Path
 ):
-    report = write_bundle(store, tmp_path / "b", Choice(run_id="hostile"))
+    report = write_bundle(store, tmp_path / "b", BundleChoice(run_id="hostile"))
     page.goto(report.index.as_uri())
     page.get_by_role("link").first.click()
     expect(page.locator(".graph[data-ready]")).to_have_attribute("data-ready", "5")

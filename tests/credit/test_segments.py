@@ -19,6 +19,7 @@ from graphcredit.credit.merging.merger import MergeReport, open_merger
 from graphcredit.credit.merging.segments.parse import Segment, parse
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.rules import identities, without_layout
+from graphcredit.credit.merging.segments.scale import Scale
 from graphcredit.credit.merging.segments.tally import tally
 from graphcredit.credit.merging.segments.tokens import SLOT, kind_of, shows_value, tokenise
 from graphcredit.credit.merging.segments.typos import TypoRules, sort_of
@@ -177,7 +178,7 @@ def test_a_tally_counts_pairs_as_a_slow_one_does(seed: int):
     visit = np.array(sorted(rng.sample(range(24), 18)))
     key = np.array([rng.randrange(2) for _ in visit])
     value = np.array([rng.randrange(3) for _ in visit])
-    found = tally(key, 2, visit, value, visits, np.arange(3.0))
+    found = tally(key, 2, visit, value, visits, Scale.of([("a",), ("b",), ("c",)]))
     for wanted in range(2):
         rows = [n for n in range(18) if key[n] == wanted]
         pairs = list(combinations(rows, 2))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphcredit.credit.merging.segments.scale import Scale
 from graphcredit.credit.merging.segments.visits import Visits
 from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
 
@@ -21,8 +22,19 @@ class Changes:
     """[num_pairs] the narrower key under which it was counted."""
     action: Ints
     """[num_pairs] what was done between them."""
-    differs: Bools
-    """[num_pairs] whether the values differ."""
+    time: Ints
+    """[num_pairs] code of the group and of the steps taken before."""
+    now: Ints
+    """[num_pairs] code of the value."""
+    then: Ints
+    """[num_pairs] code of the next value."""
+    scale: Scale
+    """How high each value is."""
+
+    @property
+    def differs(self) -> Bools:
+        """[num_pairs] whether the values differ."""
+        return self.now != self.then
 
     def depend_on_action(self, num_keys: int) -> Bools:
         """Return [num_keys] whether some actions change the value more often than others.
@@ -48,14 +60,18 @@ class Changes:
         return np.bincount(key_of_place, excess, num_keys) > _SURE * np.sqrt(2 * total)
 
 
-def changes_of(key: Ints, visit: Ints, value: Ints, visits: Visits) -> Changes:
+def changes_of(
+    key: Ints, visit: Ints, value: Ints, time: Ints, visits: Visits, scale: Scale
+) -> Changes:
     """Return the changes between visits that follow each other.
 
     Args:
         key: [n] what the value is of.
         visit: [n] where it was seen; a visit has a key once.
         value: [n] code of the value.
+        time: [n] code of the group and of the steps taken before.
         visits: All visits.
+        scale: Of the values.
     """
     order = np.lexsort((visits.index, visits.trajectory))
     following = np.full(len(order), -1)
@@ -72,5 +88,8 @@ def changes_of(key: Ints, visit: Ints, value: Ints, visits: Visits) -> Changes:
         key=key[both],
         place=key[both],
         action=visits.action[visit[both]],
-        differs=value[both] != value[record[place[both]]],
+        time=time[both],
+        now=value[both],
+        then=value[record[place[both]]],
+        scale=scale,
     )

@@ -94,7 +94,7 @@ def learn_slots(parsed: Parsed, visits: Visits) -> SlotRules:
 
 def _verdicts(counts: ValueCounts, members: Ints, is_number: Bools, depth: int) -> list[int]:
     """Return 1 for noise, -1 for a part of the state, 0 where nothing is known."""
-    driven = counts.is_driven | counts.decides
+    driven = counts.is_bound
     enough = ~is_number | (counts.disagree >= _CLASSES)
     noise, clock, state = (
         counts.is_noise & enough & ~driven,

@@ -5,15 +5,16 @@ different states. So the disagreements within classes of certainly equal states 
 those that pairs across classes, after the same number of steps, lead one to expect.
 """
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from graphcredit.credit.merging.segments.carried import depend_on_the_last, runs_one_way
 from graphcredit.credit.merging.segments.changes import Changes, changes_of
 from graphcredit.credit.merging.segments.pairs import Across, PairCounts
 from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.scale import Scale
 from graphcredit.credit.merging.segments.visits import Visits
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 
@@ -74,6 +75,13 @@ class ValueCounts:
         return self.changes.depend_on_action(len(self.agree))
 
     @property
+    def is_carried(self) -> Bools:
+        """[num_keys] whether the value is what it was, or moved on from there."""
+        num_keys = len(self.agree)
+        kept = self.is_sticky & ~runs_one_way(self.changes, num_keys)
+        return kept | depend_on_the_last(self.changes, num_keys)
+
+    @property
     def decides(self) -> Bools:
         """[num_keys] whether success depends on the value (Mantel and Haenszel)."""
         return np.abs(self.excess) > _DECIDING * np.sqrt(self.variance)
@@ -99,7 +107,12 @@ class ValueCounts:
     def is_free(self) -> Bools:
         """[num_keys] whether neither the class nor the time matters."""
         is_loose = self.loose_observed >= _LEAST_RATIO * self.loose_expected
-        return self.is_noise & is_loose & ~(self.is_driven | self.is_sticky | self.decides)
+        return self.is_noise & is_loose & ~(self.is_bound | self.is_sticky)
+
+    @property
+    def is_bound(self) -> Bools:
+        """[num_keys] whether actions, the value before, or success speak against noise."""
+        return self.is_driven | self.is_carried | self.decides
 
     @property
     def is_clock(self) -> Bools:
@@ -150,20 +163,12 @@ def observe(
     ]
     cell, visit, value = np.array(records, np.int64).reshape(-1, 3).T.copy()
     key_of_cell = np.array([key for key, _ in cell_of], np.int64)
-    rank = np.array([_rank(values) for values in value_of], np.float64)
-    return tally(cell, len(cell_of), visit, value, visits, rank).of(key_of_cell, num_keys)
-
-
-def _rank(values: tuple[str, ...]) -> float:
-    """Return a number that is higher for higher numbers; of words, any that is always the same."""
-    try:
-        return sum(float(value.replace(",", "")) for value in values)
-    except ValueError:
-        return float(zlib.crc32("\0".join(values).encode()))
+    scale = Scale.of(list(value_of))
+    return tally(cell, len(cell_of), visit, value, visits, scale).of(key_of_cell, num_keys)
 
 
 def tally(
-    key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits, rank: Floats
+    key: Ints, num_keys: int, visit: Ints, value: Ints, visits: Visits, scale: Scale
 ) -> ValueCounts:
     """Count.
 
@@ -173,7 +178,7 @@ def tally(
         visit: [n] where it was seen; a visit has a key once.
         value: [n] code of the value.
         visits: All visits.
-        rank: [num_values] how high each value is.
+        scale: How high each value is.
     """
     certain, group = visits.certain[visit], visits.group[visit]
     time = factorise_pairs(group, visits.index[visit])[0]
@@ -186,7 +191,7 @@ def tally(
     def total(of: Ints, amounts: Floats | Bools) -> Floats:
         return _total(of, amounts, num_keys)
 
-    first, excess, variance = _successes(key, visit, rank[value], visits)
+    first, excess, variance = _successes(key, visit, scale.rank[value], visits)
     is_matched = tight.across > 0
     return ValueCounts(
         disagree=total(own.key, own.differing > 0),
@@ -201,7 +206,7 @@ def tally(
         any_time=total(tight.key, loose.rate[group_of_cell] * tight.across),
         excess=total(first, excess),
         variance=total(first, variance),
-        changes=changes_of(key, visit, value, visits),
+        changes=changes_of(key, visit, value, time, visits, scale),
     )
 
 

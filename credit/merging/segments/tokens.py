@@ -15,12 +15,13 @@ _TOKEN = re.compile(
     | [0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}        # a UUID
     | \d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?   # a date
     | \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\w:])                 # a time
+    | (?:(?<=[\s(\[=:,])|^)-\d+(?:[.,]\d+)*(?![^\W_])            # a negative number
     | \d+(?:[.,]\d+)+ | \d+(?![^\W_])                            # a number
     | [^\W_]*\d[^\W_]*                                            # letters and digits
     | [^\W\d_]+(?:['’][^\W\d_]+)*                                 # a word
     | ◊
     | [ ]{2,} | [^\S ]+                                           # a gap
-    | (?<=[^\w\s])[ ](?=[^\w\s]) | ^[ ](?=[^\w\s])                # a blank of a drawing
+    | (?:(?<=[^\w\s])|^)[ ](?=[^\w\s])(?!-\d)                     # a blank of a drawing
     | [^\w\s] | _
     """,
     re.VERBOSE,
@@ -53,8 +54,8 @@ def kind_of(token: str) -> str:
         return "date"
     if _TIME.match(token):
         return "time"
-    if token[0].isdigit() and not any(letter.isalpha() for letter in token):
-        return "integer" if token.isdigit() else "decimal"
+    if token[0] in "-0123456789" and not any(letter.isalpha() for letter in token):
+        return "integer" if token.removeprefix("-").isdigit() else "decimal"
     return f"identifier{len(token)}"
 
 
@@ -65,7 +66,7 @@ def is_word(token: str) -> bool:
 
 def is_layout(token: str) -> bool:
     """Return whether a token is a gap, a colour or punctuation."""
-    return not (token[0].isalnum() or token == SLOT)
+    return not (token[0].isalnum() or kind_of(token))
 
 
 def shows_value(tokens: Tokens) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from graphcredit.credit.inputs.analogies.untried_actions import find_analogies
@@ -47,6 +48,17 @@ class Material:
     sources: InputSources
     """Where the rest comes from."""
 
+    def texts(self) -> pa.Array:
+        """Return [num_nodes] what the text of each state says; null at a goal.
+
+        It is the first text seen there. Where texts became one state, it is without what the merge
+        took for noise.
+        """
+        text, is_goal = self.nodes.text_of_node, self.nodes.text_of_node < 0
+        if self.identify is None or (self.nodes.num_texts <= 1).all():
+            return self.steps.state_texts.take(pa.array(text, mask=is_goal))
+        return pa.array(np.array(self.identify().texts, object), pa.string(), mask=is_goal)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Input:
@@ -86,6 +98,7 @@ INPUTS: tuple[Input, ...] = (
         build=lambda material: find_analogies(
             material.steps,
             material.nodes,
+            material.texts(),
             material.table["admissible_actions"],
             material.table["terminated"],
         ),

@@ -3,6 +3,7 @@
     python -m experiments.credit_truth.run --out results
     python -m experiments.credit_truth.run --out results --learning      # and learning curves
     python -m experiments.credit_truth.run --out results --dose          # all at an equal dose too
+    python -m experiments.credit_truth.run --out results --noise         # and with noisy texts
     python -m experiments.credit_truth.run --out quick --quick           # one seed, seconds
     python -m experiments.credit_truth.run --out design --design         # the worlds for design
     python -m experiments.credit_truth.run --out mine --estimator grpo --estimator graphgpo
@@ -10,7 +11,8 @@
 The rows of each unit (a world, a kind of policy, a seed) are in OUT/units, those of learning in
 OUT/curves, and the results in OUT/credit-truth.{parquet,md,png} and OUT/learning.parquet. Those of
 the comparison at an equal dose are in OUT/dose-units, OUT/dose-curves, OUT/dose.{parquet,md} and
-OUT/dose-learning.parquet. Finished units are skipped. New estimators and changed defaults are
+OUT/dose-learning.parquet; those under noise, of one seed, in OUT/noise-units and
+OUT/noise.{parquet,md}. Finished units are skipped. New estimators and changed defaults are
 detected; after a change of code, delete the folder.
 """
 
@@ -27,6 +29,8 @@ from experiments.credit_truth.dose.report import dose_tables
 from experiments.credit_truth.figure import draw
 from experiments.credit_truth.judge import MANY, Unit, judge, made_by, units
 from experiments.credit_truth.learning import Curves, curves_of, learn
+from experiments.credit_truth.noise.judge import NoisyUnit, judge_noisy, noisy, noisy_made_by
+from experiments.credit_truth.noise.report import noise_tables
 from experiments.credit_truth.parts import in_processes, rows_at
 from experiments.credit_truth.report import tables
 from experiments.credit_truth.worlds.design.table import DESIGN_WORLDS
@@ -47,6 +51,7 @@ def main() -> None:
     )
     parser.add_argument("--learning", action="store_true", help="learning curves too")
     parser.add_argument("--dose", action="store_true", help="all credits at an equal dose too")
+    parser.add_argument("--noise", action="store_true", help="with disturbed texts too")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     estimators = tuple(options.estimator)
@@ -71,6 +76,8 @@ def main() -> None:
     if options.dose:
         runs = list(curves_of(worlds, estimators))
         at_equal_dose(options.out, chosen, runs, estimators, options.workers)
+    if options.noise:
+        under_noise(options.out, [unit for unit in chosen if not unit.seed], options.workers)
 
 
 def at_equal_dose(
@@ -99,6 +106,15 @@ def at_equal_dose(
     print(text)
 
 
+def under_noise(out: Path, chosen: list[Unit], num_workers: int) -> None:
+    """Write and print what credit is worth where the views of some units are disturbed."""
+    rows = in_processes(_noisy, out / "noise-units", noisy(chosen), num_workers)
+    write_table(rows.to_arrow(), out / "noise.parquet")
+    text = noise_tables(rows)
+    (out / "noise.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
 def _rows(folder: Path, unit: Unit) -> pl.DataFrame:
     return rows_at(folder / f"{unit.name}.parquet", made_by(unit), lambda: judge(unit))
 
@@ -106,6 +122,10 @@ def _rows(folder: Path, unit: Unit) -> pl.DataFrame:
 def _curves(folder: Path, curves: Curves) -> pl.DataFrame:
     path = folder / f"{curves.name}.parquet"
     return rows_at(path, learning.made_by(curves), lambda: learn(curves))
+
+
+def _noisy(folder: Path, of: NoisyUnit) -> pl.DataFrame:
+    return rows_at(folder / f"{of.name}.parquet", noisy_made_by(of), lambda: judge_noisy(of))
 
 
 def _dosed(folder: Path, unit: Unit) -> pl.DataFrame:

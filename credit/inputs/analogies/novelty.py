@@ -29,6 +29,7 @@ from graphcredit.credit.steps.nodes import Nodes
 def novelty(
     steps: Steps,
     nodes: Nodes,
+    texts: pa.Array,
     *,
     possible: Sets,
     action: Ints,
@@ -43,6 +44,7 @@ def novelty(
     Args:
         steps: Complete trajectories.
         nodes: Of their states.
+        texts: [num_nodes] what the text of each state says; null at a goal.
         possible: The actions that are admissible at each node.
         action: [num_steps] the action of each step, in the codes of `possible`.
         has_lists: [num_groups] whether the lists are those of the states.
@@ -60,7 +62,7 @@ def novelty(
     )
     for node, seen in (
         _actions(nodes, untried.at(by_actions), action),
-        _words(steps, nodes, by_words),
+        _words(steps, nodes, texts, by_words),
     ):
         found += np.bincount(node, (1.0 + seen) ** -2, len(found))
     last = steps.trajectory_start[1:] - 1
@@ -86,11 +88,11 @@ def _actions(nodes: Nodes, untried: Sets, action: Ints) -> tuple[Ints, Ints]:
     return untried.node, np.where(is_taken, np.append(times, 0)[place], 0)
 
 
-def _words(steps: Steps, nodes: Nodes, is_asked: Bools) -> tuple[Ints, Ints]:
+def _words(steps: Steps, nodes: Nodes, texts: pa.Array, is_asked: Bools) -> tuple[Ints, Ints]:
     """Return nodes, each with how many visits of its group's states show one of its words."""
     known = np.flatnonzero(is_asked & (nodes.text_of_node >= 0))
-    texts = steps.state_texts.take(pa.array(nodes.text_of_node[known]))
-    plain = pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, r"[^\pL\pN_]+", " "))
+    asked = texts.take(pa.array(known))
+    plain = pc.utf8_trim_whitespace(pc.replace_substring_regex(asked, r"[^\pL\pN_]+", " "))
     split = pc.utf8_split_whitespace(plain)
     words = encode(pa.chunked_array([pc.list_flatten(split)]))
     is_word = pc.not_equal(words.texts, "").to_numpy(zero_copy_only=False)[words.code]

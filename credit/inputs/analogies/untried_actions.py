@@ -66,7 +66,11 @@ class Analogies:
 
 
 def find_analogies(
-    steps: Steps, nodes: Nodes, admissible_actions: pa.ChunkedArray, terminated: pa.ChunkedArray
+    steps: Steps,
+    nodes: Nodes,
+    texts: pa.Array,
+    admissible_actions: pa.ChunkedArray,
+    terminated: pa.ChunkedArray,
 ) -> Analogies:
     """Find what each untried action of each node did in the most alike nodes of the group.
 
@@ -76,6 +80,7 @@ def find_analogies(
     Args:
         steps: Complete trajectories; an invalid action counts as not tried.
         nodes: Of their states.
+        texts: [num_nodes] what the text of each state says; null at a goal.
         admissible_actions: [rows of the table] the column that the steps came with.
         terminated: [rows of the table] likewise.
     """
@@ -86,7 +91,7 @@ def find_analogies(
     possible = possible.at(lists.is_useful[nodes.group_of_node])
     taken = _Taken.of(steps, nodes, action)
     untried = taken.not_in(possible)
-    source, target, cost = _imagine(steps, nodes, possible, untried, taken)
+    source, target, cost = _imagine(texts, nodes, possible, untried, taken)
     return Analogies(
         source=source,
         target=target,
@@ -94,6 +99,7 @@ def find_analogies(
         novelty=novelty(
             steps,
             nodes,
+            texts,
             possible=possible,
             action=action,
             has_lists=lists.worth == Worth.USEFUL,
@@ -104,13 +110,13 @@ def find_analogies(
 
 
 def _imagine(
-    steps: Steps, nodes: Nodes, possible: Sets, untried: Sets, taken: "_Taken"
+    texts: pa.Array, nodes: Nodes, possible: Sets, untried: Sets, taken: "_Taken"
 ) -> tuple[Ints, Ints, Floats]:
     """Return the source, the target and the cost of each imagined transition."""
     group = nodes.group_of_node[untried.node]
     run = taken.run(group, untried.code)
     known = np.flatnonzero((run >= 0) & (nodes.goal_of_group[group] >= 0))
-    kinds = (possible, _words(steps, nodes)) if len(known) else ()
+    kinds = (possible, _words(texts)) if len(known) else ()
     found = [_NOTHING] + [
         _most_alike(block, untried.node[known], run[known], taken)
         for block in compare(kinds, nodes.node_start, np.unique(group[known]))
@@ -236,13 +242,11 @@ def _actions(
     return _sets(node[first[owner[is_known]]], of_list[is_known]), of_text[steps.action]
 
 
-def _words(steps: Steps, nodes: Nodes) -> Sets:
+def _words(texts: pa.Array) -> Sets:
     """Return the words of each node's text: what white space separates."""
-    known = np.flatnonzero(nodes.text_of_node >= 0)
-    texts = steps.state_texts.take(pa.array(nodes.text_of_node[known]))
     split = pc.utf8_split_whitespace(texts)
     words = encode(pa.chunked_array([pc.list_flatten(split)]))
-    node = known[pc.list_parent_indices(split).to_numpy()]
+    node = pc.list_parent_indices(split).to_numpy().astype(np.int64)
     is_word = pc.not_equal(words.texts, "").to_numpy(zero_copy_only=False)[words.code]
     return _sets(node[is_word], words.code[is_word])
 

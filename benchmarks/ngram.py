@@ -1,10 +1,8 @@
 """Times `--merge embedding --embedder ngram` on 100,000 distinct states of 300 characters.
 
-    python -m benchmarks.ngram [--steps 1000000] [--noise metered]
+    python -m benchmarks.ngram [--steps 1000000]
 
-A group has 40 states of random letters. No two are similar, so every comparison is made. With
-`--noise`, a kind of benchmarks/noise/design.py, each visit's text is disturbed, and `segments` is
-timed instead.
+A group has 40 states of random letters. No two are similar, so every comparison is made.
 """
 
 import argparse
@@ -15,8 +13,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.machine import describe
-from benchmarks.noise.design import KINDS
-from benchmarks.noise.disturb import disturb_steps
 from benchmarks.synthetic import write_log
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.merging.merger import open_merger
@@ -29,7 +25,6 @@ def main() -> None:
     """Print a row for the exact merge and a row for ngram."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=1_000_000)
-    parser.add_argument("--noise", choices=KINDS)
     arguments = parser.parse_args()
     print(describe())
     with tempfile.TemporaryDirectory() as folder:
@@ -37,12 +32,8 @@ def main() -> None:
         steps = read_steps(open_store(Path(folder) / "store"), columns=COLUMNS)
         table = pa.concat_tables(steps)
     ngram = MergeSettings(merge="embedding", embedder="ngram", guard=False)
-    other = ("ngram", ngram)
-    if arguments.noise:
-        table = disturb_steps(table, KINDS[arguments.noise], 0)
-        other = ("segments", MergeSettings(merge="segments", guard=False))
     print(f"{'merge':>8} {'texts':>8} {'states':>8} {'seconds':>8}")
-    for name, settings in (("exact", MergeSettings()), other):
+    for name, settings in (("exact", MergeSettings()), ("ngram", ngram)):
         start = time.perf_counter()
         merged = assemble(table, merger=open_merger(settings).learn([table])).merged
         seconds = time.perf_counter() - start

@@ -2,7 +2,8 @@
 
 With entities, each task has 20 of them and each state names one. Each step has a thought of 200
 characters that names another. With admissible actions, each state lists all actions and one that
-only this state has, and its text consists of words.
+only this state has, and its text consists of words. With noise, states consist of words, and each
+visit's text is disturbed in its own way.
 """
 
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.noise.disturb import Disturb, disturb_steps
 from graphcredit.store import create_store
 from graphcredit.store.files.atomic import write_table
 from graphcredit.store.parquet.er_graph import (
@@ -36,6 +38,7 @@ def write_log(
     is_plain: bool = False,
     has_entities: bool = False,
     has_admissible: bool = False,
+    disturb: Disturb | None = None,
     seed: int = 0,
 ) -> None:
     """Write a store of `num_steps` steps in each of `num_iterations` iterations.
@@ -47,6 +50,7 @@ def write_log(
         is_plain: Write with pyarrow's default settings, not with those of the store.
         has_entities: Write thoughts, and an entity-relation graph.
         has_admissible: Write admissible actions, and words in the states.
+        disturb: Disturbs the text of each visit.
         seed: Seed of the random walks.
     """
     store = create_store(root)
@@ -62,7 +66,10 @@ def write_log(
         for number, first in enumerate(range(0, num_groups, SHARD_GROUPS)):
             groups = np.arange(first, min(first + SHARD_GROUPS, num_groups))
             directory.mkdir(parents=True, exist_ok=True)
-            table = _shard(rng, groups, entities, has_admissible)
+            has_words = has_admissible or disturb is not None
+            table = _shard(rng, groups, entities, has_admissible, has_words)
+            if disturb is not None:
+                table = disturb_steps(table, disturb, seed)
             path = directory / f"w0-{number:06d}.parquet"
             if is_plain:
                 pq.write_table(table.cast(STEP_SCHEMA), path)
@@ -71,7 +78,11 @@ def write_log(
 
 
 def _shard(
-    rng: np.random.Generator, groups: np.ndarray, entities: np.ndarray | None, has_admissible: bool
+    rng: np.random.Generator,
+    groups: np.ndarray,
+    entities: np.ndarray | None,
+    has_admissible: bool,
+    has_words: bool,
 ) -> pa.Table:
     """Return random walks: each action of a state leads to one other state."""
     num_groups = len(groups)
@@ -91,8 +102,9 @@ def _shard(
     is_valid = rng.random(num_rows) < 0.95
     actions = [f"action {i}" for i in range(NUM_ACTIONS)]
     admissible = pa.nulls(num_rows, ADMISSIBLE)
-    if has_admissible:
+    if has_words:
         states[:, ::WORD_LENGTH] = ord(" ")
+    if has_admissible:
         lists = pa.array([[*actions, f"look at {n}"] for n in range(NUM_STATES)], ADMISSIBLE)
         admissible = lists.take(pa.array(walk[:, :, :-1].ravel()))
     thoughts = pa.nulls(num_rows, pa.string())

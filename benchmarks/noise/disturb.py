@@ -29,6 +29,6 @@ def disturb_steps(steps: pa.Table, disturb: Disturb, seed: int) -> pa.Table:
     states = [seen(row, row["step_index"], row["state"]) for row in rows]
     following = [seen(row, row["step_index"] + 1, row["next_state"]) for row in rows]
     for name, values in (("state", states), ("next_state", following)):
-        position = steps.schema.get_field_index(name)
-        steps = steps.set_column(position, steps.schema.field(name), pa.array(values, pa.string()))
+        position, field = steps.schema.get_field_index(name), steps.schema.field(name)
+        steps = steps.set_column(position, field, pa.array(values, pa.string()).cast(field.type))
     return steps

@@ -77,7 +77,7 @@ def noisy_made_by(of: NoisyUnit) -> str:
         {
             "unit": made_by(of.unit),
             "noise": of.noise,
-            "merges": {name: asdict(settings) for name, settings in MERGES.items()},
+            "merges": {name: settings.as_json() for name, settings in MERGES.items()},
             "logged": LOGGED,
         },
         sort_keys=True,

@@ -143,10 +143,8 @@ def test_a_rare_word_is_an_error_unless_it_is_an_action_or_another_sort():
 
 
 def test_phrases_are_replaced_the_longest_first():
-    rules = WordRules(
-        free={("you", "see"): ("there", "is"), ("see",): ("spot",)},
-        bound={("big", "hall", ("old",)): ()},
-        longest=2,
+    rules = WordRules.of(
+        {("you", "see"): ("there", "is"), ("see",): ("spot",)}, {("big", "hall", ("old",)): ()}
     )
     part = Segment("", ("you", "see", "a", "big", "old", "hall", "see", "old", "hall"))
     assert rules.apply(part).tokens == ("there", "is", "a", "big", "hall", "spot", "old", "hall")

@@ -42,7 +42,7 @@ def learn(sample: SampledGroups) -> NoiseRules:
     parsed = corrected(rules, parsed, sample)
     for _ in range(_ROUNDS):
         found = learn_words(parsed, visits)
-        if not found.longest:
+        if not found.lengths:
             break
         rules = replace(rules, words=(*rules.words, found))
         parsed = parsed.map(found.apply)

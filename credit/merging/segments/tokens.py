@@ -27,6 +27,8 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _HAS_WORD = re.compile(r"[^\W\d_]{2}")
+_DIGIT = re.compile(r"\d")
+_LETTER = re.compile(r"[^\W\d_]")
 _TIME = re.compile(r"\d{1,2}:\d\d")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _HEX = re.compile(r"[0-9a-f]{6,}")
@@ -48,13 +50,13 @@ def kind_of(token: str) -> str:
         return "slot"
     if _HEX.fullmatch(token):
         return "digits" if token.isdigit() else f"hex{len(token)}"
-    if not any(letter.isdigit() for letter in token) or token.startswith("\x1b"):
+    if not _DIGIT.search(token) or token.startswith("\x1b"):
         return ""
     if _DATE.match(token):
         return "date"
     if _TIME.match(token):
         return "time"
-    if token[0] in "-0123456789" and not any(letter.isalpha() for letter in token):
+    if token[0] in "-0123456789" and not _LETTER.search(token):
         return "integer" if token.removeprefix("-").isdigit() else "decimal"
     return f"identifier{len(token)}"
 

@@ -44,33 +44,48 @@ class WordRules:
     """Everywhere."""
     bound: dict[Bound, Tokens] = field(default_factory=dict[Bound, Tokens])
     """Between two tokens."""
-    longest: int = 0
-    """Tokens of the longest phrase."""
+    lengths: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    """How many tokens the phrases have that begin with a token, the longest first."""
+
+    @classmethod
+    def of(cls, free: dict[Tokens, Tokens], bound: dict[Bound, Tokens]) -> "WordRules":
+        """Return the rules of some replacements."""
+        lengths: dict[str, set[int]] = defaultdict(set)
+        for phrase in [*free, *(phrase for _, _, phrase in bound)]:
+            # Nothing is found everywhere: it is never replaced, only put in the place of a phrase.
+            if phrase:
+                lengths[phrase[0]].add(len(phrase))
+        descending = {first: tuple(sorted(own, reverse=True)) for first, own in lengths.items()}
+        return cls(free=free, bound=bound, lengths=descending)
 
     def apply(self, segment: Segment) -> Segment:
         """Return a segment with one version of each phrase; the longest phrase goes first."""
         tokens = segment.tokens
-        if not self.longest:
+        if self.lengths.keys().isdisjoint(tokens):
             return segment
         result: list[str] = []
-        position, size = 0, len(tokens)
-        while position < size:
-            for length in range(min(self.longest, size - position), 0, -1):
-                phrase = tokens[position : position + length]
-                new = self.free.get(phrase)
-                if new is None and self.bound:
-                    left = tokens[position - 1] if position else _EDGE
-                    stop = position + length
-                    right = tokens[stop] if stop < size else _EDGE
-                    new = self.bound.get((left, right, phrase))
-                if new is not None:
-                    result.extend(new)
-                    position += length
-                    break
-            else:
-                result.append(tokens[position])
-                position += 1
+        position = 0
+        while position < len(tokens):
+            length, new = self._at(tokens, position)
+            result.extend(new)
+            position += length
         return Segment(segment.address, tuple(result))
+
+    def _at(self, tokens: Tokens, position: int) -> tuple[int, Tokens]:
+        """Return how many tokens are replaced at a position, and by what."""
+        for length in self.lengths.get(tokens[position], ()):
+            stop = position + length
+            phrase = tokens[position:stop]
+            if len(phrase) < length:
+                continue
+            new = self.free.get(phrase)
+            if new is None and self.bound:
+                left = tokens[position - 1] if position else _EDGE
+                right = tokens[stop] if stop < len(tokens) else _EDGE
+                new = self.bound.get((left, right, phrase))
+            if new is not None:
+                return length, new
+        return 1, tokens[position : position + 1]
 
 
 def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
@@ -108,8 +123,7 @@ def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
         for (left, right), own in somewhere.items()
         for old, new in _unite(own, frequency).items()
     }
-    longest = max((len(old) for old in [*rules, *(key[2] for key in tied)]), default=0)
-    return WordRules(free=rules, bound=tied, longest=longest)
+    return WordRules.of(rules, tied)
 
 
 def _proposals(parsed: Parsed, visits: Visits) -> list[Exchange]:

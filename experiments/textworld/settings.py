@@ -50,6 +50,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
         ),
         "graphgpo-step": ("graphgpo", {"credit": {"set": ["graphgpo.episode_weight=0"]}}),
         "graphgpo-window": ("graphgpo", {"credit": {"graph_window": 4}}),
+        "reach-no-lists": ("reach", {"collect": {"record_admissible": False}}),
     }
 )
 """Arms that explain others, as an estimator and the changes to the loop's tables.
@@ -57,7 +58,8 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
 3SPO runs without its rule of intractable states, then also without novelty, then also with training
 after each game, then also with rollouts that branch. (With the rule, more and more rollouts end
 where they begin.) GraphGPO runs without its episode part, and with the graph of four earlier
-iterations, in which a group without a success may still have a goal."""
+iterations, in which a group without a success may still have a goal. `reach` runs on a log without
+lists of admissible actions, so that it imagines nothing; the policy reads them as in all arms."""
 
 
 def is_played_beside(arm: str) -> bool:
@@ -67,8 +69,7 @@ def is_played_beside(arm: str) -> bool:
 
 LEARNING_RATES: tuple[float, ...] = (3e-4, 6e-4, 1.5e-4, 1.2e-3)
 KL_COEFFICIENTS: tuple[float, ...] = (0.02, 0.05, 0.0)
-"""Every arm is tried with each coefficient at the first rate, then at the other rates with its best
-coefficient."""
+"""Values that every arm is tried with, unless its setting names others."""
 
 DEVICES: tuple[str, ...] = ("cpu", "cuda")
 """Devices that can make a run."""
@@ -107,6 +108,17 @@ class Setting:
     """Runs of a tuned arm, on the warm starts in turn."""
     variants: tuple[str, ...] = ()
     """Variants that are repeated with the tuning of the arm that they change."""
+    learning_rates: tuple[float, ...] = LEARNING_RATES
+    kl_coefficients: tuple[float, ...] = KL_COEFFICIENTS
+    """Values of the sweep: each coefficient at the first rate, then the other rates with the best
+    coefficient."""
+    one_pass: bool = False
+    """Runs end after one pass over the games, whatever their steps, instead of a budget. Held-out
+    games are played before and after it."""
+    sweep_games: int | None = None
+    """Games of a run of the sweep, the first ones; all if not given."""
+    samples: int = 8
+    """Plays of each held-out game in an evaluation."""
     variant_seeds: int = 3
     """Runs of a variant. It uses the first of the arms' seeds."""
     episodes: int = 1200
@@ -132,6 +144,9 @@ class Setting:
         """Return the names of games in the form of `collect --games`."""
         return ",".join(f"custom-{self.shape}-s{seed}" for seed in seeds)
 
+
+_MOST_STEPS = 1_000_000
+"""More than a pass has: its end comes first."""
 
 SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {
@@ -191,11 +206,34 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 episodes=1600,
                 updates=600,
             ),
+            Setting(
+                name="unseen",
+                shape="r5o5q5b1n1",
+                games=tuple(range(256)),
+                held_out=tuple(range(1000, 1064)),
+                max_steps=20,
+                budget=_MOST_STEPS,
+                sweep_budget=_MOST_STEPS,
+                batch_size=640,
+                update_every=16,
+                arms=("grpo", "graphgpo", "reach", "reach-no-lists"),
+                # The policy of the sweep, and one for each pair.
+                warm_starts=6,
+                seeds=5,
+                learning_rates=(3e-4, 6e-4, 1.5e-4),
+                kl_coefficients=(0.02,),
+                one_pass=True,
+                sweep_games=96,
+                samples=16,
+                episodes=960,
+                updates=400,
+            ),
         )
     }
 )
 """Quick tests whether anything is learnt at all. In easy, one group in two has a success at first.
-Hard has longer quests in larger worlds. General has enough games to improve held-out games too."""
+Hard has longer quests in larger worlds. General has enough games to improve held-out games too.
+Unseen asks what holds on games that nothing is learnt from; its endpoint is in `unseen.py`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -218,6 +256,21 @@ class Cell:
         """Environment steps after which it ends."""
         setting = SETTINGS[self.setting]
         return setting.budget if self.seed else setting.sweep_budget
+
+    @property
+    def games(self) -> tuple[int, ...]:
+        """Seeds of the games that it learns from."""
+        setting = SETTINGS[self.setting]
+        return setting.games if self.seed else setting.games[: setting.sweep_games]
+
+    def is_done(self, iteration: int, env_steps: int) -> bool:
+        """Return whether it ends with an iteration, after which it has spent these steps."""
+        setting = SETTINGS[self.setting]
+        if not setting.one_pass:
+            return env_steps >= self.budget
+        every = int(setting.update_every)
+        # Where held-out games are played, the last policy has an iteration that plays nothing else.
+        return iteration + (self.seed == 0) == -(-len(self.games) // every)
 
     @property
     def name(self) -> str:
@@ -243,10 +296,10 @@ class Cell:
             "out": out / self.name,
             "model": warm_start(out, self.setting, self.warm) / "model",
             # More than the budget allows, because every trajectory has at least one step.
-            "iterations": self.budget,
+            "iterations": 1 if setting.one_pass else self.budget,
             "collect": {
-                "games": setting.specs(setting.games),
-                "tasks": len(setting.games),
+                "games": setting.specs(self.games),
+                "tasks": len(self.games),
                 "seed": self.seed,
                 "max_steps": setting.max_steps,
                 "template": "tiny",
@@ -276,8 +329,10 @@ class Cell:
                 "tasks": len(setting.held_out),
                 "on_training_games": False,
                 "greedy": False,
-                "samples": 8,
+                "samples": setting.samples,
             }
+            if setting.one_pass:
+                config["evaluate"]["seed"] = 1000 * self.seed  # pairs do not share their chance
         for table, values in changed.items():
             is_table = isinstance(values, Mapping)
             config[table] = {**config.get(table, {}), **values} if is_table else values
@@ -293,8 +348,8 @@ def sweep(setting: str, device: str = "cpu") -> list[Cell]:
     """Return the runs that tune each arm's KL coefficient, with one seed on one warm start."""
     return [
         _swept(setting, arm, (rate, kl), device)
-        for rate in LEARNING_RATES[:1]
-        for kl in KL_COEFFICIENTS
+        for rate in SETTINGS[setting].learning_rates[:1]
+        for kl in SETTINGS[setting].kl_coefficients
         for arm in SETTINGS[setting].shown
     ]
 
@@ -309,7 +364,7 @@ def sweep_rates(setting: str, best: Mapping[str, Tuning], device: str = "cpu") -
     """
     return [
         _swept(setting, arm, (rate, kl), device)
-        for rate in LEARNING_RATES[1:]
+        for rate in SETTINGS[setting].learning_rates[1:]
         for arm, (_, kl) in best.items()
     ]
 

@@ -77,7 +77,7 @@ def imitate(out: Path, name: str, number: int) -> None:
         seed=number,
         workers=0,
     )
-    run_warmup(plan, on_progress=silent)
+    run_warmup(plan, on_progress=silent, with_own_play=False)
 
 
 def keep(out: Path, name: str, number: int, kept: Path) -> None:

@@ -15,18 +15,12 @@ from pathlib import Path
 
 import polars as pl
 
+from experiments.textworld.cells import DEVICES, repeats, sweep, sweep_rates, variants
 from experiments.textworld.markdown import markdown
 from experiments.textworld.plot import plot
 from experiments.textworld.run import tuned
 from experiments.textworld.runs import KEPT, Runs, older_formulas
-from experiments.textworld.settings import (
-    DEVICES,
-    SETTINGS,
-    repeats,
-    sweep,
-    sweep_rates,
-    variants,
-)
+from experiments.textworld.settings import SETTINGS
 from experiments.textworld.tables import (
     BASELINE,
     arms_table,

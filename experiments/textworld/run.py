@@ -4,12 +4,13 @@
     python -m experiments.textworld.run --out runs --kept experiments/textworld/kept --seed 1
     python -m experiments.textworld.run --quick --out quick
 
-Every run is a loop (`graphcredit loop`) in its own folder. The command may be interrupted: it
-resumes, and skips finished runs. It also skips the runs in the tables of `--kept`, unless `--arms`,
-`--warm` or `--seed` selects them; those runs must have begun from the same weights. `--device cuda`
-plays and trains on a GPU, in float32 as on a CPU. GPU runs are kept beside the CPU runs, use the
-tuning of either sweep, and begin from warm policies that are made on the CPU. `--quick` makes one
-short run, and fails unless success rises.
+Every run is a loop (`graphcredit loop`) in its own folder. The repeats of one seed, of all arms,
+come before those of the next. The command may be interrupted: it resumes, and skips finished runs.
+It also skips the runs in the tables of `--kept`, unless `--arms`, `--warm` or `--seed` selects
+them; those runs must have begun from the same weights. `--device cuda` plays and trains on a GPU,
+in float32 as on a CPU. GPU runs are kept beside the CPU runs, use the tuning of either sweep, and
+begin from warm policies that are made on the CPU. `--quick` makes one short run, and fails unless
+success rises.
 """
 
 import argparse
@@ -26,20 +27,11 @@ from typing import Any
 
 import torch
 
+from experiments.textworld.cells import DEVICES, Cell, Tuning, repeats, sweep, sweep_rates, variants
 from experiments.textworld.curves import smoothed
 from experiments.textworld.device import use_device
 from experiments.textworld.runs import Runs, mean_success, success_of
-from experiments.textworld.settings import (
-    DEVICES,
-    SETTINGS,
-    VARIANTS,
-    Cell,
-    Tuning,
-    repeats,
-    sweep,
-    sweep_rates,
-    variants,
-)
+from experiments.textworld.settings import SETTINGS, VARIANTS
 from experiments.textworld.warm import make_warm
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.loop.run import run_loop

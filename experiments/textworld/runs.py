@@ -14,9 +14,10 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
+from experiments.textworld.cells import DEVICES, Cell, warm_start
 from experiments.textworld.curves import area
 from experiments.textworld.health import health
-from experiments.textworld.settings import DEVICES, SETTINGS, Cell, is_played_beside, warm_start
+from experiments.textworld.settings import SETTINGS, is_played_beside
 from graphcredit.loop.config import loop_config
 from graphcredit.store.credit_marks.formulas import FORMULA_KEY, configuration_of, formula_of
 

@@ -6,16 +6,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from experiments.textworld.cells import Cell, Tuning
 from experiments.textworld.curves import area, first_at, paired_test, smoothed
 from experiments.textworld.runs import mean_success
-from experiments.textworld.settings import (
-    SETTINGS,
-    VARIANTS,
-    Cell,
-    Setting,
-    Tuning,
-    is_played_beside,
-)
+from experiments.textworld.settings import SETTINGS, VARIANTS, Setting, is_played_beside
 
 BASELINE = "grpo"
 LEVEL = 0.5

@@ -28,8 +28,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from experiments.textworld.cells import Tuning
 from experiments.textworld.markdown import markdown
-from experiments.textworld.settings import Setting, Tuning
+from experiments.textworld.settings import Setting
 
 COMPARED: tuple[tuple[str, str], ...] = (
     ("reach", "grpo"),

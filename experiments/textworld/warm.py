@@ -11,8 +11,9 @@ import argparse
 import shutil
 from pathlib import Path
 
+from experiments.textworld.cells import warm_start
 from experiments.textworld.device import use_device
-from experiments.textworld.settings import SETTINGS, warm_start
+from experiments.textworld.settings import SETTINGS
 from graphcredit.loop.warmup import WarmupOptions, run_warmup
 from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.files.lock import alone_in

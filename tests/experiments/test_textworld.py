@@ -17,14 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.textworld import report, run, warm
-from experiments.textworld.curves import area, coverage, first_at, paired_test, smoothed
-from experiments.textworld.health import health
-from experiments.textworld.markdown import markdown
-from experiments.textworld.run import RISE, against_kept, chosen, quick
-from experiments.textworld.runs import KEPT, Runs, mean_success, older_formulas
-from experiments.textworld.settings import (
-    ARMS,
-    SETTINGS,
+from experiments.textworld.cells import (
     Cell,
     Tuning,
     repeats,
@@ -33,6 +26,12 @@ from experiments.textworld.settings import (
     variants,
     warm_start,
 )
+from experiments.textworld.curves import area, coverage, first_at, paired_test, smoothed
+from experiments.textworld.health import health
+from experiments.textworld.markdown import markdown
+from experiments.textworld.run import RISE, against_kept, chosen, quick
+from experiments.textworld.runs import KEPT, Runs, mean_success, older_formulas
+from experiments.textworld.settings import ARMS, SETTINGS
 from experiments.textworld.tables import (
     arms_table,
     health_table,

@@ -56,6 +56,8 @@ class PlayOptions(CollectorOptions):
     """Groups to add to a task, one at a time, while all its returns are equal."""
     oracle: bool = False
     """Record the true remaining plan length, at half the speed."""
+    record_admissible: bool = True
+    """Record the admissible actions. If not, the log has no lists, though the policy saw them."""
     games_dir: PathOption | None = None
     """Directory of games: TextWorld's are generated in it, ALFWorld's are read from it. By
     default the user's cache, and $ALFWORLD_DATA."""

@@ -100,12 +100,15 @@ class WarmupOptions(GameOptions):
         }
 
 
-def run_warmup(plan: WarmupOptions, *, on_progress: OnProgress) -> dict[str, dict[str, Any]]:
+def run_warmup(
+    plan: WarmupOptions, *, on_progress: OnProgress, with_own_play: bool = True
+) -> dict[str, dict[str, Any]]:
     """Run the stages of a warm-up that are not done yet.
 
     Args:
         plan: The options.
         on_progress: Called after every episode and optimizer step.
+        with_own_play: Whether the trained model plays in the end. It only measures the model.
 
     Returns:
         The figures of each stage, `seconds` among them.
@@ -127,7 +130,7 @@ def run_warmup(plan: WarmupOptions, *, on_progress: OnProgress) -> dict[str, dic
         done = _read(path, options)
         _write(path, options, done)
         for name, stage in _STAGES.items():
-            if name not in done:
+            if name not in done and (with_own_play or name != "warm"):
                 started = time.perf_counter()
                 on_progress(name)
                 figures = stage(plan, on_progress)

@@ -18,9 +18,10 @@ from pathlib import Path
 
 import polars as pl
 
+from experiments.textworld.cells import warm_start
 from experiments.textworld.device import use_device
 from experiments.textworld.markdown import markdown
-from experiments.textworld.settings import SETTINGS, warm_start
+from experiments.textworld.settings import SETTINGS
 from experiments.textworld.warm import make_warm
 from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.registry import environment_kind

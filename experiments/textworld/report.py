@@ -3,9 +3,10 @@
     python -m experiments.textworld.report --setting easy --out runs
     python -m experiments.textworld.report --out runs --save experiments/textworld/kept
 
-Unfinished runs are left out and counted. Runs that are only in the kept tables are included, unless
-they began from other weights than the runs in OUT. The report shows the runs of one device; the
-Parquet file has the runs of all devices. It needs the extra `experiments`.
+Unfinished runs are left out and counted; of `unseen`, so are pairs that are not whole. Runs that
+are only in the kept tables are included, unless they began from other weights than the runs in OUT.
+The report shows the runs of one device; the Parquet file has the runs of all devices. It needs the
+extra `experiments`.
 """
 
 import argparse
@@ -14,18 +15,12 @@ from pathlib import Path
 
 import polars as pl
 
+from experiments.textworld.cells import DEVICES, repeats, sweep, sweep_rates, variants
 from experiments.textworld.markdown import markdown
 from experiments.textworld.plot import plot
 from experiments.textworld.run import tuned
 from experiments.textworld.runs import KEPT, Runs, older_formulas
-from experiments.textworld.settings import (
-    DEVICES,
-    SETTINGS,
-    repeats,
-    sweep,
-    sweep_rates,
-    variants,
-)
+from experiments.textworld.settings import SETTINGS
 from experiments.textworld.tables import (
     BASELINE,
     arms_table,
@@ -34,6 +29,7 @@ from experiments.textworld.tables import (
     sweep_table,
     variants_table,
 )
+from experiments.textworld.unseen import unseen_report, without_half_pairs
 from graphcredit.store.files.atomic import atomic_path
 
 
@@ -87,7 +83,10 @@ def main() -> None:
         print(f"{arm}: made by an older version of its formula, see docs/store.md\n")
     num_done = done.select("arm", "seed").n_unique() if len(done) else 0
     print(f"{num_done} of {len(wanted)} repeats are done\n")
-    if num_done:
+    if setting.one_pass:
+        print(unseen_report(done, setting, best))
+        table = without_half_pairs(table, setting)
+    elif num_done:
         both = pl.concat([done, explained], how="diagonal_relaxed")
         print(markdown(arms_table(done, setting, best, options.baseline)))
         if len(explained):
@@ -99,7 +98,7 @@ def main() -> None:
     if len(table):
         with atomic_path(save / f"{setting.name}.parquet") as path:
             table.write_parquet(path)
-    if num_done:
+    if num_done and not setting.one_pass:
         suffix = "" if device == "cpu" else f"-{device}"
         plot(done, setting, save / f"{setting.name}{suffix}.png")
 

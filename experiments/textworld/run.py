@@ -4,12 +4,13 @@
     python -m experiments.textworld.run --out runs --kept experiments/textworld/kept --seed 1
     python -m experiments.textworld.run --quick --out quick
 
-Every run is a loop (`graphcredit loop`) in its own folder. The command may be interrupted: it
-resumes, and skips finished runs. It also skips the runs in the tables of `--kept`, unless `--arms`,
-`--warm` or `--seed` selects them; those runs must have begun from the same weights. `--device cuda`
-plays and trains on a GPU, in float32 as on a CPU. GPU runs are kept beside the CPU runs, use the
-tuning of either sweep, and begin from warm policies that are made on the CPU. `--quick` makes one
-short run, and fails unless success rises.
+Every run is a loop (`graphcredit loop`) in its own folder. The repeats of one seed, of all arms,
+come before those of the next. The command may be interrupted: it resumes, and skips finished runs.
+It also skips the runs in the tables of `--kept`, unless `--arms`, `--warm` or `--seed` selects
+them; those runs must have begun from the same weights. `--device cuda` plays and trains on a GPU,
+in float32 as on a CPU. GPU runs are kept beside the CPU runs, use the tuning of either sweep, and
+begin from warm policies that are made on the CPU. `--quick` makes one short run, and fails unless
+success rises.
 """
 
 import argparse
@@ -26,20 +27,11 @@ from typing import Any
 
 import torch
 
+from experiments.textworld.cells import DEVICES, Cell, Tuning, repeats, sweep, sweep_rates, variants
 from experiments.textworld.curves import smoothed
 from experiments.textworld.device import use_device
 from experiments.textworld.runs import Runs, mean_success, success_of
-from experiments.textworld.settings import (
-    DEVICES,
-    SETTINGS,
-    VARIANTS,
-    Cell,
-    Tuning,
-    repeats,
-    sweep,
-    sweep_rates,
-    variants,
-)
+from experiments.textworld.settings import SETTINGS, VARIANTS
 from experiments.textworld.warm import make_warm
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.loop.run import run_loop
@@ -54,7 +46,9 @@ RISE = 0.25
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--setting", choices=["easy", "hard", "general"], default="easy")
+    parser.add_argument(
+        "--setting", choices=[name for name in SETTINGS if name != "quick"], default="easy"
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--kept", type=Path, help="directory of tables that report.py wrote")
     parser.add_argument("--workers", type=int, default=2, help="runs at a time, each on one core")
@@ -99,7 +93,10 @@ def main() -> None:
         cells = chosen([*repeats(name, best, device), *variants(name, best, device)], asked)
     except ValueError as error:
         parser.error(f"{name}: {error}")
-    _make(Runs(out=options.out) if asked else runs, cells, options.workers)
+    for seed in dict.fromkeys(cell.seed for cell in cells):
+        # All arms of a pair, then the next pair: what is there is always comparable.
+        pair = [cell for cell in cells if cell.seed == seed]
+        _make(Runs(out=options.out) if asked else runs, pair, options.workers)
     if asked:
         for cell in cells:
             print(against_kept(runs, cell), flush=True)
@@ -210,24 +207,25 @@ _environments = Environments()
 
 def _run(task: tuple[Path, Cell]) -> None:
     out, cell = task
-    lines = _until(cell.budget, run_loop(cell.config(out), environments=_environments))
+    lines = _until_done(cell, run_loop(cell.config(out), environments=_environments))
     rates = [success_of(line, cell) for line in lines]
     success = smoothed([rate for rate in rates if rate is not None])
     # A finished run is never continued, so only its log is needed.
     shutil.rmtree(out / cell.name / "policies")
+    seconds = sum(line.get("cpu_seconds", 0.0) for line in lines)
     print(
         f"{cell.name}: success {success[0]:.2f} to {success[-1]:.2f}, {len(lines)} iterations, "
-        f"{lines[-1]['env_steps']:,} steps, {sum(line['cpu_seconds'] for line in lines):.0f} s",
+        f"{lines[-1]['env_steps']:,} steps, {seconds:.0f} s",
         flush=True,
     )
 
 
-def _until(budget: int, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the lines up to and including the one that reaches a budget of environment steps."""
+def _until_done(cell: Cell, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a run's lines up to and including the one with which it is done."""
     taken: list[dict[str, Any]] = []
     for line in lines:
         taken.append(line)
-        if line["env_steps"] >= budget:
+        if cell.is_done(line["iteration"], line["env_steps"]):
             break
     return taken
 
@@ -237,7 +235,7 @@ def quick(out: Path, device: str = "cpu") -> tuple[float, float]:
     started = time.perf_counter()
     _in_processes(_warm, [(out, QUICK.setting, QUICK.warm)], 1, torch.get_num_threads())
     print(f"warm start: {time.perf_counter() - started:.0f} s", flush=True)
-    lines = _until(QUICK.budget, run_loop(replace(QUICK, device=device).config(out)))
+    lines = _until_done(QUICK, run_loop(replace(QUICK, device=device).config(out)))
     success = smoothed([line["success_rate"] for line in lines])
     print(f"success: {', '.join(f'{rate:.2f}' for rate in success)}")
     print(f"{time.perf_counter() - started:.0f} s in all")

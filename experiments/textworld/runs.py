@@ -14,9 +14,10 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
+from experiments.textworld.cells import DEVICES, Cell, warm_start
 from experiments.textworld.curves import area
 from experiments.textworld.health import health
-from experiments.textworld.settings import DEVICES, SETTINGS, Cell, is_played_beside, warm_start
+from experiments.textworld.settings import SETTINGS, is_played_beside
 from graphcredit.loop.config import loop_config
 from graphcredit.store.credit_marks.formulas import FORMULA_KEY, configuration_of, formula_of
 
@@ -54,7 +55,7 @@ class Runs:
     def made(self, cell: Cell) -> pl.DataFrame | None:
         """Return the rows as `of` does, if the run was made here with today's configuration."""
         rows = _rows(self.out, cell) if _is_configured(self.out, cell) else []
-        if not rows or rows[-1]["env_steps"] + rows[-1]["num_env_steps"] < cell.budget:
+        if not any(_ends(row, cell) for row in rows):
             return None
         run = pl.DataFrame(rows, infer_schema_length=None)
         return run.filter(pl.col("env_steps") < cell.budget)
@@ -65,8 +66,7 @@ class Runs:
         if kept is None:
             return None
         own = kept.filter(*[pl.col(name) == getattr(cell, name) for name in _KEY])
-        spent = own.select((pl.col("env_steps") + pl.col("num_env_steps")).max()).item()
-        if spent is None or spent < cell.budget:
+        if not any(_ends(row, cell) for row in own.iter_rows(named=True)):
             return None
         return own.filter(pl.col("env_steps") < cell.budget)
 
@@ -111,6 +111,10 @@ class Runs:
                     table = table.with_columns(pl.lit(first).alias(name))
             self._kept[setting] = table
         return self._kept[setting]
+
+
+def _ends(row: Mapping[str, Any], cell: Cell) -> bool:
+    return cell.is_done(row["iteration"], row["env_steps"] + row["num_env_steps"])
 
 
 def _without(kept: pl.DataFrame, made: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
@@ -197,11 +201,15 @@ def older_formulas(runs: Runs, cells: Iterable[Cell]) -> list[str]:
 def mean_success(run: pl.DataFrame, cell: Cell) -> float:
     """Return the mean height of a run's learning curve over its budget.
 
+    In one pass, no game was learnt from before it is played: it is the mean over the iterations.
+
     Args:
         run: A row for each iteration.
         cell: The run.
     """
     played = run.drop_nulls("success_rate")
+    if SETTINGS[cell.setting].one_pass:
+        return float(played["success_rate"].to_numpy().mean())
     window = SETTINGS[cell.setting].window
     return area(played["env_steps"], played["success_rate"], cell.budget, window)
 

@@ -6,16 +6,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from experiments.textworld.cells import Cell, Tuning
 from experiments.textworld.curves import area, first_at, paired_test, smoothed
 from experiments.textworld.runs import mean_success
-from experiments.textworld.settings import (
-    LEARNING_RATES,
-    VARIANTS,
-    Cell,
-    Setting,
-    Tuning,
-    is_played_beside,
-)
+from experiments.textworld.settings import SETTINGS, VARIANTS, Setting, is_played_beside
 
 BASELINE = "grpo"
 LEVEL = 0.5
@@ -179,7 +173,7 @@ def sweep_table(runs: Mapping[Cell, pl.DataFrame]) -> pl.DataFrame:
         {
             "arm": cell.arm,
             "tuning": f"KL {cell.kl_coefficient:g}"
-            if cell.learning_rate == LEARNING_RATES[0]
+            if cell.learning_rate == SETTINGS[cell.setting].learning_rates[0]
             else f"rate {cell.learning_rate:g}",
             "mean success": mean_success(run, cell),
         }

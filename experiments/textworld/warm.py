@@ -11,8 +11,9 @@ import argparse
 import shutil
 from pathlib import Path
 
+from experiments.textworld.cells import warm_start
 from experiments.textworld.device import use_device
-from experiments.textworld.settings import SETTINGS, warm_start
+from experiments.textworld.settings import SETTINGS
 from graphcredit.loop.warmup import WarmupOptions, run_warmup
 from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.files.lock import alone_in
@@ -77,7 +78,7 @@ def imitate(out: Path, name: str, number: int) -> None:
         seed=number,
         workers=0,
     )
-    run_warmup(plan, on_progress=silent)
+    run_warmup(plan, on_progress=silent, with_own_play=False)
 
 
 def keep(out: Path, name: str, number: int, kept: Path) -> None:

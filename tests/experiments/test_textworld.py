@@ -1,6 +1,7 @@
 """The learning experiment: what is read off curves, what counts as done, and that it learns."""
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,14 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.textworld import report, run, warm
-from experiments.textworld.curves import area, coverage, first_at, paired_test, smoothed
-from experiments.textworld.health import health
-from experiments.textworld.markdown import markdown
-from experiments.textworld.run import RISE, against_kept, chosen, quick
-from experiments.textworld.runs import KEPT, Runs, mean_success, older_formulas
-from experiments.textworld.settings import (
-    ARMS,
-    SETTINGS,
+from experiments.textworld.cells import (
     Cell,
     Tuning,
     repeats,
@@ -32,6 +26,12 @@ from experiments.textworld.settings import (
     variants,
     warm_start,
 )
+from experiments.textworld.curves import area, coverage, first_at, paired_test, smoothed
+from experiments.textworld.health import health
+from experiments.textworld.markdown import markdown
+from experiments.textworld.run import RISE, against_kept, chosen, quick
+from experiments.textworld.runs import KEPT, Runs, mean_success, older_formulas
+from experiments.textworld.settings import ARMS, SETTINGS
 from experiments.textworld.tables import (
     arms_table,
     health_table,
@@ -39,6 +39,7 @@ from experiments.textworld.tables import (
     sweep_table,
     variants_table,
 )
+from experiments.textworld.unseen import ends_of, interval, ranged
 from experiments.textworld.warm import KEPT_WARM, keep, make_warm
 from graphcredit.collector.policies.tokens import load_tokenizer
 from graphcredit.credit.estimators.table import configure
@@ -665,6 +666,115 @@ def test_the_store_of_a_run_says_what_there_was_to_learn_from(tmp_path: Path):
             "zero_share": 0.0,
         }
     }
+
+
+_UNSEEN = dict.fromkeys(SETTINGS["unseen"].arms, (6e-4, 0.02))
+
+
+def test_unseen_pairs_begin_from_policies_of_their_own_and_play_alike(tmp_path: Path):
+    swept = [*sweep("unseen"), *sweep_rates("unseen", _UNSEEN)]
+    pairs = repeats("unseen", _UNSEEN)
+    assert len(swept) == 4 * 3
+    assert [(cell.warm, cell.arm) for cell in pairs[:4]] == [(1, arm) for arm in _UNSEEN]
+    assert {cell.warm for cell in swept} == {0}
+    assert [cell.warm for cell in pairs[::4]] == [1, 2, 3, 4, 5]
+    configs = [cell.config(tmp_path) for cell in pairs]
+    assert {config.iterations for config in configs} == {1}
+    assert all(c.evaluate and (c.evaluate.tasks, c.evaluate.samples) == (64, 16) for c in configs)
+    assert len({config.evaluate.seed for config in configs if config.evaluate}) == 5
+    with_lists, without = configs[2:4]
+    same = {"out": with_lists.out, "collect": with_lists.collect}
+    assert with_lists.collect.record_admissible
+    assert not without.collect.record_admissible
+    assert without.changed(**same) == with_lists, "the arms differ in what is recorded alone"
+    assert not any(cell.config(tmp_path).evaluate for cell in swept)
+    assert {cell.config(tmp_path).collect.tasks for cell in swept} == {96}
+
+
+def test_a_pass_is_done_with_the_evaluation_of_its_last_policy(tmp_path: Path):
+    cell = repeats("unseen", _UNSEEN)[0]
+    assert not cell.is_done(15, 40_000)
+    assert cell.is_done(16, 1), "whatever its steps"
+    swept = sweep("unseen")[0]
+    assert not swept.is_done(4, 40_000)
+    assert swept.is_done(5, 1)
+    _write(tmp_path, cell, range(1_000, 17_000, 1_000), [0.25] * 16)
+    assert Runs(out=tmp_path).of(cell) is None
+    _end(tmp_path, cell, first=0.1, end=0.3)
+    made = Runs(out=tmp_path).of(cell)
+    assert made is not None
+    made.write_parquet(tmp_path / "unseen.parquet")
+    kept = Runs(out=tmp_path / "none", kept=tmp_path).of(cell)
+    assert kept is not None
+    for found in (made, kept):
+        assert ends_of(found).row(0) == ("grpo", 1, 1, 0.1, 0.3, 0.25, 16_000, 160.0)
+        assert mean_success(found, cell) == 0.25
+
+
+def _end(out: Path, cell: Cell, *, first: float, end: float) -> None:
+    """Add the two evaluations to a run of one pass."""
+    path = out / cell.name / "loop.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[0]["sampled_held_out_success_rate"] = first
+    last = {"iteration": len(lines), "env_steps": lines[-1]["env_steps"]}
+    lines.append(last | {"sampled_held_out_success_rate": end})
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def test_only_whole_pairs_are_reported_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    for cell in [*sweep("unseen"), *sweep_rates("unseen", _UNSEEN)]:
+        rate = 0.2 if cell.learning_rate == 6e-4 else 0.1
+        _write(tmp_path, cell, range(1_000, 7_000, 1_000), [rate] * 6)
+    pairs = repeats("unseen", _UNSEEN)
+    ends = [0.2, 0.25, 0.3, 0.22, 0.1, 0.25, 0.4, 0.22, 0.9, 0.9]
+    for cell, end in zip(pairs, ends, strict=False):
+        _write(tmp_path, cell, range(1_000, 17_000, 1_000), [end / 2] * 16)
+        _end(tmp_path, cell, first=0.1, end=end)
+    kept = tmp_path / "kept"
+    options = ("--setting", "unseen", "--out", tmp_path, "--kept", kept, "--save", kept)
+    _report(monkeypatch, *options)
+    shown = capsys.readouterr().out
+    assert "12 of 12 runs of the sweep are done" in shown
+    assert "unfinished, nothing is decided: 2 of 5 planned pairs are whole" in shown
+    assert "| reach | 0.0006 | 2 | 0.100 | 0.350 | 0.175 | 16,000 | 160 |" in shown
+    # 0.1 and 0.3: a mean of 0.2, a standard error of 0.1, and 12.706 of these.
+    assert "| reach - grpo | 2 | +0.200 (-1.071 to +1.471) | 2 |" in shown
+    table = pl.read_parquet(kept / "unseen.parquet")
+    assert set(table["seed"]) == {0, 1, 2}, "the third pair is half"
+    _report(monkeypatch, *options[:2], "--out", tmp_path / "none", *options[4:])
+    assert capsys.readouterr().out == shown.replace("10 of 20 repeats", "8 of 20 repeats")
+
+
+def test_pairs_are_made_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for cell in [*sweep("unseen"), *sweep_rates("unseen", _UNSEEN)]:
+        _write(tmp_path, cell, range(1_000, 7_000, 1_000), [0.1] * 6)
+    made: list[list[Cell]] = []
+    monkeypatch.setattr(run, "_make", lambda runs, cells, count: made.append(list(cells)))
+    monkeypatch.setattr("sys.argv", ["run", "--setting", "unseen", "--out", str(tmp_path)])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    run.main()
+    assert [{cell.warm for cell in cells} for cells in made if cells] == [{n} for n in range(1, 6)]
+    assert all([cell.arm for cell in cells] == list(_UNSEEN) for cells in made if cells)
+
+
+@given(st.integers(2, 10))
+def test_an_interval_has_the_probability_of_students_t(count: int):
+    """The density, integrated numerically within the interval of numbers with error 1."""
+    gaps = np.linspace(-1, 1, count)
+    low, high = interval(gaps)
+    error = gaps.std(ddof=1) / np.sqrt(count)
+    t, freedom = np.linspace(low / error, high / error, 200_001), count - 1
+    scale = math.gamma(count / 2) / math.gamma(freedom / 2) / math.sqrt(freedom * math.pi)
+    inside = np.trapezoid(scale * (1 + t**2 / freedom) ** (-count / 2), t)
+    assert inside == pytest.approx(0.95, abs=1e-4)
+
+
+def test_one_pair_has_no_interval_and_more_than_ten_are_refused():
+    assert ranged([0.25]) == "+0.250"
+    with pytest.raises(ValueError, match="1 to 10 numbers: got 11"):
+        interval([0.0] * 11)
 
 
 @pytest.mark.slow

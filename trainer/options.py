@@ -211,7 +211,7 @@ class ModelOptions(TrainOptions):
     compile: bool = False
     """Compile the decoder layers (GPU)."""
     head_chunk: AtLeastOne = 1024
-    """Tokens whose logits are in memory at one time."""
+    """Response tokens that the head scores at one time."""
     reduce_gradients: Literal["update", "micro-batch"] = "update"
     """When processes exchange gradients: once in an update, which takes whole float32 gradients in
     each process, or after every micro-batch, which takes its shard of them and more exchanges."""

@@ -15,6 +15,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.engine import open_engine
 from graphcredit.trainer.model.flops import training_flops
+from graphcredit.trainer.model.head import LogitRule
 from graphcredit.trainer.model.loading import (
     check_model,
     decoder_layers,
@@ -88,10 +89,7 @@ def test_a_model_whose_samples_cannot_be_kept_apart_is_refused(
 def test_logits_that_cannot_be_reproduced_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(
-        "graphcredit.trainer.model.logprobs._logits",
-        lambda causal_lm, hidden: causal_lm.get_output_embeddings()(hidden).float(),
-    )
+    monkeypatch.setattr("graphcredit.trainer.model.logprobs.logit_rule", lambda config: LogitRule())
     with pytest.raises(InputError, match=r"differ by up to .* nats: GraniteForCausalLM"):
         _load(save_tiny_model(tmp_path, "granite", logits_scaling=3.0))
 

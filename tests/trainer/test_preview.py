@@ -137,10 +137,9 @@ def test_recomputed_activations_take_less_and_so_do_smaller_chunks_of_the_head(t
     whole, chunked = (_estimate(wide.changed(head_chunk=n)).logits for n in (48, 4))
     assert whole is not None
     assert chunked is not None
-    # Softmax, its gradient and the logits themselves: several float32 copies of 48 x 16,384.
-    assert 2 < whole / (4 * 48 * 16_384) < 8
-    # What is left is the gradient of the head's weight, before it is added to the others.
-    assert whole - chunked > 40 * 4 * 16_384
+    # A block is half of this vocabulary, and two of them are there at a time.
+    assert 0.9 < whole / (4 * 48 * 16_384) < 1.5
+    assert chunked < whole / 5
 
 
 def test_activations_grow_with_the_tokens_and_not_with_their_square(tmp_path: Path):

@@ -14,6 +14,7 @@ from peft import LoraConfig, get_peft_model
 from peft.tuners.tuners_utils import BaseTunerLayer
 from safetensors import safe_open
 from tokenizers import Tokenizer
+from torch import nn
 from torch.utils.checkpoint import checkpoint
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -61,6 +62,7 @@ def load_model(name: str, options: ModelOptions, *, adapter_seed: str) -> Scorer
     _check_config(directory)
     model = load_weights(directory)
     _check_attention(directory, model)
+    _check_head(directory, model)
     model.set_attn_implementation(PACKED_ATTENTION)
     scorer = Scorer(model, head_chunk=options.head_chunk)
     check_scorer(str(directory), scorer)
@@ -98,6 +100,7 @@ def load_shapes(name: str, options: ModelOptions) -> Scorer:
         known = _read_config(directory)
         model: Any = AutoModelForCausalLM.from_config(known, dtype=torch.float32)
     _check_attention(directory, model)
+    _check_head(directory, model)
     return _prepared(Scorer(model.eval(), head_chunk=options.head_chunk), options, adapter_seed="")
 
 
@@ -231,6 +234,15 @@ def _check_config(directory: Path) -> None:
         raise InputError(
             f"{directory} has {', '.join(others)} layers, in which packed samples would see each "
             "other; only models of full and sliding-window attention can be trained"
+        )
+
+
+def _check_head(directory: Path, model: Any) -> None:
+    head = model.get_output_embeddings()
+    if type(head) is not nn.Linear:
+        raise InputError(
+            f"{directory}: the last layer of {type(model).__name__} must be linear, because its "
+            f"logits are made block by block, but is {type(head).__name__}"
         )
 
 

@@ -1,21 +1,18 @@
 """Log-probabilities of the response tokens of packed samples, and nothing more than those need."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
+
+from graphcredit.trainer.model.head import Head, head_logprobs, logit_rule
 
 
 class Scorer(nn.Module):
     """A causal language model that answers with log-probabilities.
 
     Every forward pass of the trainer goes through this module, so that a wrapper of it (sharding)
-    sees all of them. The head runs on the positions that predict a response token only, a chunk at
-    a time, and its logits are computed again in the backward pass instead of being kept: a
-    vocabulary of 150,000 makes them larger than everything else.
+    sees all of them. The head runs on the positions that predict a response token only, and its
+    logits are never whole: a vocabulary of 150,000 makes them larger than everything else.
     """
 
     def __init__(self, model: Any, *, head_chunk: int):
@@ -23,7 +20,7 @@ class Scorer(nn.Module):
 
         Args:
             model: A transformers causal LM with `PACKED_ATTENTION`, or a peft model of one.
-            head_chunk: Response tokens whose logits exist at once.
+            head_chunk: Response tokens that the head scores at once.
         """
         super().__init__()
         self.model = model
@@ -71,49 +68,13 @@ class Scorer(nn.Module):
             max_length_q=max_length,
             max_length_k=max_length,
         ).last_hidden_state[0]
-        score = partial(_score, partial(_logits, causal_lm), want_entropy)
-        chunks = zip(
-            hidden[predictor].split(self.head_chunk),
-            token_ids.split(self.head_chunk),
-            temperature.split(self.head_chunk),
-            strict=True,
+        output = causal_lm.get_output_embeddings()
+        head = Head(
+            weight=output.weight,
+            bias=output.bias,
+            rule=logit_rule(causal_lm.config),
+            chunk=self.head_chunk,
         )
-        scored = [
-            checkpoint(score, *chunk, use_reentrant=False, preserve_rng_state=False)
-            for chunk in chunks
-        ]
-        logprobs, entropies = zip(*scored, strict=True)
-        return torch.cat(logprobs), torch.cat(entropies)
-
-
-def _logits(causal_lm: Any, hidden: Tensor) -> Tensor:
-    """Return float32 logits: the head's output, scaled or capped as in the model's family.
-
-    Families differ in three fields of the configuration: Granite divides by `logits_scaling`,
-    Cohere multiplies by `logit_scale`, Gemma caps softly at `final_logit_softcapping`.
-    """
-    config = causal_lm.config
-    logits = causal_lm.get_output_embeddings()(hidden).float()
-    if (divisor := getattr(config, "logits_scaling", None)) is not None:
-        logits = logits / divisor
-    if (factor := getattr(config, "logit_scale", None)) is not None:
-        logits = logits * factor
-    if (cap := getattr(config, "final_logit_softcapping", None)) is not None:
-        logits = torch.tanh(logits / cap) * cap
-    return logits
-
-
-def _score(
-    logits_of: Callable[[Tensor], Tensor],
-    want_entropy: bool,
-    hidden: Tensor,
-    token_ids: Tensor,
-    temperature: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """Return log-probability and entropy of one chunk of tokens."""
-    logits = logits_of(hidden) / temperature[:, None]
-    log_total = logits.logsumexp(dim=-1)
-    logprob = logits.gather(-1, token_ids[:, None])[:, 0] - log_total
-    with torch.set_grad_enabled(want_entropy and torch.is_grad_enabled()):
-        entropy = log_total - (logits.softmax(dim=-1) * logits).sum(dim=-1)
-    return logprob, entropy
+        return head_logprobs(
+            head, hidden[predictor], token_ids, temperature, want_entropy=want_entropy
+        )

@@ -29,8 +29,6 @@ _WIDEST_LAYER, _WIDEST_PLACE = 420, 190
 _ROOM_FOR_ACTIONS = 110
 _BOX = (144, 62)
 _BOX_LAYER, _BOX_PLACE = 178, 112
-_MOST_ROUTED = 400
-"""Most edges to bend around states one by one; it takes a millisecond for each."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,11 +111,9 @@ def _routed(
     places: Mapping[int, tuple[float, float]],
     size: Mapping[int, tuple[float, float]],
 ) -> list[tuple[str, Route]]:
-    """Return the label and the route of each edge; a large graph has straight edges, no labels."""
+    """Return the label and the route of each edge; a large graph has few labels."""
     has_room = len(graph.edges) <= _ROOM_FOR_ACTIONS
     labels = [edge_label(edge, shading, has_room=has_room) for edge in graph.edges]
-    if len(graph.edges) > _MOST_ROUTED:
-        return [(label, Route(bend=16.0)) for label in labels]
 
     def importance(index: int) -> tuple[bool, float]:
         edge = graph.edges[index]

@@ -9,7 +9,7 @@ from html import escape
 import pyarrow as pa
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.assets import asset
+from graphcredit.viewer.graph.assets import asset, graph_script
 from graphcredit.viewer.graph.cytoscape import Drawing
 from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
 from graphcredit.viewer.graph.keys import edge_key, node_key
@@ -71,7 +71,7 @@ def graph_html(
         "LIBRARY": f"<script>{asset('cytoscape.min.js')}</script>"
         if site is None
         else f'<script src="{escape(site.library)}"></script>',
-        "SCRIPT": asset("graph.js"),
+        "SCRIPT": graph_script(),
         "TITLE": escape(visible(title)),
         "ABOVE": "" if site is None else site.above,
         "BELOW": "" if site is None else site.below,

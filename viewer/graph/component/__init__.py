@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 from streamlit.components.v2 import component
 
-from graphcredit.viewer.graph.assets import asset
+from graphcredit.viewer.graph.assets import asset, graph_script
 from graphcredit.viewer.graph.cytoscape import Drawing
 
 _ANNOUNCE_LIBRARY = """
@@ -72,7 +72,7 @@ def _components() -> tuple[Callable[..., Any], Callable[..., Any], Callable[...,
             "graphcredit_graph",
             html=asset("graph.html"),
             css=asset("graph.css"),
-            js=asset("graph.js"),
+            js=graph_script(),
         ),
         component("graphcredit_marks", js=_ANNOUNCE_MARKS),
     )

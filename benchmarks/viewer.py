@@ -35,7 +35,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.request import urlopen
 
-
 from benchmarks.machine import describe
 from benchmarks.maze import size_of_graph, write_maze
 from benchmarks.synthetic import write_log

@@ -2,7 +2,10 @@
 
 from importlib.resources import files
 
-_SCRIPTS = ("styles.js", "legend.js", "slices.js", "graph.js")
+_SCRIPTS = (
+    *("styles.js", "legend.js", "slices.js", "chains.js", "find.js", "minimap.js"),
+    "graph.js",
+)
 """In one scope, one after the other: a component of Streamlit has one script, as the export has."""
 
 

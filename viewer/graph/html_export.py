@@ -83,7 +83,7 @@ def graph_html(
 def _details(
     graph: TaskGraph, steps: pa.Table, ranked_by: str, most_steps: int
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield, for each state and transition, its key, its title and its text."""
+    """Yield, for each state and transition, its key, its title and its texts; a state's own first."""
     names = {node.state_id: state_name(node) for node in graph.nodes}
     for node in graph.nodes:
         actions = (
@@ -92,8 +92,8 @@ def _details(
             f"{choice.success_rate:.0%} succeeded)"
             for choice in choices(steps, node.state_id, SHOWN)
         )
-        text = "\n".join([visible(node.state), "", f"Actions by {ranked_by}:", *actions])
-        yield node_key(node.state_id), [names[node.state_id], text]
+        text = "\n".join([f"Actions by {ranked_by}:", *actions])
+        yield node_key(node.state_id), [names[node.state_id], visible(node.state), text]
     for edge in graph.edges:
         title = f"{names[edge.source]} → {names[edge.target]}"
         found = edge_steps(steps, edge.ends)

@@ -9,8 +9,10 @@ import streamlit as st
 from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph import facts, visible_part
+from graphcredit.viewer.graph.chains import Chain, chains_of
 from graphcredit.viewer.graph.component import show_graph
 from graphcredit.viewer.graph.cytoscape import Drawing, draw_part
+from graphcredit.viewer.graph.find import found, states_with
 from graphcredit.viewer.graph.html_export import graph_html
 from graphcredit.viewer.graph.keys import parse_key
 from graphcredit.viewer.graph.layout import layers_of
@@ -30,6 +32,8 @@ from graphcredit.viewer.widgets.folded import folded
 _ITERATION = "iteration "
 _MOST_REMARKABLE = 12
 """Transitions to show first in a graph that is too large to be read as a whole."""
+_ROOM_FOR_FOUND = 60
+"""States to add to what matters, for states that were searched for and the ways to them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,16 +81,20 @@ def show() -> None:
         truth=truth if is_marked else None,
     )
     shown = graph.part(_states(graph, steps, view, trajectory, selected, shading))
-    drawing = draw_part(shown, layers_of(graph), shading)
+    remarkable = facts.remarkable(shown, shading, most=_MOST_REMARKABLE)
+    chains = chains_of(shown, {state for edge in remarkable for state in edge.ends})
+    drawing = draw_part(shown, layers_of(graph), shading, chains)
     path = [] if trajectory is None else facts.names_on(steps, trajectory)
     drawn, panel = st.columns([7, 3])
     with drawn:
-        _say_what_is_shown(graph, shown, shading)
+        _say_what_is_shown(graph, shown, shading, chains)
         show_graph(
             drawing,
             path=path,
             selected=controls.picked_key(selected),
+            found=found(graph, shown, controls.words()),
             on_click=controls.pick,
+            on_find=controls.search,
         )
         _offer_export(place, shown, steps, shading.advantage, drawing, path)
     lists = Panel(
@@ -206,7 +214,8 @@ def _states(
         edges = facts.remarkable(graph, shading, most=_MOST_REMARKABLE)
         shown = visible_part.what_matters(graph, own, edges)
         at = selected if isinstance(selected, tuple) else () if selected is None else (selected,)
-        return shown | frozenset(at)
+        sought = states_with(graph, controls.words())
+        return visible_part.with_found(graph, shown | frozenset(at), sought, room=_ROOM_FOR_FOUND)
     if view.name == "everything":
         return visible_part.most_visited(graph, frozenset(node.state_id for node in graph.nodes))
     if view.name == "trajectory" and trajectory is not None:
@@ -251,8 +260,13 @@ def _other(place: _Place, graph: TaskGraph, part: str, steps: pa.Table) -> _Othe
     return _Other(name=f" − {place.other}", of_edges={}, values={})
 
 
-def _say_what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading) -> None:
+def _say_what_is_shown(
+    graph: TaskGraph, shown: TaskGraph, shading: Shading, chains: Sequence[Chain]
+) -> None:
     words = f"{len(shown.nodes):,} of {len(graph.nodes):,} states"
+    if chains:
+        inside = sum(len(chain.nodes) for chain in chains)
+        words += f", {inside:,} of them in {counted(len(chains), 'chain')} that open by a click"
     if graph.goal is None:
         words += "; no trajectory succeeded, so the goal is not among them"
     if shading.others is not None:

@@ -16,6 +16,7 @@ from streamlit.components.v2 import component
 
 from graphcredit.viewer.graph.assets import asset, graph_script
 from graphcredit.viewer.graph.cytoscape import Drawing
+from graphcredit.viewer.graph.find import Found
 
 _ANNOUNCE_LIBRARY = """
 export default function () {
@@ -38,7 +39,9 @@ def show_graph(
     *,
     path: Sequence[str],
     selected: str | None,
+    found: Found,
     on_click: Callable[[str], None],
+    on_find: Callable[[str], None],
 ) -> None:
     """Show a graph.
 
@@ -46,7 +49,9 @@ def show_graph(
         drawing: The drawing.
         path: Keys of the states and edges of an overlaid trajectory.
         selected: Key of the selected state or edge.
+        found: The states that were searched for.
         on_click: Called with the key of the clicked state or edge; empty for the background.
+        on_find: Called with words to search for; empty to end the search.
     """
     library, graph, marks = _components()
     drawn = drawing.as_json()
@@ -54,14 +59,16 @@ def show_graph(
     graph(
         key=_KEY,
         data=drawn | {"signature": hashlib.sha256(content).hexdigest()},
-        on_clicked_change=lambda: on_click(_clicked()),
+        on_clicked_change=lambda: on_click(_said("clicked")),
+        on_find_change=lambda: on_find(_said("find")),
     )
     library(key="graph_library", data={}, height=1)
-    marks(key="graph_marks", data={"path": list(path), "selected": selected}, height=1)
+    shown = {"path": list(path), "selected": selected, "found": found.as_json()}
+    marks(key="graph_marks", data=shown, height=1)
 
 
-def _clicked() -> str:
-    return st.session_state[_KEY]["clicked"] or ""
+def _said(name: str) -> str:
+    return st.session_state[_KEY][name] or ""
 
 
 @cache

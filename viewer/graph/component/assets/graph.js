@@ -8,10 +8,12 @@ const MARKS = "graphcredit-marks";
 const MANY = 600;
 const PADDING = 36;
 const LARGEST_AT_FIRST = 1.3;
+const NOTHING = { words: "", keys: [], total: 0 };
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
- *  data: {nodes, edges, legend, signature}. What is marked comes by an event of its own, so that a
- *  click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or null}. */
+ *  data: {nodes, edges, chains, legend, signature}. What is marked comes by an event of its own, so
+ *  that a click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or
+ *  null, found: see find.js}. */
 export default function drawGraph(component) {
   const { data, parentElement, setTriggerValue } = component;
   if (!globalThis.cytoscape) {
@@ -22,13 +24,13 @@ export default function drawGraph(component) {
   const root = parentElement.querySelector(".graph");
   if (root[DRAWN]?.signature !== data.signature) {
     forget(root);
-    const cy = build(root, data);
-    const onMarks = () => mark(cy, globalThis[MARKS]);
-    globalThis.addEventListener(MARKS, onMarks);
-    root[DRAWN] = { cy, onMarks, signature: data.signature, inks: inks(root).join() };
+    const drawn = build(root, data);
+    globalThis.addEventListener(MARKS, drawn.onMarks);
+    root[DRAWN] = Object.assign(drawn, { signature: data.signature, inks: inks(root).join() });
   }
   const drawn = root[DRAWN];
   drawn.click = (id) => setTriggerValue("clicked", id);
+  drawn.ask = (words) => setTriggerValue("find", words);
   // To style thousands of elements takes as long as to place them: only for another theme.
   if (drawn.inks !== inks(root).join()) {
     drawn.inks = inks(root).join();
@@ -58,27 +60,72 @@ function build(root, data) {
     hideEdgesOnViewport: many,
     pixelRatio: many ? 1 : "auto",
   });
+  const showMap = minimap(root, cy);
+  const chains = chainsOf(cy, data.chains, () => {
+    onMarks();
+    showChains(root, chains);
+  });
+  const find = finder(root, cy, chains, (words) => root[DRAWN].ask(words));
+  let isWhole = false;
+  let selected = null;
+  const onMarks = () => {
+    if (!isWhole) return;
+    const marks = globalThis[MARKS];
+    if (selected !== (marks?.selected ?? null)) {
+      selected = marks?.selected ?? null;
+      chains.reveal(selected);
+    }
+    mark(cy, marks, chains);
+    find.take(marks?.found ?? NOTHING);
+    showMap();
+  };
+  listen(root, cy, chains);
+  fitTo(cy, data.nodes);
+  showChains(root, chains);
+  delete root.dataset.picture;
+  delete root.dataset.ready;
+  const all = [...data.nodes, ...data.edges];
+  addInSlices(cy, all.map(copy), (there) => {
+    if (there >= data.nodes.length) root.dataset.picture = "";
+    if (there < all.length) return;
+    isWhole = true;
+    onMarks();
+    root.dataset.ready = String(data.nodes.length);
+  });
+  return { cy, chains, find, onMarks };
+}
+
+/** Answer to the pointer and to the keyboard. */
+function listen(root, cy, chains) {
   const tip = root.querySelector(".tip");
-  cy.on("tap", (event) => root[DRAWN].click(event.target === cy ? "" : event.target.id()));
+  cy.on("tap", (event) => pick(root, event.target === cy ? "" : event.target.id()));
   cy.on("mouseover", "node,edge", (event) => {
     tip.textContent = event.target.data("tip");
     tip.hidden = false;
   });
   cy.on("mouseout", "node,edge", () => (tip.hidden = true));
+  root.querySelector(".chains").onclick = () => {
+    const change = chains.numOpen() ? chains.fold : chains.open;
+    chains.keys.filter((key) => chains.isOpen(key) === (change === chains.fold)).forEach(change);
+  };
   root.querySelector(".fit").onclick = () => cy.animate({ fit: { padding: PADDING }, duration: 150 });
   root.querySelector(".png").onclick = () => savePicture(root, cy);
   root.onkeydown = (event) => onKey(root, cy, event);
-  fitTo(cy, data.nodes);
-  delete root.dataset.picture;
-  delete root.dataset.ready;
-  const all = [...data.nodes, ...data.edges];
-  addInSlices(cy, all, (there) => {
-    if (there >= data.nodes.length) root.dataset.picture = "";
-    if (there < all.length) return;
-    mark(cy, globalThis[MARKS]);
-    root.dataset.ready = String(data.nodes.length);
-  });
-  return cy;
+}
+
+/** A folded chain opens; everything else is said to whoever shows the graph. */
+function pick(root, id) {
+  const { chains, click } = root[DRAWN];
+  if (chains.keys.includes(id)) chains.open(id);
+  else click(id);
+}
+
+function showChains(root, chains) {
+  const button = root.querySelector(".chains");
+  const number = chains.keys.length;
+  const named = (count) => `${count} ${count === 1 ? "chain" : "chains"}`;
+  button.hidden = !number;
+  button.textContent = chains.numOpen() ? `Fold ${named(chains.numOpen())}` : `Open ${named(number)}`;
 }
 
 function onKey(root, cy, event) {
@@ -96,24 +143,29 @@ function onKey(root, cy, event) {
     ArrowRight: () => cy.panBy({ x: -60, y: 0 }),
     ArrowUp: () => cy.panBy({ x: 0, y: 60 }),
     ArrowDown: () => cy.panBy({ x: 0, y: -60 }),
+    "/": () => root.querySelector(".find input").focus(),
+    Enter: () => root[DRAWN].find.current() && pick(root, root[DRAWN].find.current()),
     Escape: () => root[DRAWN].click(""),
   };
   if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
+  if (event.target !== root) return;
   keys[event.key]();
   event.preventDefault();
 }
 
 /** Show what is selected and which trajectory is laid over the graph. */
-function mark(cy, marks) {
+function mark(cy, marks, chains) {
   cy.batch(() => {
     cy.$(".path, .faded, .chosen").removeClass("path faded chosen");
     if (!marks) return;
-    const path = cy.collection(marks.path.map((id) => cy.getElementById(id)[0]).filter(Boolean));
+    const keys = new Set(marks.path.map(chains.drawnAs));
+    const path = cy.collection([...keys].map((id) => cy.getElementById(id)[0]).filter(Boolean));
     if (path.length) {
       cy.elements().not(path).addClass("faded");
       path.addClass("path");
     }
-    if (marks.selected) cy.getElementById(marks.selected).removeClass("faded").addClass("chosen");
+    if (!marks.selected) return;
+    cy.getElementById(chains.drawnAs(marks.selected)).removeClass("faded").addClass("chosen");
   });
 }
 

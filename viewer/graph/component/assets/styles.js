@@ -50,6 +50,18 @@ function styles(root) {
     { selector: "node[kind='goal'][?box]", style: { "border-style": "double", "border-width": 6 } },
     { selector: "node[kind='dead end']", style: { "border-style": "dashed", "border-opacity": 1 } },
     { selector: "node[kind='dead end'][!box]", style: { shape: "diamond" } },
+    // A folded chain looks like a stack.
+    {
+      selector: "node[kind='chain']",
+      style: {
+        "border-opacity": 0.9,
+        "font-size": 14,
+        ghost: "yes",
+        "ghost-offset-x": 6,
+        "ghost-offset-y": 6,
+        "ghost-opacity": 0.45,
+      },
+    },
     {
       selector: "edge",
       style: {
@@ -101,6 +113,17 @@ function styles(root) {
     { selector: "edge.faded[?flipped]", style: { "underlay-opacity": 0.1 } },
     { selector: "edge.path", style: { "z-index": 2 } },
     { selector: "node.path", style: { "border-color": ink, "border-opacity": 1, "border-width": 3 } },
+    {
+      selector: "node.found",
+      style: {
+        "outline-width": 3,
+        "outline-style": "dashed",
+        "outline-color": ink,
+        "outline-offset": 4,
+        "background-opacity": 1,
+      },
+    },
+    { selector: "node.current", style: { "outline-width": 6, "outline-style": "solid" } },
     {
       selector: ".chosen",
       style: { "overlay-color": ink, "overlay-opacity": 0.28, "overlay-padding": 6, "z-index": 3 },

@@ -1,5 +1,6 @@
 """Runs of states with one way in and one way out are one node of a large graph."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,7 @@ def test_nothing_is_lost_and_every_longest_run_is_found(
         for state in states:
             assert sum(target == state for _, target in pairs) == 1
             assert sum(source == state for source, _ in pairs) == 1
-        assert [edge.ends for edge in chain.edges] == list(zip(states, states[1:], strict=False))
+        assert [edge.ends for edge in chain.edges] == list(pairwise(states))
     outer = folded(graph, chains)
     assert len(outer.nodes) + len(inside) - len(chains) == len(graph.nodes)
     assert len(outer.edges) + sum(len(chain.edges) for chain in chains) == len(graph.edges)
@@ -166,5 +167,5 @@ def test_an_open_chain_takes_a_column_for_each_of_its_states(tmp_path: Path):
         xs = [node["position"]["x"] for node in chain["nodes"]]
         assert xs[0] == places[key]["x"]
         assert xs[-1] - xs[0] == pytest.approx(chain["width"])
-        assert len({round(b - a) for a, b in zip(xs, xs[1:], strict=False)}) == 1
+        assert len({round(b - a) for a, b in pairwise(xs)}) == 1
         assert {node["position"]["y"] for node in chain["nodes"]} == {places[key]["y"]}

@@ -16,6 +16,7 @@ from graphcredit.viewer.graph.find import found, states_with
 from graphcredit.viewer.graph.html_export import graph_html
 from graphcredit.viewer.graph.keys import parse_key
 from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.play import Play, play_of
 from graphcredit.viewer.graph.shading import Ends, Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.graph.true_distances import true_distances
@@ -23,6 +24,7 @@ from graphcredit.viewer.pages import graph_controls as controls
 from graphcredit.viewer.pages.graph_panel import Panel
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
+from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.address import complete_address
@@ -85,6 +87,7 @@ def show() -> None:
     chains = chains_of(shown, {state for edge in remarkable for state in edge.ends})
     drawing = draw_part(shown, layers_of(graph), shading, chains)
     path = [] if trajectory is None else facts.names_on(steps, trajectory)
+    play = _play(place, steps, trajectory)
     drawn, panel = st.columns([7, 3])
     with drawn:
         _say_what_is_shown(graph, shown, shading, chains)
@@ -93,10 +96,11 @@ def show() -> None:
             path=path,
             selected=controls.picked_key(selected),
             found=found(graph, shown, controls.words()),
+            play=play,
             on_click=controls.pick,
             on_find=controls.search,
         )
-        _offer_export(place, shown, steps, shading.advantage, drawing, path)
+        _offer_export(place, shown, steps, shading.advantage, drawing, path, play)
     lists = Panel(
         run_id=place.run_id,
         iteration=place.iteration,
@@ -260,6 +264,13 @@ def _other(place: _Place, graph: TaskGraph, part: str, steps: pa.Table) -> _Othe
     return _Other(name=f" − {place.other}", of_edges={}, values={})
 
 
+def _play(place: _Place, steps: pa.Table, trajectory: str | None) -> Play:
+    if trajectory is None:
+        return Play()
+    here = {"run_id": place.run_id, "iteration": place.iteration}
+    return play_of(steps, ask(trajectory_steps, **here, trajectory_id=trajectory), trajectory)
+
+
 def _say_what_is_shown(
     graph: TaskGraph, shown: TaskGraph, shading: Shading, chains: Sequence[Chain]
 ) -> None:
@@ -289,6 +300,7 @@ def _offer_export(
     ranked_by: str,
     drawing: Drawing,
     path: Sequence[str],
+    play: Play,
 ) -> None:
     st.download_button(
         "Export as HTML",
@@ -297,6 +309,7 @@ def _offer_export(
             shown,
             steps,
             path=path,
+            play=play,
             ranked_by=ranked_by,
             title=f"{place.task_id} · run {place.run_id}, iteration {place.iteration}",
         ),

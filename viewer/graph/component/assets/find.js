@@ -56,10 +56,10 @@ function finder(root, cy, chains, ask) {
   };
 }
 
-/** Bring an element to the middle, large enough to be read. */
-function centre(cy, element) {
+/** Bring an element to the middle, if wanted large enough to be read. */
+function centre(cy, element, isToBeRead = true) {
   if (element.empty()) return;
-  const zoom = Math.max(cy.zoom(), LEGIBLE);
+  const zoom = isToBeRead ? Math.max(cy.zoom(), LEGIBLE) : cy.zoom();
   cy.stop();
   if (calm()) cy.zoom(zoom).center(element);
   else cy.animate({ zoom, center: { eles: element }, duration: 200 });

@@ -5,6 +5,7 @@
 const DRAWN = Symbol.for("graphcredit.graph");
 const LIBRARY_READY = "graphcredit-cytoscape";
 const MARKS = "graphcredit-marks";
+const PLAY = "graphcredit-play";
 const MANY = 600;
 const PADDING = 36;
 const LARGEST_AT_FIRST = 1.3;
@@ -13,7 +14,7 @@ const NOTHING = { words: "", keys: [], total: 0 };
 /** Streamlit calls this on the first run, on new data and on a change of theme.
  *  data: {nodes, edges, chains, legend, signature}. What is marked comes by an event of its own, so
  *  that a click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or
- *  null, found: see find.js}. */
+ *  null, found: see find.js}, and globalThis[PLAY] is the trajectory to play, see play.js. */
 export default function drawGraph(component) {
   const { data, parentElement, setTriggerValue } = component;
   if (!globalThis.cytoscape) {
@@ -26,6 +27,7 @@ export default function drawGraph(component) {
     forget(root);
     const drawn = build(root, data);
     globalThis.addEventListener(MARKS, drawn.onMarks);
+    globalThis.addEventListener(PLAY, drawn.onPlay);
     root[DRAWN] = Object.assign(drawn, { signature: data.signature, inks: inks(root).join() });
   }
   const drawn = root[DRAWN];
@@ -44,6 +46,8 @@ export default function drawGraph(component) {
 function forget(root) {
   if (!root[DRAWN]) return;
   globalThis.removeEventListener(MARKS, root[DRAWN].onMarks);
+  globalThis.removeEventListener(PLAY, root[DRAWN].onPlay);
+  root[DRAWN].play.stop();
   root[DRAWN].cy.destroy();
   root[DRAWN] = undefined;
 }
@@ -63,8 +67,10 @@ function build(root, data) {
   const showMap = minimap(root, cy);
   const chains = chainsOf(cy, data.chains, () => {
     onMarks();
+    play.show();
     showChains(root, chains);
   });
+  const play = player(root, cy, chains, showMap);
   const find = finder(root, cy, chains, (words) => root[DRAWN].ask(words));
   let isWhole = false;
   let selected = null;
@@ -79,6 +85,7 @@ function build(root, data) {
     find.take(marks?.found ?? NOTHING);
     showMap();
   };
+  const onPlay = () => isWhole && play.load(globalThis[PLAY] ?? { name: "", moments: [] });
   listen(root, cy, chains);
   fitTo(cy, data.nodes);
   showChains(root, chains);
@@ -90,9 +97,10 @@ function build(root, data) {
     if (there < all.length) return;
     isWhole = true;
     onMarks();
+    onPlay();
     root.dataset.ready = String(data.nodes.length);
   });
-  return { cy, chains, find, onMarks };
+  return { cy, chains, find, play, onMarks, onPlay };
 }
 
 /** Answer to the pointer and to the keyboard. */

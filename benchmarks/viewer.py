@@ -22,6 +22,7 @@ import argparse
 import importlib
 import os
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -34,15 +35,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.request import urlopen
 
-import numpy as np
-import pyarrow as pa
-
 from benchmarks.machine import describe
+from benchmarks.maze import size_of_graph, write_maze
 from benchmarks.synthetic import write_log
-from graphcredit.store import Store, create_store
-from graphcredit.store.files.atomic import write_table
-from graphcredit.store.schema import STEP_SCHEMA
-from graphcredit.store.sql.catalog import run_trusted_query
+from graphcredit.store import Store
 from graphcredit.viewer.bundle.choice import BundleChoice
 from graphcredit.viewer.bundle.write import write_bundle
 
@@ -231,19 +227,12 @@ def bundle(root: Path) -> str:
     )
 
 
-def size_of_graph(store: Store) -> str:
-    """Return the number of states and transitions in the walks, as text."""
-    sql = """
-        SELECT (SELECT count(*) FROM nodes),
-            (SELECT count(DISTINCT (state_id, next_state_id)) FROM edges)
-    """
-    states, transitions = run_trusted_query(store, sql).table.to_pylist()[0].values()
-    return f"{states:,} states, {transitions:,} transitions"
-
-
 @contextmanager
-def served(root: Path, port: int = 8699) -> Generator[str]:
-    """Start a viewer of a store; yield its address."""
+def served(root: Path) -> Generator[str]:
+    """Start a viewer of a store at a free port; yield its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     command = [sys.executable, "-m", "graphcredit.cli.main", "view", str(root), "--port", str(port)]
     address = f"http://127.0.0.1:{port}"
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
@@ -264,48 +253,6 @@ def assign_credit(root: Path) -> None:
     command = [sys.executable, "-m", "graphcredit.cli.main", "credit", str(root), "--no-audit"]
     command += [word for name in ESTIMATORS for word in ("--estimator", name)]
     subprocess.run(command, check=True, capture_output=True)
-
-
-def write_maze(root: Path, num_states: int, num_walks: int = 96, horizon: int = 150) -> Store:
-    """Write a store of one task: walks through a long maze whose rooms have three doors each."""
-    store, rng = create_store(root), np.random.default_rng(0)
-    steps = rng.integers(1, 40, (num_states, 3)) * rng.choice(
-        [-1, 1], (num_states, 3), p=[0.1, 0.9]
-    )
-    doors = np.clip(np.arange(num_states)[:, None] + steps, 0, num_states)
-    rows: list[dict[str, Any]] = []
-    for walk in range(num_walks):
-        room = 0
-        for step in range(horizon):
-            door = int(rng.integers(3))
-            entered = int(doors[room, door])
-            won, is_last = entered == num_states, entered == num_states or step == horizon - 1
-            rows.append(
-                dict.fromkeys(STEP_SCHEMA.names)
-                | {
-                    "task_id": "maze",
-                    "trajectory_id": f"walk-{walk:02d}",
-                    "step_index": step,
-                    "state": f"-= Room {room} =-\nThree doors lead on.",
-                    "next_state": f"-= Room {entered} =-\nThree doors lead on.",
-                    "action": f"open door {door}",
-                    "is_action_valid": True,
-                    "reward": float(won),
-                    "cost": 1.0,
-                    "terminated": won,
-                    "truncated": is_last and not won,
-                    "success": won if is_last else None,
-                    "worker_id": "w0",
-                    "logged_at": len(rows),
-                }
-            )
-            room = entered
-            if is_last:
-                break
-    path = store.steps_dir("r0", 0) / "w0-000000.parquet"
-    path.parent.mkdir(parents=True)
-    write_table(pa.Table.from_pylist(rows, STEP_SCHEMA), path)
-    return store
 
 
 if __name__ == "__main__":

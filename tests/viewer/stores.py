@@ -45,3 +45,25 @@ def hostile() -> list[dict[str, Any]]:
         | {"thought": HOSTILE, "observation": HOSTILE}
         for row in worked_example()
     ]
+
+
+def corridors() -> list[dict[str, Any]]:
+    """Return walks through two long corridors, of which one leads to the goal, and a door between.
+
+    Room `left 9` has two ways out and room `right 9` has two ways in; all others have one.
+    """
+    left = [f"left {number}" for number in range(24)]
+    right = [f"right {number}" for number in range(20)]
+    return [
+        *_walk("won", ["gate", *left, "won"], success=True),
+        *_walk("lost", ["gate", *right, "pit"]),
+        *_walk("across", ["gate", *left[:10], *right[9:], "pit"]),
+    ]
+
+
+def _walk(name: str, rooms: list[str], *, success: bool = False) -> list[dict[str, Any]]:
+    path = [rooms[0]]
+    for room in rooms[1:]:
+        path += [f"to {room}", room]
+    rewards = [0.0] * (len(rooms) - 2) + [float(success)]
+    return trajectory(name, path, rewards=rewards, success=success)

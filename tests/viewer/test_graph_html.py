@@ -37,8 +37,8 @@ def test_it_holds_the_drawing_and_what_stands_behind_it(tmp_path: Path):
     data = _data(_page(tmp_path, worked_example()))
     assert len(data["nodes"]) == 5
     assert data["path"] == ["n0"]
-    title, text = data["details"]["n0"]
-    assert title == "0  A"
+    title, state, text = data["details"]["n0"]
+    assert (title, state) == ("0  A", "A")
     (best,) = run_trusted_query(
         credited(tmp_path / "s", worked_example()),
         f"SELECT avg({COLUMN}) AS a FROM enriched WHERE state_id = 0 AND action = 'c'",

@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.viewer.graph.routes import Route, curve, routes
+from graphcredit.viewer.graph.bends import Floats, Point, bends_around, curves
+from graphcredit.viewer.graph.routes import Route, routes
 
 BOX = (64.0, 30.0)
+CLEARANCE = 5.0
+BENDS = (0, 16, -16, 34, -34, 60, -60, 95, -95, 140, -140, 200, -200)
 LETTER, LINE = 6.6, 15.0
 
 
@@ -17,6 +20,10 @@ def route(*ends: tuple[tuple[float, float], tuple[float, float]], labels: str = 
     boxes = {point: BOX for pair in ends for point in pair}
     given = [labels] * len(ends)
     return routes(list(ends), given, boxes=boxes, order=range(len(ends)))
+
+
+def curve(start: Point, end: Point, bend: float, shares: Floats) -> Floats:
+    return curves(np.array([[start, end]], dtype=float), np.array([bend]), shares)[0]
 
 
 def test_an_edge_with_nothing_in_its_way_is_straight():
@@ -77,3 +84,31 @@ def test_labels_overlap_neither_each_other_nor_states(
     for centre in centres:
         for point in points:
             assert (np.abs(centre - np.array(point)) >= half + np.array(BOX) - 1e-6).any()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), min_size=3, max_size=14, unique=True),
+    st.data(),
+)
+def test_a_bent_edge_is_freer_than_a_straight_one_by_looking_at_every_state(
+    places: list[tuple[int, int]], data: st.DataObject
+):
+    points = [(x * 178.0, y * 112.0) for x, y in places]
+    pairs = st.tuples(st.sampled_from(points), st.sampled_from(points))
+    ends = data.draw(st.lists(pairs.filter(lambda pair: pair[0] != pair[1]), max_size=9))
+
+    def share_inside(start: Point, end: Point, bend: float) -> float:
+        others = np.array([point for point in points if point not in (start, end)])
+        long = float(np.hypot(end[0] - start[0], end[1] - start[1]))
+        number = 23 if long / 20 <= 23 else 46
+        on_curve = curve(start, end, bend, np.linspace(0.06, 0.94, number))
+        apart = np.abs(on_curve[:, None] - others[None])
+        return float((apart < np.array(BOX) + CLEARANCE).all(axis=2).any(axis=1).mean())
+
+    for (start, end), bend in zip(
+        ends, bends_around(ends, dict.fromkeys(points, BOX)), strict=True
+    ):
+        allowed = [b for b in BENDS if b > 0 or (end, start) not in ends]
+        inside = {b: share_inside(start, end, b) for b in allowed}
+        assert inside[bend] == min(inside.values())
+        assert abs(bend) == min(abs(b) for b in allowed if inside[b] == inside[bend])

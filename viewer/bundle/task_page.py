@@ -17,6 +17,7 @@ from graphcredit.viewer.bundle.html import (
     table,
     text,
 )
+from graphcredit.viewer.graph.chains import chains_of
 from graphcredit.viewer.graph.cytoscape import draw_part
 from graphcredit.viewer.graph.facts import with_shown
 from graphcredit.viewer.graph.html_export import Site, graph_html
@@ -73,7 +74,7 @@ def task_page(
         below = f"<p>{part}: those around the best path.</p>{below}"
     shading = Shading(advantage=f"{drawn.estimator} advantage")
     return graph_html(
-        draw_part(shown, layers_of(graph), shading),
+        draw_part(shown, layers_of(graph), shading, chains_of(shown)),
         shown,
         with_shown(drawn.steps.select([*_LISTED, column]), column, None),
         path=[],

@@ -9,10 +9,11 @@ from html import escape
 import pyarrow as pa
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.assets import asset
+from graphcredit.viewer.graph.assets import asset, graph_script
 from graphcredit.viewer.graph.cytoscape import Drawing
 from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
 from graphcredit.viewer.graph.keys import edge_key, node_key
+from graphcredit.viewer.graph.play import Play
 from graphcredit.viewer.graph.shading import signed
 from graphcredit.viewer.graph.task_graph import TaskGraph
 from graphcredit.viewer.graph.words import state_name
@@ -43,6 +44,7 @@ def graph_html(
     path: Sequence[str],
     ranked_by: str,
     title: str,
+    play: Play | None = None,
     most_steps: int = _MOST_STEPS,
     site: Site | None = None,
 ) -> str:
@@ -55,12 +57,14 @@ def graph_html(
         path: Keys of the states and transitions of an overlaid trajectory.
         ranked_by: Name of what is shown, by which actions are ranked.
         title: The heading.
+        play: The trajectory to play.
         most_steps: Most steps of a transition to list.
         site: Where the page belongs; by default it is a file of its own.
     """
     data = drawing.as_json() | {
         "signature": "",
         "path": list(path),
+        "play": (play or Play()).as_json(),
         "details": dict(_details(graph, steps, ranked_by, most_steps)),
     }
     parts = {
@@ -71,7 +75,7 @@ def graph_html(
         "LIBRARY": f"<script>{asset('cytoscape.min.js')}</script>"
         if site is None
         else f'<script src="{escape(site.library)}"></script>',
-        "SCRIPT": asset("graph.js"),
+        "SCRIPT": graph_script(),
         "TITLE": escape(visible(title)),
         "ABOVE": "" if site is None else site.above,
         "BELOW": "" if site is None else site.below,
@@ -83,7 +87,7 @@ def graph_html(
 def _details(
     graph: TaskGraph, steps: pa.Table, ranked_by: str, most_steps: int
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield, for each state and transition, its key, its title and its text."""
+    """Yield, for each state and transition, its key, its title and its texts."""
     names = {node.state_id: state_name(node) for node in graph.nodes}
     for node in graph.nodes:
         actions = (
@@ -92,8 +96,8 @@ def _details(
             f"{choice.success_rate:.0%} succeeded)"
             for choice in choices(steps, node.state_id, SHOWN)
         )
-        text = "\n".join([visible(node.state), "", f"Actions by {ranked_by}:", *actions])
-        yield node_key(node.state_id), [names[node.state_id], text]
+        text = "\n".join([f"Actions by {ranked_by}:", *actions])
+        yield node_key(node.state_id), [names[node.state_id], visible(node.state), text]
     for edge in graph.edges:
         title = f"{names[edge.source]} → {names[edge.target]}"
         found = edge_steps(steps, edge.ends)

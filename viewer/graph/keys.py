@@ -13,6 +13,11 @@ def edge_key(ends: Ends) -> str:
     return f"e{ends[0]}-{ends[1]}"
 
 
+def chain_key(first: int) -> str:
+    """Return the key of a folded chain, by its first state; it is no state and no transition."""
+    return f"c{first}"
+
+
 def parse_key(key: str) -> int | Ends | None:
     """Return the state, or the ends of the transition, of a key; None if the key is invalid."""
     numbers = key[1:].split("-")

@@ -4,13 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Point = tuple[float, float]
+from graphcredit.viewer.graph.bends import Point, bends_around, curves
 
-_BENDS = (0.0, 16.0, -16.0, 34.0, -34.0, 60.0, -60.0, 95.0, -95.0, 140.0, -140.0, 200.0, -200.0)
-_SHARES = np.linspace(0.06, 0.94, 23)
 _LABEL_PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)
 _LABEL_SHIFTS = (0.0, -13.0, 13.0, -40.0, 40.0)
 _LETTER, _LINE = 6.6, 15.0
@@ -39,16 +35,11 @@ def routes(
     Args:
         ends: [num_edges] the centres of each edge's states; equal for a loop.
         labels: [num_edges] their labels.
-        boxes: Centre of each state to half of its width and height.
+        boxes: Centre of each state to half of its width and height. They stand in columns, with
+            room between columns, and between the states of a column.
         order: Edges by importance: the labels of the first ones find room.
     """
-    centres = np.array(list(boxes), dtype=float).reshape(-1, 2)
-    halves = np.array(list(boxes.values()), dtype=float).reshape(-1, 2)
-    pairs = set(ends)
-    found = [
-        Route(bend=_bend(start, end, centres, halves, has_reverse=(end, start) in pairs))
-        for start, end in ends
-    ]
+    found = [Route(bend=bend) for bend in bends_around(ends, boxes)]
     taken = [
         (x - half_x, y - half_y, x + half_x, y + half_y)
         for (x, y), (half_x, half_y) in boxes.items()
@@ -57,34 +48,6 @@ def routes(
         shift = _place_label(ends[index], found[index].bend, labels[index], boxes, taken)
         found[index] = replace(found[index], shift=shift)
     return found
-
-
-def curve(start: Point, end: Point, bend: float, shares: Floats) -> Floats:
-    """Return [n, 2] points of a quadratic curve, which Cytoscape draws for a bend."""
-    source, target = np.array(start), np.array(end)
-    way = target - source
-    length = float(np.hypot(*way)) or 1.0
-    control = (source + target) / 2 + bend * np.array([-way[1], way[0]]) / length
-    t = shares[:, None]
-    return (1 - t) ** 2 * source + 2 * t * (1 - t) * control + t**2 * target
-
-
-def _bend(start: Point, end: Point, centres: Floats, halves: Floats, *, has_reverse: bool) -> float:
-    """Return the least bend with which an edge runs through the fewest other states."""
-    if start == end:
-        return 0.0
-    own = np.array([start, end])
-    is_other = ~(centres[:, None] == own[None]).all(axis=2).any(axis=1)
-    others, room = centres[is_other], halves[is_other] + 5
-    # An edge and its reverse bend to opposite sides, since each counts from its own direction.
-    bends = [bend for bend in _BENDS if bend > 0] if has_reverse else list(_BENDS)
-
-    def hits(bend: float) -> int:
-        points = curve(start, end, bend, _SHARES)
-        inside = (np.abs(points[:, None] - others[None]) < room[None]).all(axis=2)
-        return int(inside.any(axis=0).sum())
-
-    return min(bends, key=lambda bend: (hits(bend), abs(bend)))
 
 
 def _place_label(
@@ -103,7 +66,7 @@ def _place_label(
         top = (start[0], start[1] - boxes[start][1] - 22)
         middle, candidates = top, [(top[0], top[1] + move) for move in (0.0, -12.0)]
     else:
-        points = curve(start, end, bend, np.array(_LABEL_PLACES))
+        points = curves(np.array([[start, end]]), np.array([bend]), np.array(_LABEL_PLACES))[0]
         middle = (float(points[0][0]), float(points[0][1]))
         candidates = [
             (float(x), float(y) + shift) for shift in _LABEL_SHIFTS for x, y in points.tolist()

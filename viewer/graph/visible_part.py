@@ -44,16 +44,49 @@ def what_matters(
             there is room.
     """
     chosen = dict.fromkeys([*best_path(graph)[:READABLE], *trajectory])
+    wanted = [(edge.source, edge.ends) for edge in edges]
+    return _with_ways(graph, chosen, wanted, READABLE)
+
+
+def with_found(
+    graph: TaskGraph, shown: frozenset[int], found: Iterable[int], *, room: int
+) -> frozenset[int]:
+    """Return the shown states and the first ones of those found, with the way from the start.
+
+    Args:
+        graph: The whole graph.
+        shown: States that are shown in any case.
+        found: States to add.
+        room: Most states to add.
+    """
+    wanted = [(state, (state,)) for state in found if state not in shown]
+    return _with_ways(graph, dict.fromkeys(sorted(shown)), wanted, len(shown) + room)
+
+
+def _with_ways(
+    graph: TaskGraph,
+    chosen: dict[int, None],
+    wanted: Iterable[tuple[int, Sequence[int]]],
+    most: int,
+) -> frozenset[int]:
+    """Return the chosen states and wanted ones with the way to them, as long as there is room.
+
+    Args:
+        graph: The whole graph.
+        chosen: States to begin with.
+        wanted: States to which there may be a way from the start, and what comes with each.
+        most: Most states to return, if there are not more to begin with.
+    """
     states = [node.state_id for node in graph.nodes]
     place = {state: index for index, state in enumerate(states)}
     whole = drawn(graph)
     reached = set(whole.subcomponent(0, mode="out"))
-    for edge in edges:
-        if place[edge.source] not in reached:
+    for goes_to, comes in wanted:
+        if place[goes_to] not in reached:
             continue
-        (way,) = whole.get_shortest_paths(0, to=[place[edge.source]], mode="out")
-        more = dict.fromkeys([*(states[index] for index in way), *edge.ends])
-        if len(chosen | more) <= READABLE:
+        (way,) = whole.get_shortest_paths(0, to=[place[goes_to]], mode="out")
+        more = dict.fromkeys([*(states[index] for index in way), *comes])
+        if len(chosen | more) <= most:
             chosen |= more
     return frozenset(chosen)
 

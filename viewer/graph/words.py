@@ -29,6 +29,33 @@ def box_label(node: Node, apart: Mapping[int, str]) -> str:
     return "\n".join([name, *([told] if told else []), f"{distance} · {node.visits}×"])
 
 
+def chain_label(nodes: Sequence[Node]) -> str:
+    """Return three lines on a chain: how many states, which, and their seen distances."""
+    ends = (nodes[0], nodes[-1])
+    far = ["no way seen" if n.goal_distance is None else f"{n.goal_distance:g}" for n in ends]
+    distance = far[0] if far[0] == far[1] else " → ".join(far)
+    return "\n".join(
+        [
+            f"{len(nodes)} states in a row",
+            f"{ends[0].state_id} → {ends[1].state_id}",
+            distance if distance == "no way seen" else f"{distance} to go",
+        ]
+    )
+
+
+def chain_tip(nodes: Sequence[Node], values: Sequence[float | None]) -> str:
+    """Return what the pointer tells of a chain.
+
+    Args:
+        nodes: Its states.
+        values: The advantages of the transitions between them.
+    """
+    known = [value for value in values if value is not None]
+    among = f", {signed(min(known))} to {signed(max(known))}" if known else ""
+    facts = f"{counted(len(nodes), 'state')}, {counted(len(values), 'transition')} between{among}"
+    return "\n".join([facts, *(state_name(node) for node in (nodes[0], nodes[-1]))])
+
+
 def scale_ends(values: Sequence[float], limit: float) -> list[str]:
     """Return the ends of a scale from -limit to limit as text; they say if values lie beyond."""
     is_below, is_above = min(values, default=0.0) < -limit, max(values, default=0.0) > limit

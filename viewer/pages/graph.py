@@ -9,11 +9,14 @@ import streamlit as st
 from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph import facts, visible_part
+from graphcredit.viewer.graph.chains import Chain, chains_of
 from graphcredit.viewer.graph.component import show_graph
 from graphcredit.viewer.graph.cytoscape import Drawing, draw_part
+from graphcredit.viewer.graph.find import found, states_with
 from graphcredit.viewer.graph.html_export import graph_html
 from graphcredit.viewer.graph.keys import parse_key
 from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.play import Play, play_of
 from graphcredit.viewer.graph.shading import Ends, Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.graph.true_distances import true_distances
@@ -21,6 +24,7 @@ from graphcredit.viewer.pages import graph_controls as controls
 from graphcredit.viewer.pages.graph_panel import Panel
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
+from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.address import complete_address
@@ -30,6 +34,8 @@ from graphcredit.viewer.widgets.folded import folded
 _ITERATION = "iteration "
 _MOST_REMARKABLE = 12
 """Transitions to show first in a graph that is too large to be read as a whole."""
+_ROOM_FOR_FOUND = 60
+"""States to add to what matters, for states that were searched for and the ways to them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,18 +83,24 @@ def show() -> None:
         truth=truth if is_marked else None,
     )
     shown = graph.part(_states(graph, steps, view, trajectory, selected, shading))
-    drawing = draw_part(shown, layers_of(graph), shading)
+    remarkable = facts.remarkable(shown, shading, most=_MOST_REMARKABLE)
+    chains = chains_of(shown, {state for edge in remarkable for state in edge.ends})
+    drawing = draw_part(shown, layers_of(graph), shading, chains)
     path = [] if trajectory is None else facts.names_on(steps, trajectory)
+    play = _play(place, steps, trajectory)
     drawn, panel = st.columns([7, 3])
     with drawn:
-        _say_what_is_shown(graph, shown, shading)
+        _say_what_is_shown(graph, shown, shading, chains)
         show_graph(
             drawing,
             path=path,
             selected=controls.picked_key(selected),
+            found=found(graph, shown, controls.words()),
+            play=play,
             on_click=controls.pick,
+            on_find=controls.search,
         )
-        _offer_export(place, shown, steps, shading.advantage, drawing, path)
+        _offer_export(place, shown, steps, shading.advantage, drawing, path, play)
     lists = Panel(
         run_id=place.run_id,
         iteration=place.iteration,
@@ -206,7 +218,8 @@ def _states(
         edges = facts.remarkable(graph, shading, most=_MOST_REMARKABLE)
         shown = visible_part.what_matters(graph, own, edges)
         at = selected if isinstance(selected, tuple) else () if selected is None else (selected,)
-        return shown | frozenset(at)
+        sought = states_with(graph, controls.words())
+        return visible_part.with_found(graph, shown | frozenset(at), sought, room=_ROOM_FOR_FOUND)
     if view.name == "everything":
         return visible_part.most_visited(graph, frozenset(node.state_id for node in graph.nodes))
     if view.name == "trajectory" and trajectory is not None:
@@ -251,8 +264,20 @@ def _other(place: _Place, graph: TaskGraph, part: str, steps: pa.Table) -> _Othe
     return _Other(name=f" − {place.other}", of_edges={}, values={})
 
 
-def _say_what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading) -> None:
+def _play(place: _Place, steps: pa.Table, trajectory: str | None) -> Play:
+    if trajectory is None:
+        return Play()
+    here = {"run_id": place.run_id, "iteration": place.iteration}
+    return play_of(steps, ask(trajectory_steps, **here, trajectory_id=trajectory), trajectory)
+
+
+def _say_what_is_shown(
+    graph: TaskGraph, shown: TaskGraph, shading: Shading, chains: Sequence[Chain]
+) -> None:
     words = f"{len(shown.nodes):,} of {len(graph.nodes):,} states"
+    if chains:
+        inside = sum(len(chain.nodes) for chain in chains)
+        words += f", {inside:,} of them in {counted(len(chains), 'chain')} that open by a click"
     if graph.goal is None:
         words += "; no trajectory succeeded, so the goal is not among them"
     if shading.others is not None:
@@ -275,6 +300,7 @@ def _offer_export(
     ranked_by: str,
     drawing: Drawing,
     path: Sequence[str],
+    play: Play,
 ) -> None:
     st.download_button(
         "Export as HTML",
@@ -283,6 +309,7 @@ def _offer_export(
             shown,
             steps,
             path=path,
+            play=play,
             ranked_by=ranked_by,
             title=f"{place.task_id} · run {place.run_id}, iteration {place.iteration}",
         ),

@@ -14,6 +14,7 @@ from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.text import one_line
 
 _PICKED = "at"
+_WORDS = "find"
 _TRUTH = "truth"
 _SHOWN_TASK = "graph_of"
 _MOST_HOPS = 4
@@ -47,6 +48,16 @@ def pick(key: str) -> None:
     st.query_params.pop("step", None)
 
 
+def words() -> str:
+    """Return the words that states are searched for; empty for no search."""
+    return st.query_params.get(_WORDS, "")
+
+
+def search(words: str) -> None:
+    """Search for states by words of their text; empty words end the search."""
+    _put(_WORDS, words or None)
+
+
 def picked_key(selected: int | Ends | None) -> str | None:
     """Return the key of the selected state or transition."""
     if selected is None:
@@ -58,6 +69,7 @@ def forget_when_changed(shown: tuple[str, int, str]) -> None:
     """Drop the pick when another graph is shown: its states have other numbers."""
     if st.session_state.get(_SHOWN_TASK, shown) != shown:
         _put(_PICKED, None)
+        _put(_WORDS, None)
     st.session_state[_SHOWN_TASK] = shown
 
 

@@ -72,10 +72,16 @@ def in_graph(page: Page, script: str, argument: Any = None) -> Any:
 
 
 def click_in_graph(page: Page, key: str) -> None:
-    """Click a state or the middle of a transition."""
-    of = "renderedPosition" if key.startswith("n") else "renderedMidpoint"
+    """Click a state, a chain or the middle of a transition."""
+    of = "renderedMidpoint" if key.startswith("e") else "renderedPosition"
     place = in_graph(page, f"(cy, key) => cy.getElementById(key).{of}()", key)
-    page.locator(".graph .canvas").click(position=place)
+    canvas = page.locator(".graph .canvas")
+    # Cytoscape learns of scrolling a frame later.
+    canvas.evaluate("""canvas => new Promise(go => {
+        canvas.scrollIntoView({block: "nearest"});
+        requestAnimationFrame(() => setTimeout(go));
+    })""")
+    canvas.click(position=place)
 
 
 def marked(page: Page, name: str) -> set[str]:

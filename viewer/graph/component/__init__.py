@@ -1,7 +1,8 @@
 """The Streamlit component that draws a state graph with Cytoscape.
 
 Streamlit sends a component's script and data again whenever its data changes. So the library, the
-graph and its marks (selection, overlaid path) are three components: a click sends only the marks.
+graph, its marks (selection, overlaid path, states found) and the trajectory to play are components
+of their own: a click sends only the marks.
 Nothing is fetched from the network.
 """
 
@@ -14,8 +15,10 @@ from typing import Any
 import streamlit as st
 from streamlit.components.v2 import component
 
-from graphcredit.viewer.graph.assets import asset
+from graphcredit.viewer.graph.assets import asset, graph_script
 from graphcredit.viewer.graph.cytoscape import Drawing
+from graphcredit.viewer.graph.find import Found
+from graphcredit.viewer.graph.play import Play
 
 _ANNOUNCE_LIBRARY = """
 export default function () {
@@ -23,10 +26,10 @@ export default function () {
 }
 """
 
-_ANNOUNCE_MARKS = """
+_ANNOUNCE = """
 export default function ({ data }) {
-  globalThis["graphcredit-marks"] = data;
-  globalThis.dispatchEvent(new Event("graphcredit-marks"));
+  globalThis["graphcredit-NAME"] = data;
+  globalThis.dispatchEvent(new Event("graphcredit-NAME"));
 }
 """
 
@@ -38,7 +41,10 @@ def show_graph(
     *,
     path: Sequence[str],
     selected: str | None,
+    found: Found,
+    play: Play,
     on_click: Callable[[str], None],
+    on_find: Callable[[str], None],
 ) -> None:
     """Show a graph.
 
@@ -46,22 +52,28 @@ def show_graph(
         drawing: The drawing.
         path: Keys of the states and edges of an overlaid trajectory.
         selected: Key of the selected state or edge.
+        found: The states that were searched for.
+        play: The trajectory to play.
         on_click: Called with the key of the clicked state or edge; empty for the background.
+        on_find: Called with words to search for; empty to end the search.
     """
-    library, graph, marks = _components()
+    library, graph, marks, played = _components()
     drawn = drawing.as_json()
     content = json.dumps(drawn, sort_keys=True).encode()
     graph(
         key=_KEY,
         data=drawn | {"signature": hashlib.sha256(content).hexdigest()},
-        on_clicked_change=lambda: on_click(_clicked()),
+        on_clicked_change=lambda: on_click(_said("clicked")),
+        on_find_change=lambda: on_find(_said("find")),
     )
     library(key="graph_library", data={}, height=1)
-    marks(key="graph_marks", data={"path": list(path), "selected": selected}, height=1)
+    shown = {"path": list(path), "selected": selected, "found": found.as_json()}
+    marks(key="graph_marks", data=shown, height=1)
+    played(key="graph_play", data=play.as_json(), height=1)
 
 
-def _clicked() -> str:
-    return st.session_state[_KEY]["clicked"] or ""
+def _said(name: str) -> str:
+    return st.session_state[_KEY][name] or ""
 
 
 @cache
@@ -72,7 +84,8 @@ def _components() -> tuple[Callable[..., Any], Callable[..., Any], Callable[...,
             "graphcredit_graph",
             html=asset("graph.html"),
             css=asset("graph.css"),
-            js=asset("graph.js"),
+            js=graph_script(),
         ),
-        component("graphcredit_marks", js=_ANNOUNCE_MARKS),
+        component("graphcredit_marks", js=_ANNOUNCE.replace("NAME", "marks")),
+        component("graphcredit_play", js=_ANNOUNCE.replace("NAME", "play")),
     )

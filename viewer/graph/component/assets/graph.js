@@ -5,10 +5,16 @@
 const DRAWN = Symbol.for("graphcredit.graph");
 const LIBRARY_READY = "graphcredit-cytoscape";
 const MARKS = "graphcredit-marks";
+const PLAY = "graphcredit-play";
+const MANY = 600;
+const PADDING = 36;
+const LARGEST_AT_FIRST = 1.3;
+const NOTHING = { words: "", keys: [], total: 0 };
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
- *  data: {nodes, edges, legend, signature}. What is marked comes by an event of its own, so that a
- *  click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or null}. */
+ *  data: {nodes, edges, chains, legend, signature}. What is marked comes by an event of its own, so
+ *  that a click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or
+ *  null, found: see find.js}, and globalThis[PLAY] is the trajectory to play, see play.js. */
 export default function drawGraph(component) {
   const { data, parentElement, setTriggerValue } = component;
   if (!globalThis.cytoscape) {
@@ -19,13 +25,14 @@ export default function drawGraph(component) {
   const root = parentElement.querySelector(".graph");
   if (root[DRAWN]?.signature !== data.signature) {
     forget(root);
-    const cy = build(root, data);
-    const onMarks = () => mark(cy, globalThis[MARKS]);
-    globalThis.addEventListener(MARKS, onMarks);
-    root[DRAWN] = { cy, onMarks, signature: data.signature, inks: inks(root).join() };
+    const drawn = build(root, data);
+    globalThis.addEventListener(MARKS, drawn.onMarks);
+    globalThis.addEventListener(PLAY, drawn.onPlay);
+    root[DRAWN] = Object.assign(drawn, { signature: data.signature, inks: inks(root).join() });
   }
   const drawn = root[DRAWN];
   drawn.click = (id) => setTriggerValue("clicked", id);
+  drawn.ask = (words) => setTriggerValue("find", words);
   // To style thousands of elements takes as long as to place them: only for another theme.
   if (drawn.inks !== inks(root).join()) {
     drawn.inks = inks(root).join();
@@ -39,16 +46,16 @@ export default function drawGraph(component) {
 function forget(root) {
   if (!root[DRAWN]) return;
   globalThis.removeEventListener(MARKS, root[DRAWN].onMarks);
+  globalThis.removeEventListener(PLAY, root[DRAWN].onPlay);
+  root[DRAWN].play.stop();
   root[DRAWN].cy.destroy();
   root[DRAWN] = undefined;
 }
 
 function build(root, data) {
-  const many = data.edges.length > 1500;
+  const many = data.edges.length > MANY;
   const cy = globalThis.cytoscape({
     container: root.querySelector(".canvas"),
-    elements: { nodes: data.nodes, edges: data.edges },
-    layout: { name: "preset", fit: true, padding: 36 },
     style: styles(root),
     minZoom: 0.02,
     maxZoom: 4,
@@ -57,19 +64,76 @@ function build(root, data) {
     hideEdgesOnViewport: many,
     pixelRatio: many ? 1 : "auto",
   });
-  if (cy.zoom() > 1.3) cy.zoom(1.3) && cy.center();
+  const showMap = minimap(root, cy);
+  const chains = chainsOf(cy, data.chains, () => {
+    onMarks();
+    play.show();
+    showChains(root, chains);
+  });
+  const play = player(root, cy, chains, showMap);
+  const find = finder(root, cy, chains, (words) => root[DRAWN].ask(words));
+  let isWhole = false;
+  let selected = null;
+  const onMarks = () => {
+    if (!isWhole) return;
+    const marks = globalThis[MARKS];
+    if (selected !== (marks?.selected ?? null)) {
+      selected = marks?.selected ?? null;
+      chains.reveal(selected);
+    }
+    mark(cy, marks, chains);
+    find.take(marks?.found ?? NOTHING);
+    showMap();
+  };
+  const onPlay = () => isWhole && play.load(globalThis[PLAY] ?? { name: "", moments: [] });
+  listen(root, cy, chains);
+  fitTo(cy, data.nodes);
+  showChains(root, chains);
+  delete root.dataset.picture;
+  delete root.dataset.ready;
+  const all = [...data.nodes, ...data.edges];
+  addInSlices(cy, all.map(copy), (there) => {
+    if (there >= data.nodes.length) root.dataset.picture = "";
+    if (there < all.length) return;
+    isWhole = true;
+    onMarks();
+    onPlay();
+    root.dataset.ready = String(data.nodes.length);
+  });
+  return { cy, chains, find, play, onMarks, onPlay };
+}
+
+/** Answer to the pointer and to the keyboard. */
+function listen(root, cy, chains) {
   const tip = root.querySelector(".tip");
-  cy.on("tap", (event) => root[DRAWN].click(event.target === cy ? "" : event.target.id()));
+  cy.on("tap", (event) => pick(root, event.target === cy ? "" : event.target.id()));
   cy.on("mouseover", "node,edge", (event) => {
     tip.textContent = event.target.data("tip");
     tip.hidden = false;
   });
   cy.on("mouseout", "node,edge", () => (tip.hidden = true));
-  root.querySelector(".fit").onclick = () => cy.animate({ fit: { padding: 36 }, duration: 150 });
+  root.querySelector(".chains").onclick = () => {
+    const change = chains.numOpen() ? chains.fold : chains.open;
+    chains.keys.filter((key) => chains.isOpen(key) === (change === chains.fold)).forEach(change);
+  };
+  root.querySelector(".fit").onclick = () => cy.animate({ fit: { padding: PADDING }, duration: 150 });
   root.querySelector(".png").onclick = () => savePicture(root, cy);
   root.onkeydown = (event) => onKey(root, cy, event);
-  root.dataset.ready = String(data.nodes.length);
-  return cy;
+}
+
+/** A folded chain opens; everything else is said to whoever shows the graph. */
+function pick(root, id) {
+  const { chains, click } = root[DRAWN];
+  if (chains.keys.includes(id)) chains.open(id);
+  else click(id);
+}
+
+function showChains(root, chains) {
+  const button = root.querySelector(".chains");
+  const number = chains.keys.length;
+  const named = (count) => `${count} ${count === 1 ? "chain" : "chains"}`;
+  button.hidden = !number;
+  button.textContent = chains.numOpen() ? `Fold ${named(chains.numOpen())}` : `Open ${named(number)}`;
 }
 
 function onKey(root, cy, event) {
@@ -79,7 +143,7 @@ function onKey(root, cy, event) {
       renderedPosition: { x: root.clientWidth / 2, y: root.clientHeight / 2 },
     });
   const keys = {
-    f: () => cy.fit(undefined, 36),
+    f: () => cy.fit(undefined, PADDING),
     "+": () => zoom(1.25),
     "=": () => zoom(1.25),
     "-": () => zoom(0.8),
@@ -87,155 +151,30 @@ function onKey(root, cy, event) {
     ArrowRight: () => cy.panBy({ x: -60, y: 0 }),
     ArrowUp: () => cy.panBy({ x: 0, y: 60 }),
     ArrowDown: () => cy.panBy({ x: 0, y: -60 }),
+    "/": () => root.querySelector(".find input").focus(),
+    Enter: () => root[DRAWN].find.current() && pick(root, root[DRAWN].find.current()),
     Escape: () => root[DRAWN].click(""),
   };
   if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
+  if (event.target !== root) return;
   keys[event.key]();
   event.preventDefault();
 }
 
 /** Show what is selected and which trajectory is laid over the graph. */
-function mark(cy, marks) {
+function mark(cy, marks, chains) {
   cy.batch(() => {
     cy.$(".path, .faded, .chosen").removeClass("path faded chosen");
     if (!marks) return;
-    const path = cy.collection(marks.path.map((id) => cy.getElementById(id)[0]).filter(Boolean));
+    const keys = new Set(marks.path.map(chains.drawnAs));
+    const path = cy.collection([...keys].map((id) => cy.getElementById(id)[0]).filter(Boolean));
     if (path.length) {
       cy.elements().not(path).addClass("faded");
       path.addClass("path");
     }
-    if (marks.selected) cy.getElementById(marks.selected).removeClass("faded").addClass("chosen");
+    if (!marks.selected) return;
+    cy.getElementById(chains.drawnAs(marks.selected)).removeClass("faded").addClass("chosen");
   });
-}
-
-/** The theme's colours of text and of ground. */
-function inks(root) {
-  const theme = getComputedStyle(root);
-  const colour = (name, otherwise) => theme.getPropertyValue(name).trim() || otherwise;
-  return [colour("--st-text-color", "#212529"), colour("--st-background-color", "#ffffff")];
-}
-
-function styles(root) {
-  const [ink, paper] = inks(root);
-  const text = { color: ink, "text-outline-color": paper, "text-outline-width": 2 };
-  return [
-    {
-      selector: "node",
-      style: {
-        ...text,
-        label: "data(label)",
-        width: "data(width)",
-        height: "data(height)",
-        "font-size": 14,
-        "min-zoomed-font-size": 6,
-        "text-valign": "bottom",
-        "text-margin-y": 3,
-        "background-color": paper,
-        "border-width": 1.5,
-        "border-color": ink,
-        "border-opacity": 0.55,
-      },
-    },
-    { selector: "node[colour]", style: { "background-color": "data(colour)" } },
-    {
-      selector: "node[?box]",
-      style: {
-        shape: "round-rectangle",
-        "text-valign": "center",
-        "text-margin-y": 0,
-        "text-wrap": "wrap",
-        "text-outline-width": 0,
-        "font-size": 16,
-        "line-height": 1.15,
-      },
-    },
-    { selector: "node[?box][ink]", style: { color: "data(ink)" } },
-    { selector: "node[kind='start']", style: { shape: "round-rectangle", "border-width": 3 } },
-    {
-      selector: "node[kind='goal'][!box]",
-      style: { shape: "star", width: 40, height: 40, "border-width": 2 },
-    },
-    { selector: "node[kind='goal'][?box]", style: { "border-style": "double", "border-width": 6 } },
-    { selector: "node[kind='dead end']", style: { "border-style": "dashed", "border-opacity": 1 } },
-    { selector: "node[kind='dead end'][!box]", style: { shape: "diamond" } },
-    {
-      selector: "edge",
-      style: {
-        width: "data(width)",
-        "line-color": "data(colour)",
-        "target-arrow-color": "data(colour)",
-        "target-arrow-shape": "triangle",
-        "curve-style": "straight",
-      },
-    },
-    {
-      selector: "edge[label != '']",
-      style: {
-        color: ink,
-        label: "data(label)",
-        "font-size": 12,
-        "min-zoomed-font-size": 6,
-        "text-margin-x": "data(dx)",
-        "text-margin-y": "data(dy)",
-        "text-background-color": paper,
-        "text-background-opacity": 0.8,
-        "text-background-padding": 1,
-      },
-    },
-    {
-      selector: "edge[bend != 0]",
-      style: { "curve-style": "unbundled-bezier", "control-point-distances": "data(bend)" },
-    },
-    {
-      selector: "edge:loop",
-      style: { "curve-style": "bezier", "loop-direction": "0deg", "control-point-step-size": 40, "arrow-scale": 0.6 },
-    },
-    // Blame is told by a bar across its tip too, not by colour alone.
-    { selector: "edge[?blamed]", style: { "target-arrow-shape": "triangle-tee" } },
-    { selector: "edge[?pruned]", style: { "line-style": "dashed" } },
-    {
-      selector: "edge[?flipped]",
-      style: { "underlay-color": "#c9a400", "underlay-opacity": 0.45, "underlay-padding": 4 },
-    },
-    {
-      selector: "edge[?conflict]",
-      style: { "underlay-color": "#b3261e", "underlay-opacity": 0.3, "underlay-padding": 3 },
-    },
-    { selector: "edge.faded", style: { opacity: 0.22 } },
-    {
-      selector: "node.faded",
-      style: { "background-opacity": 0.25, "border-opacity": 0.3, color: ink, "text-opacity": 0.7 },
-    },
-    { selector: "edge.faded[?flipped]", style: { "underlay-opacity": 0.1 } },
-    { selector: "edge.path", style: { "z-index": 2 } },
-    { selector: "node.path", style: { "border-color": ink, "border-opacity": 1, "border-width": 3 } },
-    {
-      selector: ".chosen",
-      style: { "overlay-color": ink, "overlay-opacity": 0.28, "overlay-padding": 6, "z-index": 3 },
-    },
-  ];
-}
-
-function showLegend(root, legend) {
-  const scale = (title, colours, ends) => {
-    const row = element("div", "scale");
-    const bar = element("span", "bar");
-    bar.style.background = `linear-gradient(to right, ${colours.join(",")})`;
-    row.append(title, element("i", "", ends[0]), bar, element("i", "", ends[1]));
-    return row;
-  };
-  const notes = [
-    ...["goal: double border or ☆", "start: thick border", "dashed border or ◇: no way to the goal seen"],
-    ...["width: visits", "dashed: pruned", "bar at the tip: below 0"],
-    ...legend.marks,
-  ];
-  root
-    .querySelector(".legend")
-    .replaceChildren(
-      scale(`edge: ${legend.advantage} `, legend.edge_scale, legend.edge_ends),
-      scale(`state: ${legend.state} `, legend.state_scale, legend.state_ends),
-      element("div", "", notes.join("  ·  ")),
-    );
 }
 
 function savePicture(root, cy) {
@@ -244,11 +183,4 @@ function savePicture(root, cy) {
   link.href = cy.png({ full: true, scale: 2, maxWidth: 8000, maxHeight: 8000, bg: paper || "#fff" });
   link.download = "graph.png";
   link.click();
-}
-
-function element(name, className, text = "") {
-  const made = document.createElement(name);
-  made.className = className;
-  made.textContent = text;
-  return made;
 }

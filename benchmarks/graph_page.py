@@ -1,0 +1,118 @@
+"""Times the viewer's Graph page in Debian's Chromium, for graphs of four sizes.
+
+    python -m benchmarks.graph_page [--states 50 500 2000 5000] [--repeats 3]
+
+Each visit is a fresh browser without a cache. `picture` is the time from the address to the first
+picture of the graph, `whole` that to the last of its parts, both with the start of Streamlit's own
+scripts. `blocked` is the longest time until then, and while the graph is dragged and zoomed, in
+which the page could do nothing else (`PerformanceObserver`, type `longtask`). `sql` has no graph:
+it is what Streamlit alone takes. The median of the visits is given, and the worst block of all.
+It needs the package playwright.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from benchmarks.machine import describe
+from benchmarks.maze import size_of_graph, write_maze
+from benchmarks.viewer import CHROMIUM, FINISHED, WATCH, assign_credit, count_bytes, served
+
+PICTURE, WHOLE = ".graph[data-picture]", ".graph[data-ready]"
+PAGES = (
+    ("sql", FINISHED, FINISHED),
+    ("graph", PICTURE, WHOLE),
+    ("graph?view=everything", PICTURE, WHOLE),
+)
+"""Page, and what is there at its first picture and when it is whole."""
+
+
+class Visit(NamedTuple):
+    """Seconds of a visit, and megabytes."""
+
+    picture: float
+    whole: float
+    blocked: float
+    blocked_by_drag: float
+    megabytes: float
+
+
+def main() -> None:
+    """Print a row for each size of the graph and each page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--states", type=int, nargs="+", default=[50, 500, 2000, 5000])
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    print(describe())
+    heads = ("picture s", "whole s", "blocked s", "dragged s", "MB")
+    for states in options.states:
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder) / "store"
+            store = write_maze(root, states)
+            assign_credit(root)
+            print(f"\n{size_of_graph(store):<40}" + "".join(f"{head:>11}" for head in heads))
+            visit_all(root, options.repeats)
+
+
+def visit_all(root: Path, repeats: int) -> None:
+    """Print a row for each page of a store."""
+    from playwright.sync_api import sync_playwright
+
+    with served(root) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for page, picture, whole in PAGES:
+            visit(browser, f"{address}/{page}", picture, whole)  # the server loads its modules
+            visits = [visit(browser, f"{address}/{page}", picture, whole) for _ in range(repeats)]
+            row = [
+                *(median(seen[column] for seen in visits) for column in (0, 1)),
+                *(max(seen[column] for seen in visits) for column in (2, 3)),
+                median(seen.megabytes for seen in visits),
+            ]
+            print(f"{page:<40}" + "".join(f"{value:>11.2f}" for value in row), flush=True)
+        browser.close()
+
+
+def visit(browser: Any, address: str, picture: str, whole: str) -> Visit:
+    """Open a page, wait for its graph, and move it about."""
+    visitor = browser.new_context(viewport={"width": 1500, "height": 1000})
+    tab = visitor.new_page()
+    loaded = count_bytes(visitor.new_cdp_session(tab))
+    tab.add_init_script(WATCH)
+    start = time.perf_counter()
+    tab.goto(address)
+    tab.wait_for_selector(picture, state="attached", timeout=120_000)
+    first = time.perf_counter() - start
+    tab.wait_for_selector(whole, state="attached", timeout=120_000)
+    _painted(tab)
+    last, blocked = time.perf_counter() - start, tab.evaluate("blocked")
+    tab.wait_for_load_state("networkidle")
+    tab.evaluate("blocked = 0")
+    if tab.locator(".graph .canvas").count():
+        _drag(tab)
+    seen = Visit(first, last, blocked / 1000, tab.evaluate("blocked") / 1000, sum(loaded) / 1e6)
+    visitor.close()
+    return seen
+
+
+def _drag(tab: Any) -> None:
+    box = tab.locator(".graph .canvas").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    tab.mouse.move(x, y)
+    tab.mouse.down()
+    for step in range(12):
+        tab.mouse.move(x + 12 * step, y + 5 * step)
+    tab.mouse.up()
+    tab.mouse.wheel(0, -240)
+    _painted(tab)
+    tab.wait_for_timeout(500)
+
+
+def _painted(tab: Any) -> None:
+    tab.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+// Thousands of elements are added in slices, so that the page is never busy for long.
+
+const SLICE_MS = 40;
+const FIRST_SLICE = 120;
+const LARGEST_SLICE = 600;
+
+/** Add elements in their order, as many at a time as take about SLICE_MS; a small graph is added at
+ *  once. afterEach is called with the number of those that are there. Ends early if the graph is
+ *  destroyed. */
+async function addInSlices(cy, elements, afterEach) {
+  let size = FIRST_SLICE;
+  let there = 0;
+  while (!cy.destroyed()) {
+    const start = performance.now();
+    cy.add(elements.slice(there, there + size));
+    there = Math.min(there + size, elements.length);
+    afterEach(there);
+    if (there === elements.length) return;
+    const taken = Math.max(performance.now() - start, 1);
+    size = Math.min(Math.max(Math.round((size * SLICE_MS) / taken), 40), LARGEST_SLICE);
+    await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
+  }
+}
+
+/** Show all of a drawing that has these nodes, of which only some may be there by now. */
+function fitTo(cy, nodes) {
+  const box = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
+  for (const { position, data } of nodes) {
+    box.left = Math.min(box.left, position.x - data.width / 2);
+    box.right = Math.max(box.right, position.x + data.width / 2);
+    box.top = Math.min(box.top, position.y - data.height / 2);
+    box.bottom = Math.max(box.bottom, position.y + data.height / 2);
+  }
+  const [width, height] = [box.right - box.left, box.bottom - box.top];
+  const room = { width: cy.width() - 2 * PADDING, height: cy.height() - 2 * PADDING };
+  const zoom = Math.min(room.width / width, room.height / height, LARGEST_AT_FIRST);
+  cy.viewport({
+    zoom,
+    pan: {
+      x: cy.width() / 2 - (zoom * (box.left + box.right)) / 2,
+      y: cy.height() / 2 - (zoom * (box.top + box.bottom)) / 2,
+    },
+  });
+}

@@ -64,11 +64,12 @@ Result = TypeVar("Result")
 CHROMIUM = "/usr/bin/chromium"
 FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]"
 DRAWN = ".graph[data-ready]"
+TOLD = ".chat article.step"
 VISITS = (
     ("sql", FINISHED),
     ("tasks", FINISHED),
-    ("trajectory", FINISHED),
-    ("trajectory", FINISHED),
+    ("trajectory", TOLD),
+    ("trajectory", TOLD),
     ("graph?view=matters", DRAWN),
     ("graph?view=matters", DRAWN),
     ("graph?view=path", DRAWN),

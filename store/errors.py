@@ -10,6 +10,7 @@
     │   ├── StepRefusedError      a logged step breaks a rule; nothing of it was written
     │   ├── OptionError           an option of a command or an estimator is unknown or out of range
     │   ├── NothingToTrainError   no step is left to train on
+    │   ├── NoteChangedError      somebody changed a note meanwhile; nothing was written
     │   ├── ReplacedError         files were replaced while they were being read
     │   └── QueryRefusedError     a SQL statement is not allowed, or exceeded its limits
     ├── NothingToCreditError      no trajectory is complete; existing credit is kept
@@ -96,6 +97,10 @@ class OptionError(InputError):
 
 class NothingToTrainError(InputError):
     """No step is left to train on, for example because no advantage differs from 0."""
+
+
+class NoteChangedError(InputError):
+    """Somebody changed a note after its writer had seen it; nothing was written."""
 
 
 class ReplacedError(InputError):

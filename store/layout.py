@@ -116,6 +116,10 @@ class Store:
         """Return the folder for new replay shards of an iteration."""
         return self._partition("replay", run_id, iteration)
 
+    def notes_path(self, run_id: str, iteration: int) -> Path:
+        """Return the file with what people noted on an iteration."""
+        return self._partition("notes", run_id, iteration) / "notes.parquet"
+
     def training_path(self, run_id: str, iteration: int, name: str) -> Path:
         """Return the file for the metrics of a training."""
         check_name("the name of a training", name)
@@ -269,7 +273,7 @@ def refuse_foreign_folders(store: Store) -> None:
 
     The views would read its files. Folders of other names are left to the checks.
     """
-    for table in ("steps", "credit", "graph", "replay", "training"):
+    for table in ("steps", "credit", "graph", "replay", "notes", "training"):
         for _, run_dir in _partitions(store.root / table, "run_id"):
             for _ in _partitions(run_dir, "iteration"):
                 pass

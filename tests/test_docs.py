@@ -24,6 +24,7 @@ def test_the_store_document_has_every_column_as_the_schema_declares_it():
         schema.EDGE_COLUMNS,
         schema.STATE_SCORE_COLUMNS,
         schema.REPLAY_COLUMNS,
+        schema.NOTE_COLUMNS,
         schema.TRAINING_COLUMNS,
         schema.ENTITY_COLUMNS,
         schema.RELATION_COLUMNS,

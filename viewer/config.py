@@ -9,6 +9,9 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 STORE_VARIABLE = "GRAPHCREDIT_STORE"
 """Environment variable that tells the viewer which store to show."""
 
+TOKENIZER_VARIABLE = "GRAPHCREDIT_TOKENIZER"
+"""Environment variable that names a tokenizer for all token ids of the store; optional."""
+
 
 def script() -> Path:
     """Return the path of the Streamlit script."""

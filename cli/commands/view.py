@@ -24,6 +24,13 @@ def view(
     address: Annotated[
         str, typer.Option(help="Address to listen on; other than loopback gives a warning.")
     ] = "127.0.0.1",
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the tokenizer that decodes tokens.",
+            show_default="that of the log's model, where this machine has it",
+        ),
+    ] = None,
     bundle: Annotated[
         Path | None,
         typer.Option(
@@ -80,7 +87,13 @@ def view(
     """
     from graphcredit.cli.output.console import PLAIN, talk
     from graphcredit.store.layout import open_store
-    from graphcredit.viewer.config import LOOPBACK, STORE_VARIABLE, server, server_flags
+    from graphcredit.viewer.config import (
+        LOOPBACK,
+        STORE_VARIABLE,
+        TOKENIZER_VARIABLE,
+        server,
+        server_flags,
+    )
 
     opened = open_store(store)
     chosen = (run, iteration, estimator, task, find or None, None if show == "all" else show)
@@ -116,7 +129,19 @@ def view(
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(server())]
     flags = server_flags(address=address, port=port)
     environment = os.environ | {STORE_VARIABLE: str(opened.root.resolve())}
+    if tokenizer is not None:
+        environment[TOKENIZER_VARIABLE] = str(_tokenizer(tokenizer))
     os.execve(sys.executable, [*command, *flags], environment)
+
+
+def _tokenizer(folder: Path) -> Path:
+    """Return the absolute path of a folder with a tokenizer."""
+    if not (folder / "tokenizer.json").is_file():
+        raise OptionError(
+            f"--tokenizer must be a folder with a tokenizer.json: {folder} has none. The folder of "
+            "a model has one, as transformers saves it"
+        )
+    return folder.resolve()
 
 
 def _write(store: "Store", target: Path, choice: "BundleChoice") -> None:

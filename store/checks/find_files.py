@@ -16,6 +16,7 @@ from graphcredit.store.schema import (
     EDGE_COLUMNS,
     ENTITY_COLUMNS,
     NODE_COLUMNS,
+    NOTE_COLUMNS,
     RELATION_COLUMNS,
     REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
@@ -34,6 +35,7 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
     ("edges", rf"graph/{_ITERATION}/edges\.parquet", EDGE_COLUMNS),
     ("state_scores", rf"history/{_RUN}/state_scores\.parquet", STATE_SCORE_COLUMNS),
     ("replay", rf"replay/{_ITERATION}/(?P<name>[^/]*)\.parquet", REPLAY_COLUMNS),
+    ("notes", rf"notes/{_ITERATION}/notes\.parquet", NOTE_COLUMNS),
     ("training", rf"training/{_ITERATION}/(?P<name>[^/]*)\.parquet", TRAINING_COLUMNS),
     ("entities", r"er_graph/entities\.parquet", ENTITY_COLUMNS),
     ("relations", r"er_graph/relations\.parquet", RELATION_COLUMNS),
@@ -42,10 +44,10 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
 
 _OTHERS: tuple[tuple[str, str | None], ...] = (
     (r"store\.json|store\.duckdb(\.wal)?|quarantine/.*|spool/[^/]*\.lock", None),
-    (rf"(credit|replay)/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
+    (rf"(credit|replay|notes)/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
     (r"spool/[^/]*\.(arrows|closing)", "left_over_spool"),
     (r".*\.tmp", "left_over_temporary"),
-    (r"(steps|credit|graph|replay|history|training)/.*\.parquet", "path_name"),
+    (r"(steps|credit|graph|replay|notes|history|training)/.*\.parquet", "path_name"),
     (r".*", "unknown_file"),
 )
 """Path, and the rule that a file there breaks, or None. The first matching path counts."""

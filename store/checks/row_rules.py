@@ -13,6 +13,7 @@ from graphcredit.store.schema import (
     EDGE_COLUMNS,
     ENTITY_COLUMNS,
     NODE_COLUMNS,
+    NOTE_COLUMNS,
     RELATION_COLUMNS,
     REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
@@ -214,6 +215,8 @@ STATE_SCORE_RULES: tuple[RowRule, ...] = (
 )
 """Over `state_scores`."""
 
+_NOTED = "coalesce('step ' || step_index || ' of ', '') || trajectory_id"
+
 _PLAYED = "q, q_plays, v, v_plays, v_actions, v_repeats, advantage, advantage_se"
 
 REPLAY_RULES: tuple[RowRule, ...] = (
@@ -271,6 +274,25 @@ REPLAY_RULES: tuple[RowRule, ...] = (
 
 NUM_REPLAY_NUMBERS = " + ".join(f"({name} IS NOT NULL)::INT" for name in _PLAYED.split(", "))
 """SQL of how many of its numbers a row of `replay` has."""
+
+NOTE_RULES: tuple[RowRule, ...] = (
+    *_not_null(NOTE_COLUMNS, REWRITE),
+    _no_null_elements("tags"),
+    _row(
+        "unique_note",
+        "a step or trajectory must have one row of notes",
+        "copies = 1",
+        f"{_NOTED} || ' ' || copies || ' times'",
+    ),
+    _row_notice(
+        "noted_step",
+        "a note is on a step or trajectory of its task in the store",
+        "is_there",
+        _NOTED,
+        "the note is kept, and counts again when the steps are back",
+    ),
+)
+"""Over `notes`."""
 
 ENTITY_RULES: tuple[RowRule, ...] = (
     *_not_null(ENTITY_COLUMNS, REWRITE),

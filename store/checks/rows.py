@@ -15,6 +15,7 @@ from graphcredit.store.checks.row_rules import (
     EDGE_RULES,
     ENTITY_RULES,
     NODE_RULES,
+    NOTE_RULES,
     NUM_REPLAY_NUMBERS,
     RELATION_RULES,
     REPLAY_RULES,
@@ -154,6 +155,17 @@ _REPLAY = f"""
         {NUM_REPLAY_NUMBERS} AS num_numbers
     FROM replay_table
 """
+_NOTES = """
+    SELECT *,
+        CASE WHEN step_index IS NULL
+            THEN (task_id, trajectory_id) IN (SELECT (task_id, trajectory_id) FROM steps_table)
+            ELSE (task_id, trajectory_id, step_index) IN (
+                SELECT (task_id, trajectory_id, step_index) FROM steps_table
+            )
+        END AS is_there,
+        count(*) OVER (PARTITION BY trajectory_id, step_index) AS copies
+    FROM notes_table
+"""
 _ENTITIES = """
     SELECT *, count(*) OVER (PARTITION BY task_id, entity_id) AS copies FROM entities_table
 """
@@ -197,6 +209,7 @@ ROW_RELATIONS: tuple[RowRelation, ...] = (
     _relation("nodes", "nodes", _NODES, NODE_RULES),
     _relation("edges", "nodes edges", _EDGES, EDGE_RULES),
     _relation("replay", "steps replay", _REPLAY, REPLAY_RULES),
+    _relation("notes", "steps notes", _NOTES, NOTE_RULES),
     _relation("state_scores", "state_scores", _STATE_SCORES, STATE_SCORE_RULES),
     _relation("entities", "entities", _ENTITIES, ENTITY_RULES),
     _relation("relations", "entities relations", _RELATIONS, RELATION_RULES),

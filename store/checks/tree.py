@@ -15,12 +15,12 @@ from graphcredit.store.checks.violations import Violation
 from graphcredit.store.layout import Store, unreadable_folder
 
 _FOLDERS = re.compile(
-    r"(steps|credit|graph|training)(/run_id=[^/]*(/iteration=[^/]*)?)?|history(/run_id=[^/]*)?"
+    r"(steps|credit|graph|replay|notes|training)(/run_id=[^/]*(/iteration=[^/]*)?)?|history(/run_id=[^/]*)?"
     r"|er_graph|embeddings(/[^/]*)?|spool|quarantine",
     re.DOTALL,
 )
 _SHARDS = re.compile(
-    r"(steps|credit|graph|training)/run_id=[^/]*/iteration=[^/]*/[^/]*\.parquet"
+    r"(steps|credit|graph|replay|notes|training)/run_id=[^/]*/iteration=[^/]*/[^/]*\.parquet"
     r"|history/run_id=[^/]*/[^/]*\.parquet|er_graph/[^/]*\.parquet|embeddings/[^/]*/[^/]*\.parquet",
     re.DOTALL,
 )

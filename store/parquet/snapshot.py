@@ -31,18 +31,22 @@ _PAUSE = 0.02
 _ATTEMPTS = 3
 
 _TABLES = ("steps", "credit", "graph", "replay", "training")
-"""Folders whose files belong to an iteration."""
+"""Folders whose files belong to an iteration; notes, which people write while they look, aside."""
+
+_NOTES = ("notes",)
 
 
 def stamp(store: Store, run_id: str | None = None, iteration: int | None = None) -> Stamp:
     """Return a stamp of the files that the views read: it changes if one of them is replaced.
+
+    Notes do not count, so that what was computed of the other files stays valid.
 
     Args:
         store: The store.
         run_id: Only this run.
         iteration: Only this iteration.
     """
-    return tuple(sorted(_stats(store, run_id, iteration)))
+    return tuple(sorted(_stats(store, run_id, iteration, _TABLES)))
 
 
 def unchanged(
@@ -84,14 +88,19 @@ def read_once(
         ReplacedError: The function raised an error, and files were replaced.
     """
     with _locked(_place(store, run_id), fcntl.LOCK_SH):
-        before = stamp(store, run_id, iteration)
+        before = _whole_stamp(store, run_id, iteration)
         try:
             result = read()
         except Exception as error:
-            if _is_same(store, before, stamp(store, run_id, iteration)):
+            if _is_same(store, before, _whole_stamp(store, run_id, iteration)):
                 raise
             raise _replaced(store) from error
-        return result, _is_same(store, before, stamp(store, run_id, iteration))
+        return result, _is_same(store, before, _whole_stamp(store, run_id, iteration))
+
+
+def _whole_stamp(store: Store, run_id: str | None, iteration: int | None) -> Stamp:
+    """Return a stamp that notes count for, too."""
+    return tuple(sorted(_stats(store, run_id, iteration, _TABLES + _NOTES)))
 
 
 def _replaced(store: Store) -> ReplacedError:
@@ -155,10 +164,10 @@ def _is_same(store: Store, before: Stamp, after: Stamp) -> bool:
 
 
 def _stats(
-    store: Store, run_id: str | None, iteration: int | None
+    store: Store, run_id: str | None, iteration: int | None, tables: tuple[str, ...]
 ) -> Iterator[tuple[str, int, int, int]]:
     run = "run_id=*" if run_id is None else f"run_id={run_id}"
-    folders = [f"{table}/{run}/{name}" for table in _TABLES for name in _iterations(iteration)]
+    folders = [f"{table}/{run}/{name}" for table in tables for name in _iterations(iteration)]
     for pattern in (*folders, f"history/{run}", "er_graph"):
         for path in store.root.glob(f"{pattern}/*.parquet"):
             yield from _stat(path)

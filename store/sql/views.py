@@ -19,6 +19,7 @@ from graphcredit.store.schema import (
     ESTIMATOR_PARTS,
     LARGEST_NUMBER,
     NODE_COLUMNS,
+    NOTE_COLUMNS,
     PARTITION_COLUMNS,
     REPLAY_COLUMNS,
     ROUNDING,
@@ -137,6 +138,12 @@ BASE_VIEWS: tuple[BaseView, ...] = (
         columns=REPLAY_COLUMNS,
     ),
     BaseView(
+        name="notes",
+        pattern=f"notes/{_ITERATION_FOLDERS}/notes.parquet",
+        partitions=PARTITION_COLUMNS,
+        columns=NOTE_COLUMNS,
+    ),
+    BaseView(
         name="training",
         pattern=f"training/{_ITERATION_FOLDERS}/*.parquet",
         partitions=PARTITION_COLUMNS,
@@ -163,6 +170,10 @@ DERIVED_VIEWS: dict[str, str] = {
             replay.* EXCLUDE (run_id, iteration, task_id, trajectory_id, step_index, action)
         FROM enriched
         JOIN replay USING (run_id, iteration, task_id, trajectory_id, step_index, action)
+    """,
+    "noted": """
+        SELECT enriched.*, notes.note, notes.tags, notes.noted_at
+        FROM enriched JOIN notes USING (run_id, iteration, trajectory_id, step_index)
     """,
     # Complete, as docs/store.md defines it: every step has its values, the steps are 0 … T-1, each
     # next_state is the following state, and exactly the last step ends the episode and says whether

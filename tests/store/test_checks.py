@@ -20,6 +20,7 @@ from tests.store.whole_store import (
     EDGES,
     ENTITIES,
     NODES,
+    NOTES,
     RELATIONS,
     REPLAY,
     SCORES,
@@ -74,6 +75,7 @@ def _log_nan_probability(rows: list[dict[str, Any]]) -> None:
 
 
 UNPADDED = "steps/run_id=r0/iteration=7/w0-000000.parquet"
+LATER_NOTES = NOTES.replace("000000", "000007")
 SPACED = "steps/run_id=r0/iteration=000007/w 0.parquet"
 
 # Rows of the step shard: x is 0-3, y is 4-5, z is 6-7, and the dead worker's trajectory is 8-9.
@@ -167,6 +169,10 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("replay_error", REPLAY, set_value(REPLAY, 0, "advantage_se", 0.0)),
     ("replay_error", REPLAY, set_value(REPLAY, 0, "advantage_se", float("nan"))),
     ("not_null", REPLAY, set_value(REPLAY, 0, "settings", None)),
+    ("not_null", NOTES, set_value(NOTES, 0, "note", None)),
+    ("no_null_elements", NOTES, set_value(NOTES, 0, "tags", ["odd", None])),
+    ("unique_note", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[0])))),
+    ("unique_note", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[1])))),
     ("success_count", SCORES, set_value(SCORES, 0, "num_success", 4)),
     ("unique_state", SCORES, edit(SCORES, lambda rows: rows.append(dict(rows[0])))),
     ("not_null", SCORES, set_value(SCORES, 0, "score", None)),
@@ -193,6 +199,10 @@ NOTICES: list[tuple[str, str, Fault]] = [
     ("ended_with_outcome", STEPS, set_value(STEPS, 9, "success", True)),
     ("finite_logprobs", STEPS, edit(STEPS, _log_nan_probability)),
     ("same_start", STEPS, set_value(STEPS, 4, "state", "B")),
+    ("noted_step", NOTES, set_value(NOTES, 0, "step_index", 9)),
+    ("noted_step", NOTES, set_value(NOTES, 1, "trajectory_id", "gone")),
+    ("noted_step", NOTES, set_value(NOTES, 1, "task_id", "t9")),
+    ("notes_steps", LATER_NOTES, copy_file(NOTES, LATER_NOTES)),
 ]
 
 

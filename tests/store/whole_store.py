@@ -16,6 +16,7 @@ from graphcredit.store.schema import (
     EDGE_COLUMNS,
     ENTITY_COLUMNS,
     NODE_COLUMNS,
+    NOTE_COLUMNS,
     RELATION_COLUMNS,
     REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
@@ -33,6 +34,7 @@ SCORES = "history/run_id=r0/state_scores.parquet"
 VECTORS = "embeddings/ngram-0123456789ab/0123456789abcdef.parquet"
 ENTITIES = "er_graph/entities.parquet"
 REPLAY = "replay/run_id=r0/iteration=000000/a-000000.parquet"
+NOTES = "notes/run_id=r0/iteration=000000/notes.parquet"
 RELATIONS = "er_graph/relations.parquet"
 
 
@@ -73,6 +75,9 @@ def whole_store(root: Path) -> Store:
     edge = {"task_id": "t0", "state_id": 0, "next_state_id": 1, "action": "a"}
     write_rows(root / EDGES, EDGE_COLUMNS, [edge | {"visits": 1, "cost": 1.0, "is_pruned": False}])
     write_rows(root / REPLAY, REPLAY_COLUMNS, [replay_row("z", 0, "q"), replay_row("z", 1, "a")])
+    noted = {"task_id": "t0", "tags": ["odd"], "noted_at": START}
+    on_step = noted | {"trajectory_id": "z", "step_index": 0, "note": "Why q?"}
+    write_rows(root / NOTES, NOTE_COLUMNS, [on_step, noted | {"trajectory_id": "x", "note": ""}])
     score = {"task_id": "t0", "state": "A", "num_total": 3, "num_success": 1}
     score |= {"score": 0.5, "num_rollouts": 2}
     write_rows(root / SCORES, STATE_SCORE_COLUMNS, [score], {"formula": 2})

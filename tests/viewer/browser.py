@@ -2,7 +2,9 @@
 
 # pyright: reportPrivateUsage=false
 
+import json
 import re
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -37,6 +39,16 @@ def page_of(app: AppTest) -> str:
     """Return the name of the page that the last run ended on."""
     names = {calc_hash(name): name for name in sitemap.PAGES}
     return names[app._finished_page_script_hash]
+
+
+def component(app: AppTest, name: str) -> dict[str, Any]:
+    """Return what one of our own components was given."""
+    (found,) = (
+        element.proto
+        for element in app.get("bidi_component")
+        if element.proto.component_name == f"graphcredit_{name}"
+    )
+    return json.loads(found.json)
 
 
 def click_row(app: AppTest, key: str, row: int) -> AppTest:

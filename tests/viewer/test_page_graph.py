@@ -1,8 +1,6 @@
 """The Graph page."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -17,7 +15,7 @@ from graphcredit.viewer.graph import visible_part
 from graphcredit.viewer.pages import graph_controls
 from graphcredit.viewer.pages.graph_panel import tinted
 from graphcredit.viewer.widgets.text import label
-from tests.viewer.browser import go, markdown_of, open_page
+from tests.viewer.browser import component, go, markdown_of, open_page
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
 
@@ -30,18 +28,8 @@ def store(tmp_path: Path) -> Store:
     return credited(tmp_path / "s", two_tasks(), names=("graphgpo", "gigpo"))
 
 
-def _component(app: AppTest, name: str) -> dict[str, Any]:
-    """Return what one of the graph's components was given."""
-    (found,) = (
-        element.proto
-        for element in app.get("bidi_component")
-        if element.proto.component_name == f"graphcredit_{name}"
-    )
-    return json.loads(found.json)
-
-
 def _states(app: AppTest) -> list[str]:
-    return [node["data"]["id"] for node in _component(app, "graph")["nodes"]]
+    return [node["data"]["id"] for node in component(app, "graph")["nodes"]]
 
 
 def _buttons(app: AppTest) -> list[str]:
@@ -55,7 +43,7 @@ def test_every_state_and_transition_of_a_small_graph_is_drawn(
     assert not app.exception
     sql = "SELECT DISTINCT state_id, next_state_id FROM edges WHERE task_id = 't0'"
     rows = run_trusted_query(store, sql).table.to_pylist()
-    drawn = {edge["data"]["id"] for edge in _component(app, "graph")["edges"]}
+    drawn = {edge["data"]["id"] for edge in component(app, "graph")["edges"]}
     assert drawn == {f"e{row['state_id']}-{row['next_state_id']}" for row in rows}
     assert _states(app) == ["n0", "n1", "n2", "n3", "n4"]
     assert "5 of 5 states" in app.caption[0].value
@@ -75,7 +63,7 @@ def test_the_most_blamed_action_of_the_lost_trajectories_is_one_click_away(
     button.click().run()
     key = f"e{worst['state_id']}-{worst['next_state_id']}"
     assert app.query_params["at"] == key
-    assert _component(app, "marks")["selected"] == key
+    assert component(app, "marks")["selected"] == key
 
 
 def test_a_state_shows_its_text_and_ranks_its_actions(
@@ -118,7 +106,7 @@ def test_a_step_of_the_address_selects_its_transition(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     app = open_page(monkeypatch, store, "graph", task="t0", trajectory="x", step=3)
-    marks = _component(app, "marks")
+    marks = component(app, "marks")
     assert marks["selected"] == "e2-4"
     assert marks["path"] == ["n0", "n1", "n2", "n4", "e0-1", "e1-0", "e0-2", "e2-4"]
 
@@ -153,7 +141,7 @@ def test_two_estimators_are_compared_with_changed_signs_first(
     """
     rows = run_trusted_query(store, sql).table.to_pylist()
     flips = {f"e{r['state_id']}-{r['next_state_id']}" for r in rows if r["a"] * r["b"] < 0}
-    edges = [edge["data"] for edge in _component(app, "graph")["edges"]]
+    edges = [edge["data"] for edge in component(app, "graph")["edges"]]
     assert {edge["id"] for edge in edges if "flipped" in edge} == flips
     assert f"{len(flips)} of {len(rows)} compared transitions change sign" in app.caption[0].value
     marked = ["⇄" in text for text in _buttons(app)]
@@ -214,16 +202,16 @@ def test_a_click_in_the_graph_is_in_the_address_until_another_graph_is_shown(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     app = open_page(monkeypatch, store, "graph", run="r0", iteration=0, task="t0", at="n3")
-    assert _component(app, "marks")["selected"] == "n3"
+    assert component(app, "marks")["selected"] == "n3"
     app.selectbox(key="choose_task").select("t1").run()
     assert "at" not in app.query_params
-    assert _component(app, "marks")["selected"] is None
+    assert component(app, "marks")["selected"] is None
 
 
 def test_the_list_of_states_selects_without_a_mouse(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "graph", task="t0")
     app.selectbox(key="graph_state").select("n2").run()
-    assert _component(app, "marks")["selected"] == "n2"
+    assert component(app, "marks")["selected"] == "n2"
     assert app.code[0].value == "C"
 
 
@@ -233,7 +221,7 @@ def test_an_address_that_names_nothing_selects_nothing(
 ):
     app = open_page(monkeypatch, store, "graph", task="t0", at=at, view="no such", hops="many")
     assert not app.exception
-    assert _component(app, "marks")["selected"] is None
+    assert component(app, "marks")["selected"] is None
     named = [warning.value for warning in app.warning]
     assert named == [
         "The address asks for the part ` no such `, which is not here: ` All ` is shown.",

@@ -18,7 +18,7 @@ from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps.html_export import trajectory_page
 from tests.store.whole_store import replay_key, replay_row, write_rows
-from tests.viewer.browser import click_row, markdown_of, open_page
+from tests.viewer.browser import click_row, component, markdown_of, open_page
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
@@ -41,6 +41,23 @@ def _arrow_rows(data: Any) -> list[dict[str, Any]]:
     return pa.ipc.open_stream(data.data).read_all().to_pylist()
 
 
+def chat(app: AppTest) -> list[dict[str, Any]]:
+    """Return the messages of the conversation."""
+    return component(app, "chat")["messages"]
+
+
+def acted(app: AppTest) -> str:
+    """Return the action of the step that is shown."""
+    data = component(app, "chat")
+    (own,) = (m for m in data["messages"] if m["row"] == data["row"] and "step" in m)
+    return own["parts"][-1]["text"]
+
+
+def said(app: AppTest) -> list[str]:
+    """Return every text of the conversation, in order."""
+    return [part["text"] for message in chat(app) for part in message["parts"]]
+
+
 def code(app: AppTest) -> list[str]:
     return [element.value for element in app.code]
 
@@ -52,8 +69,7 @@ def test_a_failed_trajectory_is_shown_first(tmp_path: Path, monkeypatch: pytest.
     assert app.query_params["trajectory"] == "y"
     assert "**failed** after 2 steps with return 0." in markdown_of(app)
     assert "Of its group of 3, 1 succeeded." in markdown_of(app)
-    # It did c at A.
-    assert code(app)[:2] == ["c", "A"]
+    assert said(app) == ["A", "c", "C", "e", "D"]
 
 
 def test_the_bars_are_the_numbers_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -84,10 +100,10 @@ def test_keys_and_buttons_walk_through_the_steps(tmp_path: Path, monkeypatch: py
     buttons = {button.label: button for button in app.button}
     assert [buttons[name].proto.shortcut.lower() for name in ("Previous", "Next")] == ["k", "j"]
     assert buttons["Previous"].disabled
-    actions = [code(app)[0]]
+    actions = [acted(app)]
     for _ in range(3):
         app.button(key="go_Next").click().run()
-        actions.append(code(app)[0])
+        actions.append(acted(app))
     assert actions == ["a", "b", "c", "d"]
     assert app.button(key="go_Next").disabled
     assert app.query_params["step"] == "3"
@@ -114,7 +130,7 @@ def test_a_click_on_a_bar_shows_its_step(tmp_path: Path, monkeypatch: pytest.Mon
     app.session_state["course_x_0"] = {"selection": {"click": [{"step": 3}]}}
     app.run()
     assert app.query_params["step"] == "3"
-    assert code(app)[0] == "d"
+    assert acted(app) == "d"
 
 
 def test_others_at_the_state_are_listed_and_lead_to_their_step(
@@ -185,12 +201,13 @@ def test_distances_and_tokens_are_drawn_where_they_were_logged(
     }
     steps = trajectory("x", "A a B b won", success=True, **logged)
     app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory")
-    _, distances, _, tokens = charts(app)
+    _, distances, _ = charts(app)
     told = [(row["kind"], row["step"], row["distance"]) for row in distances]
     seen, true = "seen distance", "true distance"
     assert told == [(seen, 0, 2.0), (seen, 1, 1.0), (true, 0, 2.0), (true, 1, 2.0)]
-    found = [(row["token"], row["logprob"]) for row in tokens]
-    assert found == [("7", -0.5), ("8", -3.0)]
+    tokens = component(app, "tokens")["tokens"]
+    assert [(token["text"], token["band"]) for token in tokens] == [("7 ", 1), ("8 ", 3)]
+    assert tokens[1]["about"] == "token 1: id 8, log-probability -3.000"
     text = markdown_of(app)
     assert "2 tokens were sampled after a prompt of 3, at temperature 0.5." in text
     assert "seen distance 2 → 1 · true distance 2 → 1" in text
@@ -205,7 +222,7 @@ def test_without_tokens_or_credit_the_page_says_how_to_get_them(
     assert "This iteration has no credit yet" in markdown_of(app)
     assert "No tokens were logged" in markdown_of(app)
     assert any("graphcredit credit" in text for text in code(app))
-    assert "c" in code(app)
+    assert acted(app) == "c"
 
 
 def test_an_unfinished_trajectory_has_steps_but_no_credit(
@@ -216,7 +233,7 @@ def test_an_unfinished_trajectory_has_steps_but_no_credit(
     assert not app.exception
     assert "**unfinished** after 1 step " in markdown_of(app)
     assert "Only complete ones get credit" in markdown_of(app)
-    assert code(app) == ["a", "A", "B"]
+    assert said(app) == ["A", "a", "B"]
     assert charts(app) == []
 
 
@@ -244,8 +261,8 @@ def test_what_a_log_says_is_never_markdown(tmp_path: Path, monkeypatch: pytest.M
     text = markdown_of(app)
     assert "<script>" not in text
     assert "![x]" not in text
-    assert any("<script>alert(1)</script> ![x]" in shown for shown in code(app))
-    assert all("\x1b" not in shown for shown in code(app))
+    assert any("<script>alert(1)</script> ![x]" in shown for shown in said(app))
+    assert all("\x1b" not in shown for shown in said(app))
 
 
 def test_a_trajectory_that_came_after_the_credit_says_how_to_get_it(
@@ -278,7 +295,8 @@ def test_a_log_without_a_value_is_shown_with_what_it_has(
     assert not app.exception
     assert "with return 10." in markdown_of(app)
     assert "a value is null" in app.info[0].value
-    assert code(app)[:2] == ["⟨null⟩", "⟨null⟩"]
+    assert acted(app) == "⟨null⟩"
+    assert said(app)[2] == "⟨null⟩"
     assert any("reward null · cost null" in caption.value for caption in app.caption)
     table = queries.steps(store, run_id="r0", iteration=0, trajectory_id="bad-x")
     assert "<p>Reward null, cost null.</p>" in trajectory_page(table, title="r0")

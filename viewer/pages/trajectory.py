@@ -7,7 +7,11 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
+from graphcredit.viewer.chat.component import show_chat
+from graphcredit.viewer.chat.drawn import drawn_messages
+from graphcredit.viewer.chat.transcript import transcript
 from graphcredit.viewer.pages.trajectory_others import show_others
+from graphcredit.viewer.pages.trajectory_tokens import tokens_of_step
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.queries.estimators import estimators, words_of
 from graphcredit.viewer.queries.graphs import task_steps
@@ -58,14 +62,16 @@ def show() -> None:
         _why(table, step, estimator)
     text, credit = st.columns([3, 2], gap="medium")
     with text:
-        _what_happened(table, step)
+        drawn = drawn_messages(transcript(table), table, step=step, estimator=estimator)
+        show_chat(drawn, on_step=lambda row: select(step=row))
+        _state(table, step)
     with credit:
         _numbers(table, estimator, step)
         for line in step_facts.replay_lines(_replays(table), _index(table, step)):
             show_text(line)
     if here is not None:
         show_others(here, table, step, go_to=_go_to)
-    _tokens(table, step)
+    tokens_of_step(table, step, estimator)
     _all_steps(table, step, _replays(table))
 
 
@@ -200,23 +206,15 @@ def _why(table: pa.Table, step: int, estimator: str) -> None:
     show_text("\n".join(lines))
 
 
-def _what_happened(table: pa.Table, step: int) -> None:
+def _state(table: pa.Table, step: int) -> None:
+    """Show what the estimators take for the state, and what the environment accepted there."""
     row = table.slice(step, 1).to_pylist()[0]
-    st.caption("Action" if row["is_action_valid"] else "Action, refused by the environment")
-    show_box(row["action"])
-    if row["thought"]:
-        st.caption("Thought")
-        show_box(row["thought"])
-    st.caption("What the agent saw")
-    show_box(row["observation"] or row["state"])
-    if row["observation"]:
-        with st.expander("The state that it stands for"):
-            show_box(row["state"])
+    with st.expander("State and next state"):
+        show_box(row["state"], key="state")
+        show_box(row["next_state"], key="next_state")
     if row["admissible_actions"]:
         with st.expander(f"{len(row['admissible_actions'])} admissible actions"):
-            show_box("\n".join(map(visible, row["admissible_actions"])))
-    with st.expander("Next state"):
-        show_box(row["next_state"])
+            show_box("\n".join(map(visible, row["admissible_actions"])), key="admissible")
 
 
 def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
@@ -243,22 +241,6 @@ def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
     if state_id is None:
         return None
     return {**_place(), "task_id": current().task, "state_id": state_id, "estimator": estimator}
-
-
-def _tokens(table: pa.Table, step: int) -> None:
-    ids = table["response_ids"][step].as_py()
-    if not ids:
-        missing.no_tokens()
-        return
-    prompt = len(table["prompt_ids"][step].as_py() or ())
-    st.subheader("Tokens")
-    words = f"{len(ids)} tokens were sampled after a prompt of {prompt}"
-    temperature = table["temperature"][step].as_py()
-    words += "." if temperature is None else f", at temperature {temperature:g}."
-    if len(ids) > charts.MAX_TOKENS:
-        words += f" The first {charts.MAX_TOKENS} are drawn."
-    st.caption(words)
-    show_chart(charts.tokens(ids, table["response_logprobs"][step].as_py()))
 
 
 def _all_steps(table: pa.Table, step: int, replays: pa.Table) -> None:

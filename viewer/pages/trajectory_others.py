@@ -36,15 +36,16 @@ def show_others(
         return
     own = row["action"], row["next_state_id"]
     outcomes.sort(key=lambda other: (other["action"], other["next_state_id"]) != own)
-    for other in outcomes[:_MOST_OUTCOMES]:
+    for number, other in enumerate(outcomes[:_MOST_OUTCOMES]):
         is_here = (other["action"], other["next_state_id"]) == own
         with st.expander(alternatives.label_of(other, is_here=is_here)):
             if is_here:
                 st.caption("Where it led")
-                show_box(row["next_state"])
+                show_box(row["next_state"], key=f"outcome_{number}")
             else:
                 st.caption("Where it led: + only there, - only after the step that is shown")
-                show_box(alternatives.difference(row["next_state"], other["next_state"]))
+                differs = alternatives.difference(row["next_state"], other["next_state"])
+                show_box(differs, key=f"outcome_{number}")
     if len(outcomes) > _MOST_OUTCOMES:
         st.caption(f"{len(outcomes) - _MOST_OUTCOMES} more outcomes with less credit.")
     place = _steps_here(ask(queries.steps_here, **here), table, step, here["estimator"], num_steps)

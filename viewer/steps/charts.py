@@ -1,4 +1,4 @@
-"""Charts of a trajectory: its course, the credit of a step, the tokens of a step.
+"""Charts of a trajectory: its course, the credit of a step.
 
 Vega draws text as text, so a log's words are safe in them.
 """
@@ -15,14 +15,6 @@ from graphcredit.viewer.widgets.colours import NEUTRAL, diverging
 from graphcredit.viewer.widgets.text import one_line
 
 Chart = alt.LayerChart | alt.FacetChart
-
-TOKENS_A_ROW = 24
-MAX_TOKENS = 1200
-"""Most tokens of one response to draw."""
-
-_LIKELY, _UNLIKELY = "#d9e6f4", "#e08a55"
-_FLOOR = -5.0
-"""Log-probability at which the colours of tokens end."""
 
 _STEP = alt.X(
     "step:O",
@@ -162,46 +154,6 @@ def credit(bars: Sequence[Bar], *, limit: float) -> Chart:
     above = number.transform_filter(alt.datum.value >= 0).mark_text(fontSize=11, align="left", dx=4)
     zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color=NEUTRAL).encode(x=alt.datum(0.0))
     return alt.layer(bar, below, above, zero).properties(height=alt.Step(20))
-
-
-def tokens(ids: Sequence[int], logprobs: Sequence[float] | None) -> Chart:
-    """Return the ids of a response as lines of a text, the unlikely ones darker.
-
-    Args:
-        ids: The tokens; the first `MAX_TOKENS` are drawn.
-        logprobs: Their log-probabilities, if they were logged.
-    """
-    drawn = ids[:MAX_TOKENS]
-    known = [None] * len(drawn) if logprobs is None else logprobs
-    rows = [
-        {
-            "place": index % TOKENS_A_ROW,
-            "line": index // TOKENS_A_ROW,
-            "position": index,
-            "token": str(token),
-            "logprob": logprob,
-        }
-        for index, (token, logprob) in enumerate(zip(drawn, known, strict=False))
-    ]
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("place:O", axis=None),
-        y=alt.Y("line:O", axis=None),
-        tooltip=[
-            alt.Tooltip("position:Q"),
-            alt.Tooltip("token:N", title="token id"),
-            alt.Tooltip("logprob:Q", title="log-probability", format=".3f"),
-        ],
-    )
-    scale = alt.Scale(
-        domain=[_FLOOR, 0.0], range=[_UNLIKELY, _LIKELY], clamp=True, interpolate="rgb"
-    )
-    legend = None if logprobs is None else alt.Legend(title=f"log-probability (≤ {_FLOOR:g} alike)")
-    colour = alt.Color("logprob:Q", scale=scale, legend=legend)
-    cell = base.mark_rect(stroke="white", strokeWidth=1).encode(
-        color=colour if logprobs is not None else alt.value(_LIKELY)
-    )
-    text = base.mark_text(fontSize=9, color="#1d2229").encode(text="token:N")
-    return alt.layer(cell, text).properties(height=alt.Step(18))
 
 
 def _around_zero(limit: float) -> alt.Scale:

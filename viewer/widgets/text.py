@@ -77,10 +77,19 @@ def show_code(text: str | None, *, height: int | None = None) -> None:
     )
 
 
-def show_box(text: str | None) -> None:
-    """Show a text in a box, which scrolls if the text is long."""
-    num_lines = sum(1 + len(line) // 70 for line in (text or "").splitlines())
-    show_code(text, height=300 if num_lines > 11 else None)
+def show_box(text: str | None, *, key: str) -> None:
+    """Show a text in a box, in the font of code; it scrolls if the text is long.
+
+    `show_code` has a button to copy, for which the browser loads 1.6 MB.
+
+    Args:
+        text: The text.
+        key: Tells the box from others of the page.
+    """
+    import streamlit as st
+
+    with st.container(key=f"text_box_{key}"):
+        st.text(visible(text))
 
 
 def show_table(table: pa.Table, **options: Any) -> Any:

@@ -71,6 +71,11 @@ def in_graph(page: Page, script: str, argument: Any = None) -> Any:
     return graph.evaluate(f"(root, given) => ({script})(({_CYTOSCAPE})(root), given)", argument)
 
 
+def acted(page: Page) -> Locator:
+    """Return the action of the step that is shown in the conversation."""
+    return page.locator(".chat [aria-current=step] .text").last
+
+
 def click_in_graph(page: Page, key: str) -> None:
     """Click a state, a chain or the middle of a transition."""
     of = "renderedMidpoint" if key.startswith("e") else "renderedPosition"

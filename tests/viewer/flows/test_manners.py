@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from graphcredit.viewer.sitemap import PAGES
 from tests.viewer.flows.screen import (
+    acted,
     download,
     expect_at,
     in_graph,
@@ -105,6 +106,6 @@ def test_the_way_to_a_step_needs_no_mouse(page: Page):
     tab_to(page, "a:has-text('x, step 3')")
     page.keyboard.press("Enter")
     expect_at(page, "trajectory", trajectory="x", step=3)
-    expect(page.get_by_test_id("stCode").first).to_have_text("d")
+    expect(acted(page)).to_have_text("d")
     page.keyboard.press("k")
     expect_at(page, "trajectory", step=2)

@@ -5,6 +5,7 @@ from playwright.sync_api import Page, expect
 
 from graphcredit.store import Store
 from tests.viewer.flows.screen import (
+    acted,
     ask,
     cells,
     choose,
@@ -100,7 +101,7 @@ def test_a_comparison_leads_to_the_step_that_differs_most(page: Page, store: Sto
     expect_same_after_reload(page)
     click_row(page, 0, 1)
     expect_at(page, "trajectory", trajectory=flipped["trajectory_id"], step=flipped["step_index"])
-    expect(page.get_by_test_id("stCode").first).to_have_text(flipped["action"])
+    expect(acted(page)).to_have_text(flipped["action"])
 
 
 @pytest.mark.slow

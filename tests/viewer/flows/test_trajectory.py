@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from graphcredit.store import Store
 from tests.viewer.flows.screen import (
+    acted,
     ask,
     download,
     expect_at,
@@ -23,7 +24,7 @@ _HERE = {"run": "r0", "iteration": 1, "task": "t0", "trajectory": "x"}
 @pytest.mark.slow
 def test_j_and_k_walk_through_the_steps(page: Page):
     open_page(page, "trajectory", **_HERE)
-    did = page.get_by_test_id("stCode").first
+    did = acted(page)
     expect(did).to_have_text("a")
     for key, step, action in (("j", 1, "b"), ("j", 2, "c"), ("j", 3, "d"), ("k", 2, "c")):
         page.keyboard.press(key)
@@ -43,7 +44,7 @@ def test_the_step_with_the_most_credit_is_a_click_away(page: Page, store: Store)
     title = f"Most credit: step {best['step']} ({best['most']:+.2f})"
     page.get_by_role("button", name=title, exact=True).click()
     expect_at(page, "trajectory", step=best["step"])
-    expect(page.get_by_test_id("stCode").first).to_have_text(best["action"])
+    expect(acted(page)).to_have_text(best["action"])
     page.get_by_role("link", name="Its state graph").click()
     expect_at(page, "graph", task="t0", trajectory="x", step=best["step"])
 

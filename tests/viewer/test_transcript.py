@@ -1,0 +1,130 @@
+"""A trajectory as a conversation."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphcredit.viewer.chat import drawn
+from graphcredit.viewer.chat.logged import kind_of, parts_of_message
+from graphcredit.viewer.chat.texts import Part, calls_of, parts_of
+from graphcredit.viewer.chat.transcript import Message, transcript
+from tests.worlds import step_table, trajectory
+
+
+def _told(messages: list[Message]) -> list[tuple[str, int, list[str]]]:
+    return [(m.speaker, m.step, [part.text for part in m.parts]) for m in messages]
+
+
+def _imported() -> list[dict[str, Any]]:
+    """Return two steps as `graphcredit import` writes them."""
+    system = {"role": "system", "content": "# Rules\nBe *brief*."}
+    user = {"role": "user", "content": "Find a flight."}
+    call = {"id": "c1", "function": {"name": "search", "arguments": '{"to": "SEA"}'}}
+    acting = {"role": "assistant", "content": "I look.", "tool_calls": [call]}
+    found = {"role": "tool", "name": "search", "content": '{"flights": ["A1"]}'}
+    bye = {"role": "user", "content": "Thanks."}
+    steps = trajectory("x", ["s", 'search({"to":"SEA"})', "t", "A1 it is.", "[end: success]"])
+    steps[0] |= {"thought": "I look.", "extra": {"seen": [system, user], "message": acting}}
+    answer = {"role": "assistant", "content": "A1 it is."}
+    steps[1]["extra"] = {"seen": [found], "message": answer, "after": [bye]}
+    return [row | {"extra": json.dumps(row["extra"])} for row in steps]
+
+
+def test_an_imported_log_is_told_by_its_messages():
+    assert _told(transcript(step_table(_imported()))) == [
+        ("System", 0, ["# Rules\nBe *brief*."]),
+        ("User", 0, ["Find a flight."]),
+        ("Agent", 0, ["I look.", 'to: "SEA"']),
+        ("Result of search", 1, ['{\n  "flights": [\n    "A1"\n  ]\n}']),
+        ("Agent", 1, ["A1 it is."]),
+        ("User", 1, ["Thanks."]),
+    ]
+
+
+def test_any_other_log_is_told_by_its_columns():
+    steps = trajectory("x", "A a B b C", invalid=(1,), extra='{"policy": "random"}')
+    steps[0] |= {"observation": "You are at A.", "thought": "Why not?"}
+    messages = transcript(step_table(steps))
+    assert _told(messages) == [
+        ("Environment", 0, ["You are at A."]),
+        ("Agent", 0, ["Why not?", "a"]),
+        ("Environment", 1, ["B"]),
+        ("Agent, refused by the environment", 1, ["b"]),
+        ("Environment", 1, ["C"]),
+    ]
+    assert [m.is_step for m in messages] == [False, True, False, True, False]
+
+
+def test_what_stands_between_fences_or_in_columns_is_code():
+    text = "Run **this**:\n```sh\nls -l\n```\nand see\nit."
+    assert [(p.text, p.is_code) for p in parts_of(text)] == [
+        ("Run **this**:", False),
+        ("```sh\nls -l\n```", True),
+        ("and see\nit.", False),
+    ]
+    table = "name    size\nroot    4096"
+    assert [p.is_code for p in parts_of(table)] == [True]
+    assert [p.is_code for p in parts_of("#####\n#P_G#\n#####")] == [True]
+    assert [p.is_code for p in parts_of("~~~\nnever closed")] == [True]
+
+
+@given(st.text(alphabet="ab \n`~*#"))
+def test_no_line_of_a_text_is_lost(text: str):
+    shown = "\n".join(part.text for part in parts_of(text)).split("\n")
+    wanted = [line for line in text.splitlines() if line.strip()]
+    assert [line for line in shown if line.strip()] == wanted
+
+
+def test_the_calls_of_an_action_are_listed_and_other_text_is_none():
+    action = 'python({"code": "a = 1\\nb = 2", "n": 3})\nstop({})'
+    assert calls_of(action) == [
+        Part(text="code: \na = 1\nb = 2\nn: 3", title="Calls python", is_code=True),
+        Part(text="", title="Calls stop", is_code=True),
+    ]
+    assert calls_of("say(hello)") == calls_of("go east") == calls_of("f([1])") == []
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "text"),
+    [
+        ({"from": "human", "value": "hi"}, "user", "hi"),
+        ({"type": "function_call_output", "output": "42"}, "result", "42"),
+        ({"role": "user", "content": [{"type": "text", "text": "a"}, "b"]}, "user", "a\nb"),
+        ({"observation": "run", "content": "done"}, "result", "done"),
+        ({"type": "ai", "content": "yes"}, "agent", "yes"),
+        ({"role": "tool", "content": ""}, "result", None),
+        ({"role": "user", "picture": 1}, "user", '{\n  "role": "user",\n  "picture": 1\n}'),
+        ({"role": "user", "content": [{"image": 1}]}, "user", None),
+        (7, "user", "7"),
+    ],
+)
+def test_messages_of_many_formats_are_read(message: Any, kind: str, text: str | None):
+    parts = parts_of_message(message)
+    assert kind_of(message) == kind
+    if message == {"role": "user", "content": [{"image": 1}]}:
+        assert json.loads(parts[0].text) == message
+    else:
+        assert [part.text for part in parts] == ([] if text is None else [text])
+
+
+def test_calls_in_the_prompt_are_shown():
+    call = {"function": {"name": "look", "arguments": '{"at": "it"}'}}
+    shown = parts_of_message({"role": "assistant", "content": None, "tool_calls": [call, "odd"]})
+    assert [(p.title, p.text) for p in shown] == [
+        ("Calls look", 'at: "it"'),
+        ("Calls a tool", '"odd"'),
+    ]
+
+
+def test_the_texts_of_other_steps_are_cut_when_a_conversation_is_long(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(drawn, "MOST_CHARACTERS", 50)
+    monkeypatch.setattr(drawn, "CUT", 5)
+    table = step_table(trajectory("x", ["A" * 20, "a" * 20, "B" * 20, "b", "C"]))
+    data = drawn.drawn_messages(transcript(table), table, step=1, estimator=None)
+    texts = [(m["parts"][0]["text"], m["parts"][0]["numLeft"]) for m in data["messages"]]
+    assert texts == [("AAAAA", 15), ("aaaaa", 15), ("B" * 20, 0), ("b", 0), ("C", 0)]

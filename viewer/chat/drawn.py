@@ -1,0 +1,69 @@
+"""What the conversation's component draws: messages as JSON, the credit of each step beside it."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from graphcredit.viewer.chat.texts import Part
+from graphcredit.viewer.chat.transcript import Message
+from graphcredit.viewer.steps.facts import largest, value_of
+from graphcredit.viewer.widgets.colours import diverging
+from graphcredit.viewer.widgets.text import visible
+
+MOST_CHARACTERS = 400_000
+"""Characters of a conversation that go to the browser with every step; of a longer one, the texts
+of other steps than the chosen one are cut."""
+CUT = 4_000
+"""Characters that are left of a text that is cut."""
+
+
+def drawn_messages(
+    messages: Sequence[Message], table: pa.Table, *, step: int, estimator: str | None
+) -> dict[str, Any]:
+    """Return the data of the component.
+
+    Args:
+        messages: The conversation.
+        table: The steps that it is of, with their credit.
+        step: Row of the step that is shown.
+        estimator: Whose advantages stand beside the steps; None for none.
+    """
+    length = sum(len(part.text) for message in messages for part in message.parts)
+    limit = 0.0 if estimator is None else largest(table, [estimator])
+    indices = table["step_index"].to_pylist()
+    drawn: list[dict[str, Any]] = []
+    for message in messages:
+        most = CUT if length > MOST_CHARACTERS and message.step != step else None
+        told = {
+            "kind": message.kind,
+            "speaker": visible(message.speaker),
+            "row": message.step,
+            "parts": [_part(part, most) for part in message.parts],
+        }
+        if message.is_step:
+            told["step"] = indices[message.step]
+            told |= _credit(table, message.step, estimator, limit)
+        drawn.append(told)
+    signature = hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()
+    return {"messages": drawn, "row": step, "signature": signature}
+
+
+def _part(part: Part, most: int | None) -> dict[str, Any]:
+    text = visible(part.text)
+    shown = text if most is None else text[:most]
+    return {
+        "title": visible(part.title),
+        "text": shown,
+        "isCode": part.is_code,
+        "numLeft": len(text) - len(shown),
+    }
+
+
+def _credit(table: pa.Table, step: int, estimator: str | None, limit: float) -> dict[str, Any]:
+    value = None if estimator is None else value_of(table, f"{estimator}_advantage", step)
+    if value is None:
+        return {}
+    return {"advantage": f"{value:+.3f}", "colour": diverging(value, limit)}

@@ -116,6 +116,8 @@ class Setting:
     episodes: int = 1200
     """Random plays that a warm start imitates, over all games, including held-out ones: it stands
     for a pretrained model, which knows the words of all games."""
+    vocabulary: int = 1024
+    """Tokens of the tokenizer, at most."""
     updates: int = 600
     """Optimizer steps of the imitation."""
 
@@ -217,8 +219,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 one_pass=True,
                 sweep_games=96,
                 samples=16,
-                episodes=960,
-                updates=400,
+                episodes=1280,
+                vocabulary=2048,
+                updates=1000,
             ),
         )
     }

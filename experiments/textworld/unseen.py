@@ -17,7 +17,7 @@ learnt from it, so this curve, too, is of games that were not learnt from.
 warm policy of its own: the first 96 games, six iterations. The rate with the most success during
 them is repeated. No held-out game is played.
 
-**Given up**, to fit five core-hours: three runs a value, a sweep of the KL coefficient, a second
+**Given up**, for want of time: three runs a value, a sweep of the KL coefficient, a second
 pass, evaluations within the pass, and a second seed from each warm policy.
 """
 

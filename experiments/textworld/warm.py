@@ -74,6 +74,7 @@ def imitate(out: Path, name: str, number: int) -> None:
         tasks=len(games),
         episodes=setting.episodes // len(games),
         max_steps=setting.max_steps,
+        vocabulary=setting.vocabulary,
         steps=setting.updates,
         seed=number,
         workers=0,

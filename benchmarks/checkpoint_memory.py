@@ -29,7 +29,7 @@ from torch.distributed.tensor import DTensor
 
 from benchmarks.machine import describe
 from benchmarks.train_memory import prepare, status
-from graphcredit.trainer.batching.reader import Sample, pack_samples
+from graphcredit.trainer.batching.packed_batch import Sample, pack_samples
 from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from graphcredit.trainer.fingerprint import Identity

@@ -26,7 +26,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from benchmarks.machine import describe
 from graphcredit.trainer.batching.bin_packing import pack
-from graphcredit.trainer.batching.reader import PackedBatch
+from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine, open_engine

@@ -28,7 +28,7 @@ from graphcredit.trainer.options import (
     RunOptions,
 )
 
-_LATER = ("timeout", "entropy_step", "reduce_gradients")
+_LATER = ("timeout", "entropy_step", "reduce_gradients", "share_prefixes")
 """Options that trainings of before did not have: with their defaults, those can be resumed."""
 
 

@@ -86,6 +86,9 @@ class BatchOptions(TrainOptions):
     max_step_tokens: AtLeastOne | None = None
     """Tokens of a step, at most; longer ones are left out. Without it, steps that are longer than
     the model has positions are refused."""
+    share_prefixes: bool = False
+    """Let tokens that several steps of a micro-batch begin with go through the model once; without
+    it only whole equal steps do."""
     seed: Count = 0
     """Seed of the order of the steps."""
     aggregation: Literal[

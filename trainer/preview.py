@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from graphcredit.trainer.batching.plan import TrainingPlan
+from graphcredit.trainer.batching.reader import read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import choose_device
 from graphcredit.trainer.engine.engine import compute_dtype
@@ -60,7 +61,10 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
             "advantage_std": report.advantage_std,
             "advantage_zero_share": report.advantage_zero_share,
         },
-        "plan": _of_plan(plan, num_processes),
+        "plan": {
+            **_of_plan(plan, num_processes),
+            "num_distinct_tokens": _num_distinct_tokens(config, plan),
+        },
         "passes": _passes(config, plan),
         "memory": {**asdict(memory), "on_device": memory.on_device, "on_cpu": memory.on_cpu},
         "metrics": _metric_names(config),
@@ -89,6 +93,12 @@ def _of_plan(plan: TrainingPlan, num_processes: int) -> dict[str, Any]:
         "fill": float(np.mean([found.fill for found in each])),
         "rank_imbalance": max(found.imbalance for found in each),
     }
+
+
+def _num_distinct_tokens(config: TrainConfig, plan: TrainingPlan) -> int:
+    """Return the tokens of all updates, those that steps of an update begin with in common once."""
+    order = plan.prefixes if config.share_prefixes else read_prefix_order(plan.index)
+    return sum(int(order.runs(steps).new.sum()) for steps in plan.updates)
 
 
 def _passes(config: TrainConfig, plan: TrainingPlan) -> list[str]:

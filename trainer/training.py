@@ -10,6 +10,7 @@ from graphcredit.store.layout import Store, open_store
 from graphcredit.store.options import options_as_json
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
+from graphcredit.trainer.batching.reader import read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, read_index
@@ -105,6 +106,7 @@ def plan_training(config: TrainConfig) -> tuple[TrainConfig, Store, TrainingPlan
         max_tokens=config.max_tokens,
         aggregation=config.aggregation,
         response_length=config.response_length,
+        prefixes=read_prefix_order(index) if config.share_prefixes else None,
     )
     return config.changed(run=run_id, iteration=iteration), store, plan, report
 

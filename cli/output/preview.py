@@ -48,7 +48,8 @@ def _plan(preview: Mapping[str, Any]) -> Iterator[str]:
     )
     yield (
         f"tokens: {plan['num_tokens']:,} through the model ({plan['num_logged_tokens']:,} before "
-        f"equal steps are put together), {plan['num_response_tokens']:,} of responses"
+        f"equal steps are put together; {plan['num_distinct_tokens']:,} if shared prefixes of an "
+        f"update are, too), {plan['num_response_tokens']:,} of responses"
     )
     yield f"passes before the first step: {', '.join(preview['passes']) or 'none'}"
 

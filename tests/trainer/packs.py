@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphcredit.trainer.batching.reader import PackedBatch
+from graphcredit.trainer.batching.packed_batch import PackedBatch
 
 Sample = tuple[Sequence[int], Sequence[int]]
 """Prompt and response."""

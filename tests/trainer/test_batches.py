@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 from graphcredit.store import Store
 from graphcredit.store.errors import SchemaError
 from graphcredit.trainer.batching import reader as batches
+from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.batching.plan import MicroBatch, TrainingPlan, make_plan
-from graphcredit.trainer.batching.reader import BatchReader, PackedBatch
+from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.data.step_columns import TokenColumns
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import StepIndex, read_index
 from tests.examples import examples
 from tests.trainer.logs import Row, episode, random_episodes, token_store, turn, two_episodes
 
-FIELDS = [name for name in PackedBatch.__dataclass_fields__ if name != "max_length"]
+FIELDS = [name for name in PackedBatch.__dataclass_fields__ if name not in ("max_length", "keys")]
 
 
 def _index(store: Store) -> StepIndex:

@@ -159,8 +159,11 @@ def test_packing_needs_no_two_bins_that_fit_into_one(sizes: list[int], capacity:
 
 
 def test_a_long_segment_costs_more_than_short_ones_of_the_same_length_together():
-    assert cost(np.array([ATTENTION_TOKENS])) == 2 * ATTENTION_TOKENS
-    assert cost(np.full(2, ATTENTION_TOKENS // 2)) == 1.5 * ATTENTION_TOKENS
+    one, halves = np.array([ATTENTION_TOKENS]), np.full(2, ATTENTION_TOKENS // 2)
+    assert cost(one, one) == 2 * ATTENTION_TOKENS
+    assert cost(halves, halves) == 1.5 * ATTENTION_TOKENS
+    # A sequence in two runs costs what it costs in one.
+    assert cost(halves, np.array([ATTENTION_TOKENS // 2, ATTENTION_TOKENS])) == cost(one, one)
 
 
 def test_ranks_get_equal_counts_and_about_equal_cost():

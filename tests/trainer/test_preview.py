@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from benchmarks.train_memory import measure
 from graphcredit.cli.main import app
 from graphcredit.store.errors import NothingToTrainError
+from graphcredit.trainer.batching.plan import MicroBatchSize
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.model.loading import load_shapes
 from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
@@ -100,7 +101,11 @@ def test_the_command_prints_it_and_json_on_demand(tmp_path: Path):
 def _estimate(config: TrainConfig, **asked: Any) -> MemoryEstimate:
     asked = {"num_processes": 1, "dtype": "float32", "sums_gradients": True, **asked}
     asked = {"file_bytes": 1 << 20, **asked}
-    return estimate_memory(load_shapes(config.model, config), [(64, 48), (8, 8)], **asked)
+    return estimate_memory(
+        load_shapes(config.model, config),
+        [MicroBatchSize(64, 48, 64), MicroBatchSize(8, 8, 8)],
+        **asked,
+    )
 
 
 def test_weights_gradients_and_moments_are_four_four_and_eight_bytes(tmp_path: Path):
@@ -145,7 +150,8 @@ def test_recomputed_activations_take_less_and_so_do_smaller_chunks_of_the_head(t
 def test_activations_grow_with_the_tokens_and_not_with_their_square(tmp_path: Path):
     config = _config(tmp_path)
     small, double, four = (
-        pass_bytes(load_shapes(config.model, config), n, 1) for n in (256, 512, 1024)
+        pass_bytes(load_shapes(config.model, config), MicroBatchSize(n, 1, n))
+        for n in (256, 512, 1024)
     )
     assert four - double == 2 * (double - small)
 
@@ -174,7 +180,7 @@ def test_a_model_whose_next_step_depends_on_data_has_unknown_activations(tmp_pat
 
     shapes.causal_lm.get_decoder().norm = Chooses()
     asked = {"num_processes": 1, "dtype": "float32", "sums_gradients": True, "file_bytes": 1}
-    found = estimate_memory(shapes, [(8, 2)], **asked)
+    found = estimate_memory(shapes, [MicroBatchSize(8, 2, 8)], **asked)
     assert (found.activations, found.logits) == (None, None)
     assert found.on_device == found.parameters + found.gradients + found.moments
 

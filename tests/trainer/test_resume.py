@@ -26,11 +26,11 @@ _OPTIONS = {
 }
 
 
-def _command(tmp_path: Path, out: str, *launcher: str) -> list[str]:
+def _command(tmp_path: Path, out: str, *launcher: str, shares: bool = False) -> list[str]:
     python = [sys.executable, *launcher, "-m", "graphcredit.cli.main", "train"]
     where = ["--model", str(tmp_path / "m"), "--out", str(tmp_path / out)]
     options = [word for pair in _OPTIONS.items() for word in pair]
-    flags = ["--allow-mismatch", "--no-tensorboard"]
+    flags = ["--allow-mismatch", "--no-tensorboard", *(["--share-prefixes"] if shares else [])]
     return [*python, str(tmp_path / "s"), *where, *options, *flags]
 
 
@@ -44,14 +44,15 @@ def _weights(tmp_path: Path, out: str) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.slow
-def test_a_killed_training_ends_with_the_weights_of_one_that_was_not(tmp_path: Path):
-    token_store(tmp_path / "s", random_episodes(0, 24))
+@pytest.mark.parametrize("shares", [False, True])
+def test_a_killed_training_ends_with_the_weights_of_one_that_was_not(tmp_path: Path, shares: bool):
+    token_store(tmp_path / "s", random_episodes(0, 24, vocabulary=2 if shares else 32))
     save_tiny_model(tmp_path / "m")
-    _run(_command(tmp_path, "whole"))
+    _run(_command(tmp_path, "whole", shares=shares))
     expected = _weights(tmp_path, "whole")
 
     moments, num_kills = random.Random(0), 0
-    command, out = _command(tmp_path, "killed"), tmp_path / "killed"
+    command, out = _command(tmp_path, "killed", shares=shares), tmp_path / "killed"
     while not (out / "result.json").exists():
         process = subprocess.Popen(command, env=_ENVIRONMENT, stdout=subprocess.DEVNULL)
         _wait_for_updates(process, out, moments.randint(6, 14))
@@ -88,12 +89,16 @@ def _losses(log: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_two_processes_train_the_weights_of_one(tmp_path: Path):
-    token_store(tmp_path / "s", random_episodes(0, 16))
+@pytest.mark.parametrize("shares", [False, True])
+def test_two_processes_train_the_weights_of_one(tmp_path: Path, shares: bool):
+    """The one never shares prefixes."""
+    token_store(tmp_path / "s", random_episodes(0, 16, vocabulary=2 if shares else 32))
     save_tiny_model(tmp_path / "m")
     _run(_command(tmp_path, "one"))
     launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-    _run(_command(tmp_path, "two", *launcher))
+    _run(_command(tmp_path, "two", *launcher, shares=shares))
+    forwarded = [sum(_column(tmp_path / out, "num_tokens")) for out in ("one", "two")]
+    assert (forwarded[1] < forwarded[0]) == shares
     one, two = _weights(tmp_path, "one"), _weights(tmp_path, "two")
     assert one.keys() == two.keys()
     # AdamW divides by the gradient's size, and that of a key's bias is nothing but rounding.

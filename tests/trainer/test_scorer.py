@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from graphcredit.trainer.model.logprobs import Scorer
+from graphcredit.trainer.model.logprobs import Scorer, scorer_arguments
 from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION, register_attention
 from tests.trainer.models import tiny_model
 from tests.trainer.packs import Sample, pack_samples, random_samples
@@ -34,11 +34,7 @@ def _scorer(model: Any, head_chunk: int = 1024) -> Scorer:
 
 def _score(scorer: Scorer, samples: list[Sample], want_entropy: bool = True) -> list[Tensor]:
     batch = pack_samples(samples, temperature=TEMPERATURE)
-    arrays = (batch.input_ids, batch.position_ids, batch.cu_seqlens)
-    responses = (batch.predictor, batch.token_ids, batch.temperature)
-    scored = scorer(
-        *map(torch.tensor, arrays), batch.max_length, *map(torch.tensor, responses), want_entropy
-    )
+    scored = scorer(*scorer_arguments(batch, torch.tensor, want_entropy=want_entropy))
     return list(scored)
 
 

@@ -35,12 +35,53 @@ def pack(sizes: Ints, capacity: int) -> list[Ints]:
     return [np.array(sorted(items)) for items in bins]
 
 
-def cost(lengths: Ints) -> float:
-    """Return the cost of a forward and backward pass over some segments, in tokens.
+def cut(length: Ints, shared: Ints, capacity: int) -> list[range]:
+    """Cut sequences that share prefixes into pieces under a cap, so that little is made twice.
 
-    Attention costs the square of a segment's length, and everything else its length.
+    Where a piece begins, the tokens that its first sequence shares with the one before go through
+    the model again. The sum of these is the least that any cut has.
+
+    Args:
+        length: [n] tokens of each sequence, in the order of prefixes; none above the cap.
+        shared: [n] first tokens that each has in common with the one before it; 0 for the first.
+        capacity: Most tokens of a piece, each prefix counted once.
+
+    Returns:
+        The pieces, in order. Sequences that share nothing are in different pieces.
     """
-    return float((lengths * (1 + lengths / ATTENTION_TOKENS)).sum())
+    before = np.concatenate([[0], np.cumsum(length - shared)])
+    # Sequences i … j are before[j + 1] - before[i] + shared[i] tokens; more the smaller i is.
+    size_from = before[:-1] - shared
+    lost = np.zeros(len(length) + 1, np.int64)
+    start = np.zeros(len(length), np.int64)
+    low = 0
+    for last in range(len(length)):
+        if shared[last] == 0:
+            low = last
+        while before[last + 1] - size_from[low] > capacity:
+            low += 1
+        choices = lost[low : last + 1] + shared[low : last + 1]
+        start[last] = low + int(choices.argmin())
+        lost[last + 1] = choices.min()
+    pieces: list[range] = []
+    end = len(length)
+    while end:
+        pieces.append(range(int(start[end - 1]), end))
+        end = pieces[-1].start
+    return pieces[::-1]
+
+
+def cost(new: Ints, length: Ints) -> float:
+    """Return the cost of a forward and backward pass over some runs, in tokens.
+
+    Everything but attention costs as much as there are tokens. Attention costs a sequence the
+    square of its length, and a run its share of that: pairs of its tokens with those before them.
+
+    Args:
+        new: [n] tokens of each run.
+        length: [n] tokens of the sequence that it ends.
+    """
+    return float((new * (1 + (2 * length - new) / ATTENTION_TOKENS)).sum())
 
 
 def spread(costs: Sequence[float], num_ranks: int) -> list[list[int]]:

@@ -8,11 +8,13 @@ integer still has the same meaning.
 import hashlib
 import json
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from graphcredit.trainer.batching.aggregation import Aggregation, step_weights
-from graphcredit.trainer.batching.bin_packing import cost, pack, spread
+from graphcredit.trainer.batching.bin_packing import cost, cut, pack, spread
+from graphcredit.trainer.data.prefix_order import PrefixOrder, Runs, equal_order
 from graphcredit.trainer.data.ragged import Floats, Ints
 from graphcredit.trainer.data.step_index import StepIndex, windows
 
@@ -33,6 +35,17 @@ class MicroBatch:
         return not self.weight.any()
 
 
+class MicroBatchSize(NamedTuple):
+    """What a pass over a micro-batch takes."""
+
+    num_tokens: int
+    """Tokens that go through the model."""
+    num_responses: int
+    """Response tokens that the head scores."""
+    num_keys: int
+    """Tokens that runs attend to, added up; as many as tokens where no prefix is shared."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanStatistics:
     """Statistics of the packing of one optimizer step."""
@@ -41,7 +54,8 @@ class PlanStatistics:
     """Dummies not counted."""
     num_dummies: int
     num_tokens: int
-    """Tokens that go through the model: those of equal steps once, dummies not counted."""
+    """Tokens that go through the model: those of equal steps once, dummies not counted. Shared
+    prefixes once in a micro-batch."""
     fill: float
     """Share of the micro-batches' token cap that is used."""
     imbalance: float
@@ -53,6 +67,8 @@ class TrainingPlan:
     """The optimizer steps of a training."""
 
     index: StepIndex
+    prefixes: PrefixOrder
+    """What steps have in common at their beginning and what goes through the model once."""
     updates: tuple[Ints, ...]
     """The steps of each optimizer step, ascending, epoch after epoch."""
     bins: tuple[tuple[Ints, ...], ...]
@@ -108,7 +124,7 @@ class TrainingPlan:
         costs = self._costs(update)
         ranks = spread(costs, world_size)
         loads = np.array([sum(costs[number] for number in numbers) for numbers in ranks])
-        num_tokens = int(_distinct(self.index, self.updates[update])[0].sum())
+        num_tokens = sum(int(runs.new.sum()) for runs in self._runs(update))
         return PlanStatistics(
             num_micro_batches=len(costs),
             num_dummies=world_size * len(max(ranks, key=len)) - len(costs),
@@ -117,38 +133,42 @@ class TrainingPlan:
             imbalance=float(loads.max() / loads.mean() - 1),
         )
 
-    def sizes(self) -> set[tuple[int, int]]:
-        """Return the tokens and the response tokens of every micro-batch; equal ones once."""
+    def sizes(self) -> set[MicroBatchSize]:
+        """Return the size of every micro-batch; equal ones once."""
+        responses = self.index.response_length
         return {
-            (int(_distinct(self.index, members)[0].sum()), int(responses[members].sum()))
-            for responses in [self.index.response_length]
-            for steps, bins in zip(self.updates, self.bins, strict=True)
-            for members in (steps[items] for items in bins)
+            MicroBatchSize(
+                num_tokens=int(runs.new.sum()),
+                num_responses=int(responses[self.updates[update][items]].sum()),
+                num_keys=int(runs.length[runs.new > 0].sum()),
+            )
+            for update in range(len(self.updates))
+            for items, runs in zip(self.bins[update], self._runs(update), strict=True)
         }
+
+    def _runs(self, update: int) -> list[Runs]:
+        """Return what goes through the model in each micro-batch of an optimizer step."""
+        steps = self.updates[update]
+        return [self.prefixes.runs(steps[items]) for items in self.bins[update]]
 
     def _costs(self, update: int) -> list[float]:
         """Return the cost of each micro-batch of an optimizer step."""
-        steps = self.updates[update]
-        return [cost(_distinct(self.index, steps[items])[0]) for items in self.bins[update]]
+        return [cost(runs.new, runs.length) for runs in self._runs(update)]
 
 
-def _pack(index: StepIndex, steps: Ints, max_tokens: int) -> tuple[Ints, ...]:
+def _pack(prefixes: PrefixOrder, steps: Ints, max_tokens: int) -> tuple[Ints, ...]:
     """Return which of some steps are in each micro-batch, ascending."""
-    lengths, sequence = _distinct(index, steps)
-    bins = pack(lengths, max_tokens)
-    bin_of_sequence = np.empty(len(lengths), np.int64)
-    for number, items in enumerate(bins):
-        bin_of_sequence[items] = number
-    bin_of_step = bin_of_sequence[sequence]
-    order = np.argsort(bin_of_step, kind="stable")
-    counts = np.bincount(bin_of_step, minlength=len(bins))
-    return tuple(np.split(order, np.cumsum(counts)[:-1]))
+    runs = prefixes.runs(steps)
+    pieces = cut(runs.length, runs.shared, max_tokens)
+    sizes = [int(runs.new[p].sum() + runs.shared[p.start]) for p in map(_as_slice, pieces)]
+    return tuple(
+        np.sort(np.concatenate([runs.order[_as_slice(pieces[item])] for item in items]))
+        for items in pack(np.array(sizes), max_tokens)
+    )
 
 
-def _distinct(index: StepIndex, steps: Ints) -> tuple[Ints, Ints]:
-    """Return the lengths of the distinct sequences of some steps, and which each step has."""
-    _, first, sequence = np.unique(index.sequence[steps], return_index=True, return_inverse=True)
-    return index.length[steps[first]], sequence
+def _as_slice(piece: range) -> slice:
+    return slice(piece.start, piece.stop)
 
 
 def make_plan(
@@ -160,6 +180,7 @@ def make_plan(
     max_tokens: int,
     aggregation: Aggregation,
     response_length: int,
+    prefixes: PrefixOrder | None = None,
 ) -> TrainingPlan:
     """Cut each epoch into optimizer steps of nearly equal size, each step of the index in one.
 
@@ -171,6 +192,8 @@ def make_plan(
         max_tokens: Cap of a micro-batch; no step may be longer.
         aggregation: What has equal weight.
         response_length: L of dr-grpo.
+        prefixes: What steps have in common at their beginning, to go through the model once; by
+            default only whole equal steps do.
     """
     num_updates = -(-len(index) // batch_size)
     updates = tuple(
@@ -179,10 +202,13 @@ def make_plan(
         for part in np.array_split(_order(index, seed, epoch), num_updates)
     )
     options = [seed, epochs, batch_size, max_tokens, aggregation, response_length]
+    options += [] if prefixes is None else ["shared prefixes"]
+    prefixes = equal_order(index) if prefixes is None else prefixes
     return TrainingPlan(
         index=index,
+        prefixes=prefixes,
         updates=updates,
-        bins=tuple(_pack(index, steps, max_tokens) for steps in updates),
+        bins=tuple(_pack(prefixes, steps, max_tokens) for steps in updates),
         epochs=epochs,
         max_tokens=max_tokens,
         aggregation=aggregation,

@@ -1,110 +1,22 @@
-"""Micro-batches as arrays, read ahead of their use and packed without padding."""
+"""Micro-batches as arrays, read ahead of their use."""
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphcredit.trainer.batching.packed_batch import PackedBatch, Sample, pack_samples
 from graphcredit.trainer.batching.plan import MicroBatch
-from graphcredit.trainer.data.ragged import Bools, Floats, Ints, Singles
+from graphcredit.trainer.data.prefix_order import PrefixOrder, sort_by_prefix
+from graphcredit.trainer.data.ragged import Ints
 from graphcredit.trainer.data.step_columns import TokenColumns, read_tokens, row_group_starts
-from graphcredit.trainer.data.step_index import StepIndex
+from graphcredit.trainer.data.step_index import StepIndex, windows
 
 CACHE_BYTES = 1 << 30
 _AHEAD = 2
 """Micro-batches that are read before they are asked for."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PackedBatch:
-    """R response tokens of S steps, and the T tokens that predict them, one sequence after another.
-
-    Steps with the same prompt and response share a sequence, which goes through the model once.
-    Each of these steps has its own response tokens, advantage and weight.
-    """
-
-    input_ids: Ints
-    """[T] prompt and response of each sequence."""
-    position_ids: Ints
-    """[T] position within the sequence."""
-    cu_seqlens: NDArray[np.int32]
-    """[sequences + 1] where each sequence starts, and T."""
-    max_length: int
-    """Tokens of the longest sequence."""
-    predictor: Ints
-    """[R] position in [0, T) whose hidden state predicts the token: the one before it."""
-    token_ids: Ints
-    """[R] response tokens."""
-    behaviour_logprobs: Singles
-    """[R] log-probability under the policy that sampled the token; 0 if it is not finite."""
-    is_scored: Bools
-    """[R] the log-probability is finite, so that the token enters the loss."""
-    temperature: Singles
-    """[R] sampling temperature; 1 if it was not logged."""
-    advantage: Singles
-    """[R] advantage of the step."""
-    weight: Singles
-    """[R] weight in the optimizer step; 0 for tokens that are not scored, and in a dummy."""
-    segment: Ints
-    """[R] which of the S steps."""
-    steps: Ints
-    """[S] positions in the index."""
-
-
-class Sample(NamedTuple):
-    """One step."""
-
-    prompt: NDArray[np.int32]
-    """Token ids."""
-    response: NDArray[np.int32]
-    """Token ids."""
-    logprob: Singles
-    """Log-probability of each response token; one that is not finite does not enter the loss."""
-    temperature: float
-    """Of sampling."""
-
-
-def pack_samples(
-    samples: Sequence[Sample], *, advantage: Floats, weight: Floats, steps: Ints
-) -> PackedBatch:
-    """Return S steps as one batch, equal ones once.
-
-    Args:
-        samples: Each has a prompt and a response of at least one token.
-        advantage: [S] of the step.
-        weight: [S] in the optimizer step, of each of the response's tokens.
-        steps: [S] the caller's numbers of the steps.
-    """
-    logprobs = np.concatenate([sample.logprob for sample in samples])
-    temperature = np.array([sample.temperature for sample in samples], np.float32)
-    distinct, sequence = _distinct(samples)
-    size = np.array([len(s.prompt) + len(s.response) for s in distinct])
-    starts = np.concatenate([[0], np.cumsum(size)])
-    length = np.array([len(sample.response) for sample in samples])
-    segment = np.repeat(np.arange(len(samples)), length)
-    within = np.arange(len(segment)) - np.repeat(np.cumsum(length) - length, length)
-    first = starts[sequence] + np.array([len(s.prompt) for s in samples]) - 1
-    is_scored = np.isfinite(logprobs)
-    return PackedBatch(
-        input_ids=_joined(ids for s in distinct for ids in (s.prompt, s.response)),
-        position_ids=np.arange(starts[-1]) - np.repeat(starts[:-1], size),
-        cu_seqlens=starts.astype(np.int32),
-        max_length=int(size.max()),
-        predictor=first[segment] + within,
-        token_ids=_joined(s.response for s in samples),
-        behaviour_logprobs=np.where(is_scored, logprobs, 0).astype(np.float32),
-        is_scored=is_scored,
-        temperature=temperature[segment],
-        advantage=advantage.astype(np.float32)[segment],
-        weight=np.where(is_scored, weight[segment], 0).astype(np.float32),
-        segment=segment,
-        steps=steps,
-    )
 
 
 class BatchReader:
@@ -113,15 +25,19 @@ class BatchReader:
     It is not thread-safe.
     """
 
-    def __init__(self, index: StepIndex, *, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(
+        self, index: StepIndex, *, shares_prefixes: bool = False, cache_bytes: int = CACHE_BYTES
+    ) -> None:
         """Open nothing yet.
 
         Args:
             index: The steps.
+            shares_prefixes: Whether tokens that steps of a micro-batch have in common at their
+                beginning go through the model once.
             cache_bytes: Bound on the memory of the row groups that are kept. One that is larger
                 than this is read again for each micro-batch that needs it.
         """
-        self._index = index
+        self._index, self._shares_prefixes = index, shares_prefixes
         self._starts: dict[int, Ints] = {}
         self._cache = _Cache(cache_bytes)
         self.wait_seconds = 0.0
@@ -139,10 +55,11 @@ class BatchReader:
             SchemaError: A shard cannot be read any more.
         """
         return pack_samples(
-            self._samples(micro.steps),
+            self.samples(micro.steps),
             advantage=self._index.advantage[micro.steps],
             weight=micro.weight,
             steps=micro.steps,
+            shares_prefixes=self._shares_prefixes,
         )
 
     def ahead(self, micro_batches: Iterable[MicroBatch]) -> Iterator[PackedBatch]:
@@ -169,8 +86,12 @@ class BatchReader:
         self.wait_seconds += time.perf_counter() - started
         return batch
 
-    def _samples(self, steps: Ints) -> list["Sample"]:
-        """Return the steps in their order, reading one row group after the other."""
+    def samples(self, steps: Ints) -> list[Sample]:
+        """Return steps in their order, reading one row group after the other.
+
+        Raises:
+            SchemaError: A shard cannot be read any more.
+        """
         of_group: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for step in steps.tolist():
             shard = int(self._index.shard[step])
@@ -198,6 +119,25 @@ class BatchReader:
         return found
 
 
+def read_prefix_order(index: StepIndex) -> PrefixOrder:
+    """Read all steps, and return the order in which those that begin alike are neighbours.
+
+    Steps are compared within windows of the index (`WINDOW_TOKENS`), which bounds the memory.
+
+    Raises:
+        SchemaError: A shard cannot be read any more.
+    """
+    reader, window = BatchReader(index), windows(index.length)
+    rank = np.empty(len(index), np.int64)
+    shared: list[Ints] = []
+    for number in range(int(window[-1]) + 1):
+        steps = np.flatnonzero(window == number)
+        order, common = sort_by_prefix([sample.tokens for sample in reader.samples(steps)])
+        rank[steps[order]] = sum(map(len, shared)) + np.arange(len(steps))
+        shared.append(common)
+    return PrefixOrder(rank=rank, shared=np.concatenate(shared), length=index.length)
+
+
 def _copy(tokens: TokenColumns, row: int) -> Sample:
     """Return one step; copied, so that its row group can be let go."""
     return Sample(
@@ -206,15 +146,6 @@ def _copy(tokens: TokenColumns, row: int) -> Sample:
         logprob=tokens.logprob[row].copy(),
         temperature=float(tokens.temperature[row]),
     )
-
-
-def _distinct(samples: Sequence[Sample]) -> tuple[list[Sample], Ints]:
-    """Return one sample for each prompt with its response, and which of them each sample has."""
-    numbers: dict[tuple[bytes, bytes], int] = {}
-    keys = [(sample.prompt.tobytes(), sample.response.tobytes()) for sample in samples]
-    which = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-    first = np.unique(which, return_index=True)[1]
-    return [samples[position] for position in first], which
 
 
 class _Cache:
@@ -238,7 +169,3 @@ class _Cache:
             self.num_bytes -= dropped.num_bytes
         self._entries[key] = tokens
         self.num_bytes += tokens.num_bytes
-
-
-def _joined(arrays: Iterable[NDArray[np.int32]]) -> Ints:
-    return np.concatenate(list(arrays), dtype=np.int64)

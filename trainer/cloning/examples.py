@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import read_steps
-from graphcredit.trainer.batching.reader import PackedBatch, Sample, pack_samples
+from graphcredit.trainer.batching.packed_batch import PackedBatch, Sample, pack_samples
 from graphcredit.trainer.data.ragged import Floats, Ints
 from graphcredit.trainer.data.step_columns import read_columns
 

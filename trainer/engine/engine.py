@@ -16,7 +16,7 @@ from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor
 
 from graphcredit.store.errors import InputError, TrainingError
-from graphcredit.trainer.batching.reader import PackedBatch
+from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_index import StepIndex
 from graphcredit.trainer.data.step_lengths import length_limit
@@ -29,7 +29,7 @@ from graphcredit.trainer.model.loading import (
     model_shape,
     num_embeddings,
 )
-from graphcredit.trainer.model.logprobs import Scorer
+from graphcredit.trainer.model.logprobs import Scorer, scorer_arguments
 from graphcredit.trainer.options import ModelOptions, OptimizerOptions
 
 
@@ -115,10 +115,8 @@ class TrainingEngine(Process):
             self._limit.refuse(f"found {batch.max_length} tokens", self._source)
         self.check_token_id(int(batch.input_ids.min()))
         self.check_token_id(int(batch.input_ids.max()))
-        arrays = (batch.input_ids, batch.position_ids, batch.cu_seqlens)
-        responses = (batch.predictor, batch.token_ids, batch.temperature)
         logprob, entropy = self._scorer(
-            *map(self.put, arrays), batch.max_length, *map(self.put, responses), want_entropy
+            *scorer_arguments(batch, self.put, want_entropy=want_entropy)
         )
         return ScoredTokens(logprob=logprob, entropy=entropy)
 
@@ -322,7 +320,12 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
     dtype = compute_dtype(config, device)
     is_half = dtype == "bfloat16"
     init_process_group(device, alone_too=is_half, minutes=config.timeout)
-    scorer = load_model(name, config, adapter_seed=config.adapter_seed)
+    scorer = load_model(
+        name,
+        config,
+        adapter_seed=config.adapter_seed,
+        shares_prefixes=config.share_prefixes,
+    )
     if frozen:
         scorer.requires_grad_(False)
     if config.compile:

@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graphcredit.store.files.atomic import atomic_path, write_table
+from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.batching.plan import TrainingPlan
-from graphcredit.trainer.batching.reader import BatchReader, PackedBatch
+from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.data.ragged import Singles
 from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.engine.engine import TrainingEngine

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.batching.plan import MicroBatch, TrainingPlan
-from graphcredit.trainer.batching.reader import BatchReader, PackedBatch
+from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs
 from graphcredit.trainer.loss.coefficients import Coefficients, first_coefficients

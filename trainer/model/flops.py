@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from graphcredit.trainer.batching.reader import PackedBatch
+from graphcredit.trainer.batching.packed_batch import PackedBatch
 
 PEAK_FLOPS: Mapping[str, float] = MappingProxyType(
     {"B200": 2250e12, "H200": 989e12, "H100": 989e12, "L40S": 362e12, "A100": 312e12}
@@ -34,12 +34,13 @@ def training_flops(shape: ModelShape, batch: PackedBatch) -> float:
     """Return the operations of a forward and a backward pass.
 
     Each parameter costs 2 operations per token forward and 4 backward, or 2 if it is frozen,
-    because it has no gradient. Attention is causal and within a segment: n² / 2 pairs, for scores
-    and for values. The head is applied where a response token is predicted. Recomputation to save
-    memory does not count.
+    because it has no gradient. Attention is causal: n tokens at the end of a sequence of m make
+    n m - n² / 2 pairs, for scores and for values. The head is applied where a response token is
+    predicted. Recomputation to save memory does not count.
     """
     lengths = np.diff(batch.cu_seqlens).astype(np.float64)
-    pairs = float((lengths**2).sum()) / 2
+    ends = lengths if batch.keys is None else np.diff(batch.keys.cu_seqlens).astype(np.float64)
+    pairs = float((lengths * ends - lengths**2 / 2).sum())
     body = (6.0 * shape.num_body - 2.0 * shape.num_frozen) * len(batch.input_ids)
     head = (4.0 if shape.is_head_frozen else 6.0) * shape.num_head * len(batch.predictor)
     return body + head + 12.0 * shape.num_layers * shape.attention_width * pairs

@@ -117,7 +117,9 @@ class _Scored(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, *grad_outputs: Tensor
+    ) -> tuple[Tensor | None, ...]:
         by_logprob, by_entropy = grad_outputs
         hidden, weight, bias, token_ids, temperature, entropy, log_total = ctx.saved_tensors
         wanted: tuple[bool, ...] = ctx.needs_input_grad

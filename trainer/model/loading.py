@@ -42,7 +42,9 @@ _TOKENIZER_FILES = (
 )
 
 
-def load_model(name: str, options: ModelOptions, *, adapter_seed: str) -> Scorer:
+def load_model(
+    name: str, options: ModelOptions, *, adapter_seed: str, shares_prefixes: bool = False
+) -> Scorer:
     """Load a causal LM in float32 on the CPU, with all weights from disk and without dropout.
 
     Its log-probabilities for packed samples are compared with its own forward pass first, which
@@ -52,6 +54,7 @@ def load_model(name: str, options: ModelOptions, *, adapter_seed: str) -> Scorer
         name: A directory, or a name in the local Hugging Face cache; nothing is downloaded.
         options: How it is computed, and whether LoRA adapters are added.
         adapter_seed: Seed of the adapters' first weights.
+        shares_prefixes: Whether samples will share prefixes.
 
     Raises:
         InputError: There is no such model, it has no safetensors, it lacks weights, packed samples
@@ -65,7 +68,7 @@ def load_model(name: str, options: ModelOptions, *, adapter_seed: str) -> Scorer
     _check_head(directory, model)
     model.set_attn_implementation(PACKED_ATTENTION)
     scorer = Scorer(model, head_chunk=options.head_chunk)
-    check_scorer(str(directory), scorer)
+    check_scorer(str(directory), scorer, shares_prefixes=shares_prefixes)
     return _prepared(scorer, options, adapter_seed)
 
 

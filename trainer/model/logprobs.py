@@ -1,10 +1,15 @@
 """Log-probabilities of the response tokens of packed samples, and nothing more than those need."""
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.model.head import Head, head_logprobs, logit_rule
+from graphcredit.trainer.model.packed_attention import Segments
 
 
 class Scorer(nn.Module):
@@ -35,20 +40,18 @@ class Scorer(nn.Module):
         self,
         input_ids: Tensor,
         position_ids: Tensor,
-        cu_seqlens: Tensor,
-        max_length: int,
+        segments: Segments,
         predictor: Tensor,
         token_ids: Tensor,
         temperature: Tensor,
         want_entropy: bool,
     ) -> tuple[Tensor, Tensor]:
-        """Score R response tokens of S samples of T tokens in all.
+        """Score R response tokens in T tokens of packed samples; see `scorer_arguments`.
 
         Args:
             input_ids: [T] int64, the samples one after the other.
             position_ids: [T] int64, from 0 in each sample.
-            cu_seqlens: [S + 1] int32, where the samples start and the last one ends.
-            max_length: Tokens of the longest sample.
+            segments: Where the samples are, and what each attends to.
             predictor: [R] int64, the position in [0, T) that predicts each response token.
             token_ids: [R] int64, the response tokens.
             temperature: [R] float32, by which logits are divided.
@@ -63,10 +66,7 @@ class Scorer(nn.Module):
             input_ids=input_ids[None],
             position_ids=position_ids[None],
             use_cache=False,
-            cu_seq_lens_q=cu_seqlens,
-            cu_seq_lens_k=cu_seqlens,
-            max_length_q=max_length,
-            max_length_k=max_length,
+            **segments.arguments(),
         ).last_hidden_state[0]
         output = causal_lm.get_output_embeddings()
         head = Head(
@@ -78,3 +78,26 @@ class Scorer(nn.Module):
         return head_logprobs(
             head, hidden[predictor], token_ids, temperature, want_entropy=want_entropy
         )
+
+
+def scorer_arguments(
+    batch: PackedBatch, put: Callable[[NDArray[Any]], Tensor], *, want_entropy: bool
+) -> tuple[Any, ...]:
+    """Return the arguments of `Scorer.forward` for a micro-batch.
+
+    Args:
+        batch: The micro-batch.
+        put: Makes a tensor of an array, where the model is.
+        want_entropy: Whether the entropy has a gradient.
+    """
+    keys, bounds = batch.keys, put(batch.cu_seqlens)
+    segments = Segments(
+        bounds=bounds,
+        longest=int(np.diff(batch.cu_seqlens).max()),
+        key_bounds=bounds if keys is None else put(keys.cu_seqlens),
+        longest_keys=batch.max_length,
+        key_positions=None if keys is None else put(keys.positions),
+    )
+    tokens = (put(batch.input_ids), put(batch.position_ids))
+    responses = (put(batch.predictor), put(batch.token_ids), put(batch.temperature))
+    return (*tokens, segments, *responses, want_entropy)

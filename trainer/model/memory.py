@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from graphcredit.trainer.batching.plan import MicroBatchSize
 from graphcredit.trainer.model.loading import decoder_layers
 from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.model.meta_pass import pass_bytes
@@ -49,7 +50,7 @@ class MemoryEstimate:
 
 def estimate_memory(
     scorer: Scorer,
-    sizes: Iterable[tuple[int, int]],
+    sizes: Iterable[MicroBatchSize],
     *,
     num_processes: int,
     dtype: str,
@@ -60,7 +61,7 @@ def estimate_memory(
 
     Args:
         scorer: The model on the meta device, in float32, with its adapters.
-        sizes: Tokens and response tokens of the micro-batches.
+        sizes: Of the micro-batches.
         num_processes: Processes that share the model.
         dtype: Type of the arithmetic: float32 or bfloat16.
         sums_gradients: Whether a process sums whole gradients over micro-batches before it
@@ -87,13 +88,13 @@ def estimate_memory(
     )
 
 
-def _passes(scorer: Scorer, sizes: Iterable[tuple[int, int]]) -> tuple[int | None, int | None]:
+def _passes(scorer: Scorer, sizes: Iterable[MicroBatchSize]) -> tuple[int | None, int | None]:
     """Return the bytes of activations and of logits in the heaviest micro-batch."""
     listed = sorted({*sizes})
-    candidates = {max(listed), max(listed, key=lambda size: size[::-1])}
+    candidates = {max(listed, key=lambda size: size[place]) for place in range(3)}
     try:
-        peak, num_tokens = max((pass_bytes(scorer, *size), size[0]) for size in candidates)
-        body = pass_bytes(scorer, num_tokens, 1)
+        peak, heaviest = max((pass_bytes(scorer, size), size) for size in candidates)
+        body = pass_bytes(scorer, heaviest._replace(num_responses=1))
     except (RuntimeError, NotImplementedError):
         return None, None
     return body, peak - body

@@ -15,18 +15,19 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import AttentionInterface, AttentionMaskInterface
 
+from graphcredit.trainer.batching.plan import MicroBatchSize
 from graphcredit.trainer.model.logprobs import Scorer
+from graphcredit.trainer.model.packed_attention import Segments
 
 _META_ATTENTION = "graphcredit_meta"
 
 
-def pass_bytes(scorer: Scorer, num_tokens: int, num_responses: int) -> int:
+def pass_bytes(scorer: Scorer, size: MicroBatchSize) -> int:
     """Return the most bytes that a pass holds beside weights and gradients.
 
     Args:
         scorer: A model on the meta device, in the type of the arithmetic.
-        num_tokens: Tokens of the micro-batch.
-        num_responses: Response tokens of it.
+        size: Of the micro-batch.
 
     Raises:
         RuntimeError: What the model does next depends on data, as the choice of experts does.
@@ -34,23 +35,32 @@ def pass_bytes(scorer: Scorer, num_tokens: int, num_responses: int) -> int:
     AttentionInterface.register(_META_ATTENTION, cast("Any", _attention))
     AttentionMaskInterface.register(_META_ATTENTION, cast("Any", lambda **_: None))
     scorer.causal_lm.set_attn_implementation(_META_ATTENTION)
-    _run(scorer, num_tokens, num_responses)
+    _run(scorer, size)
     # The gradients are there now, as they are from the second micro-batch on.
     with _LiveBytes() as live:
-        _run(scorer, num_tokens, num_responses)
+        _run(scorer, size)
     return live.peak
 
 
-def _run(scorer: Scorer, num_tokens: int, num_responses: int) -> None:
-    tokens = torch.zeros(num_tokens, dtype=torch.int64, device="meta")
-    responses = torch.zeros(num_responses, dtype=torch.int64, device="meta")
-    bounds = torch.zeros(2, dtype=torch.int32, device="meta")
-    temperature = torch.ones(num_responses, device="meta")
+def _run(scorer: Scorer, size: MicroBatchSize) -> None:
+    tokens = _numbers(size.num_tokens)
+    responses = _numbers(size.num_responses)
+    is_shared = size.num_keys > size.num_tokens
+    segments = Segments(
+        bounds=_numbers(2),
+        longest=size.num_tokens,
+        key_bounds=_numbers(2),
+        longest_keys=size.num_keys,
+        key_positions=_numbers(size.num_keys) if is_shared else None,
+    )
+    temperature = torch.ones(size.num_responses, device="meta")
     with _AnyValue():
-        logprob, _ = scorer(
-            tokens, tokens, bounds, num_tokens, responses, responses, temperature, False
-        )
+        logprob, _ = scorer(tokens, tokens, segments, responses, responses, temperature, False)
         logprob.sum().backward()
+
+
+def _numbers(count: int) -> Tensor:
+    return torch.zeros(count, dtype=torch.int64, device="meta")
 
 
 class _AnyValue(TorchDispatchMode):
@@ -102,9 +112,18 @@ def _key(tensor: Tensor) -> int:
 
 
 def _attention(
-    module: Any, query: Tensor, key: Tensor, value: Tensor, mask: None, **_: Any
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: None,
+    *,
+    key_positions: Tensor | None = None,
+    **_: Any,
 ) -> tuple[Tensor, None]:
     """Hold what a fused kernel holds: its inputs, its output and a number for each query."""
+    if key_positions is not None:
+        key, value = (each.index_select(2, key_positions) for each in (key, value))
     kernel: Callable[..., Any] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     output = kernel(query, key, value, 0.0, True)[0]
     return output.transpose(1, 2).contiguous(), None

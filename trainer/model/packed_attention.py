@@ -1,12 +1,15 @@
 """Attention over packed samples: each sample sees itself, never its neighbours.
 
 Registered with transformers under `PACKED_ATTENTION`. The samples' bounds travel through the model
-as `cu_seq_lens_q` and `max_length_q`, the names transformers gives them. On CUDA in half precision
-torch's variable-length kernel does the work; elsewhere a loop of causal attention over samples.
+as `cu_seq_lens_q` and so on, the names transformers gives them. On CUDA in half precision torch's
+variable-length kernel does the work; elsewhere a loop of causal attention over samples.
+
+Where samples share prefixes, a run of tokens has fewer queries than keys: its keys and values are
+gathered from wherever the tokens before it are (`key_positions`), and the last query sees all.
 """
 
 import inspect
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +26,32 @@ _KERNEL_ARGUMENTS = frozenset(inspect.signature(varlen_attn).parameters)
 
 _KERNEL_HEAD_DIM = 256
 """The widest head the kernel takes."""
+
+
+class Segments(NamedTuple):
+    """The runs of tokens in a pass, and what each attends to."""
+
+    bounds: Tensor
+    """[S + 1] int32, where the runs start and the last one ends."""
+    longest: int
+    """Tokens of the longest run."""
+    key_bounds: Tensor
+    """[S + 1] int32, the same in `key_positions`; `bounds` without those."""
+    longest_keys: int
+    """Tokens that a run attends to, at most."""
+    key_positions: Tensor | None
+    """[K] int64, where the tokens are that each run attends to, itself last; None: itself only."""
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments that carry this through a model to its attention."""
+        shared = {} if self.key_positions is None else {"key_positions": self.key_positions}
+        return {
+            "cu_seq_lens_q": self.bounds,
+            "cu_seq_lens_k": self.key_bounds,
+            "max_length_q": self.longest,
+            "max_length_k": self.longest_keys,
+            **shared,
+        }
 
 
 def register_attention() -> None:
@@ -50,7 +79,10 @@ def packed_attention(
     scaling: float | None = None,
     sliding_window: int | None = None,
     cu_seq_lens_q: Tensor | None = None,
+    cu_seq_lens_k: Tensor | None = None,
     max_length_q: int | None = None,
+    max_length_k: int | None = None,
+    key_positions: Tensor | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
     """Return causal attention within each sample, in the form transformers expects.
@@ -63,8 +95,11 @@ def packed_attention(
         attention_mask: None; see `_no_mask`.
         scaling: Of the scores; 1/sqrt(D) by default.
         sliding_window: A token sees this many tokens, itself included; all by default.
-        cu_seq_lens_q: [S + 1] int32 where the samples start and the last one ends.
-        max_length_q: Tokens of the longest sample.
+        cu_seq_lens_q: As `Segments.bounds`, and the next four as the rest of it.
+        cu_seq_lens_k: `key_bounds`; `bounds` by default.
+        max_length_q: `longest`.
+        max_length_k: `longest_keys`; `longest` by default.
+        key_positions: `key_positions`.
         others: Other arguments of transformers; those that would change the result are refused.
 
     Returns:
@@ -81,11 +116,17 @@ def packed_attention(
             f"{type(module).__name__} did not receive the bounds of the packed samples: this "
             "model's code does not hand keyword arguments on to attention, so it cannot be trained"
         )
-    if _is_for_kernel(query, value):
-        output = _by_kernel(query, key, value, cu_seq_lens_q, max_length_q, scaling, sliding_window)
-    else:
-        output = _by_sample(query, key, value, cu_seq_lens_q, scaling, sliding_window)
-    return output, None
+    if key_positions is not None:
+        key, value = (each.index_select(2, key_positions) for each in (key, value))
+    segments = Segments(
+        cu_seq_lens_q,
+        max_length_q,
+        cu_seq_lens_q if cu_seq_lens_k is None else cu_seq_lens_k,
+        max_length_q if max_length_k is None else max_length_k,
+        None,
+    )
+    attend = _by_kernel if _is_for_kernel(query, value) else _by_sample
+    return attend(query, key, value, segments, scaling, sliding_window), None
 
 
 def _refuse_unknown(
@@ -119,15 +160,14 @@ def _by_kernel(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    bounds: Tensor,
-    max_length: int,
+    segments: Segments,
     scaling: float | None,
     window: int | None,
 ) -> Tensor:
     options: dict[str, Any] = {}
     if "window_size" in _KERNEL_ARGUMENTS:
         options["window_size"] = (-1 if window is None else window - 1, 0)
-    elif window is None or window >= max_length:
+    elif window is None or window >= segments.longest_keys:
         options["is_causal"] = True
     else:
         raise InputError(
@@ -143,7 +183,16 @@ def _by_kernel(
     elif num_shared > 1:
         key, value = (each.repeat_interleave(num_shared, dim=1) for each in (key, value))
     query, key, value = (each[0].transpose(0, 1) for each in (query, key, value))
-    output = varlen_attn(query, key, value, bounds, bounds, max_length, max_length, **options)
+    output = varlen_attn(
+        query,
+        key,
+        value,
+        segments.bounds,
+        segments.key_bounds,
+        segments.longest,
+        segments.longest_keys,
+        **options,
+    )
     return cast("Tensor", output)[None]
 
 
@@ -151,25 +200,33 @@ def _by_sample(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    bounds: Tensor,
+    segments: Segments,
     scaling: float | None,
     window: int | None,
 ) -> Tensor:
     is_shared = query.shape[1] != key.shape[1]
-    lengths = bounds.diff().tolist()
+    lengths, key_lengths = segments.bounds.diff().tolist(), segments.key_bounds.diff().tolist()
+    if sum(key_lengths) != key.shape[2]:
+        raise InputError(
+            f"attention must receive the {sum(key_lengths)} keys of packed samples that share "
+            f"prefixes, but has {key.shape[2]}: this model's code does not hand key_positions on. "
+            "Train it without share_prefixes"
+        )
+    parts = (query.split(lengths, 2), key.split(key_lengths, 2), value.split(key_lengths, 2))
     outputs = [
         scaled_dot_product_attention(
-            *parts, **_causal(parts[0], window), scale=scaling, enable_gqa=is_shared
+            *part, **_causal(*part[:2], window), scale=scaling, enable_gqa=is_shared
         ).transpose(1, 2)
-        for parts in zip(*(each.split(lengths, dim=2) for each in (query, key, value)), strict=True)
+        for part in zip(*parts, strict=True)
     ]
     return torch.cat(outputs, dim=1)
 
 
-def _causal(query: Tensor, window: int | None) -> dict[str, Any]:
-    """Return the arguments that make attention causal, a mask only where a window cuts."""
-    length = query.shape[2]
-    if window is None or window >= length:
+def _causal(query: Tensor, key: Tensor, window: int | None) -> dict[str, Any]:
+    """Return the arguments that make attention causal, where the last query is the last key's."""
+    num_queries, num_keys = query.shape[2], key.shape[2]
+    if num_queries == num_keys and (window is None or window >= num_keys):
         return {"is_causal": True}
-    ones = torch.ones(length, length, dtype=torch.bool, device=query.device)
-    return {"attn_mask": ones.tril().triu(1 - window)}
+    before = num_keys - num_queries
+    sees = torch.ones(num_queries, num_keys, dtype=torch.bool, device=query.device).tril(before)
+    return {"attn_mask": sees if window is None else sees.triu(before + 1 - window)}

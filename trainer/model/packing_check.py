@@ -1,64 +1,77 @@
 """Check that packed log-probabilities equal those of the model's own forward pass."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from graphcredit.store.errors import InputError
-from graphcredit.trainer.model.logprobs import Scorer
+from graphcredit.trainer.batching.packed_batch import Sample, pack_samples
+from graphcredit.trainer.model.logprobs import Scorer, scorer_arguments
 from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION
 
-_LENGTHS = (24, 40)
+_SAMPLES = ((0, 24), (0, 40))
+_WITH_PREFIXES = (*_SAMPLES, (20, 24), (20, 16), (31, 9))
+"""For each sample, how many tokens it has in common with the one before, and how many of its own.
+The first of a sliding window is in the middle of a prefix."""
 _TOLERANCE = 1e-2
 """Greatest allowed gap in nats. It is a hundred times the rounding error of float32, and a tenth of
 the change by an unknown scale or by attention across samples."""
 
 
-def check_scorer(name: str, scorer: Scorer) -> None:
+def check_scorer(name: str, scorer: Scorer, *, shares_prefixes: bool = False) -> None:
     """Compare log-probabilities of packed samples with the model's own, sample by sample.
 
     The check finds faults that no list of architectures can: logits with a scale or cap that
-    `logprobs.py` does not know, layers that see across samples, positions that are ignored.
+    `head.py` does not know, layers that see across samples, positions that are ignored, layers in
+    which a token depends on more than those before it in its own sequence.
 
     Raises:
-        InputError: They differ.
+        InputError: They differ, as they are or with shared prefixes if these are asked for.
     """
-    num_tokens = scorer.causal_lm.get_input_embeddings().num_embeddings
-    generator = torch.Generator().manual_seed(0)
-    samples = [torch.randint(num_tokens, (n,), generator=generator) for n in _LENGTHS]
+    _check(name, scorer, _samples(scorer, _SAMPLES), shares_prefixes=False)
+    if shares_prefixes:
+        _check(name, scorer, _samples(scorer, _WITH_PREFIXES), shares_prefixes=True)
+
+
+def _check(name: str, scorer: Scorer, samples: list[Sample], *, shares_prefixes: bool) -> None:
+    batch = pack_samples(
+        samples,
+        advantage=np.ones(len(samples)),
+        weight=np.ones(len(samples)),
+        steps=np.arange(len(samples)),
+        shares_prefixes=shares_prefixes,
+    )
     with torch.no_grad():
-        packed = _packed(scorer, samples)
+        packed, _ = scorer(*scorer_arguments(batch, torch.from_numpy, want_entropy=False))
         own = torch.cat(_own(scorer.causal_lm, samples))
     gap = (packed - own).abs().max().item()
     if not gap <= _TOLERANCE:
+        what = "samples that share prefixes" if shares_prefixes else "packed samples"
         raise InputError(
-            f"{name}: log-probabilities of packed samples must be those of the model's own forward "
+            f"{name}: log-probabilities of {what} must be those of the model's own forward "
             f"pass, but differ by up to {gap:.3g} nats: {type(scorer.causal_lm).__name__} does "
             "something to its logits, positions or layers that this trainer does not know"
+            + (". It may be trained without share_prefixes" if shares_prefixes else "")
         )
 
 
-def _packed(scorer: Scorer, samples: list[Tensor]) -> Tensor:
-    lengths = [len(sample) for sample in samples]
-    ids = torch.cat(samples)
-    positions = torch.cat([torch.arange(length) for length in lengths])
-    predicted = torch.nonzero(positions).squeeze(1)
-    bounds = torch.tensor([0, *lengths]).cumsum(0)
-    logprob, _ = scorer(
-        ids,
-        positions,
-        bounds.to(torch.int32),
-        max(lengths),
-        predicted - 1,
-        ids[predicted],
-        torch.ones(len(predicted)),
-        False,
-    )
-    return logprob
+def _samples(scorer: Scorer, shapes: Sequence[tuple[int, int]]) -> list[Sample]:
+    num_tokens = scorer.causal_lm.get_input_embeddings().num_embeddings
+    random = np.random.default_rng(0)
+    tokens = np.empty(0, np.int32)
+    samples: list[Sample] = []
+    for num_shared, num_own in shapes:
+        own = random.integers(num_tokens, size=num_own, dtype=np.int32)
+        tokens = np.append(tokens[:num_shared], own)
+        zeros = np.zeros(len(tokens) - 1, np.float32)
+        samples.append(Sample(tokens[:1], tokens[1:], zeros, 1.0))
+    return samples
 
 
-def _own(causal_lm: Any, samples: list[Tensor]) -> list[Tensor]:
+def _own(causal_lm: Any, samples: list[Sample]) -> list[Tensor]:
     causal_lm.set_attn_implementation("eager")
     try:
         return [
@@ -66,7 +79,7 @@ def _own(causal_lm: Any, samples: list[Tensor]) -> list[Tensor]:
             .logits[0, :-1]
             .log_softmax(-1)
             .gather(-1, ids[1:, None])[:, 0]
-            for ids in samples
+            for ids in (torch.from_numpy(sample.tokens).long() for sample in samples)
         ]
     finally:
         causal_lm.set_attn_implementation(PACKED_ATTENTION)

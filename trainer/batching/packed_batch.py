@@ -1,0 +1,192 @@
+"""Steps packed into one batch without padding, equal tokens once."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcredit.trainer.data.prefix_order import sort_by_prefix
+from graphcredit.trainer.data.ragged import Bools, Floats, Ints, Singles
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SharedKeys:
+    """The tokens that each run attends to, where runs share their beginnings."""
+
+    positions: Ints
+    """[K] positions in [0, T): for each run the whole sequence that it ends, from token 0 on."""
+    cu_seqlens: NDArray[np.int32]
+    """[runs + 1] where each run's part of `positions` starts, and K."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PackedBatch:
+    """R response tokens of S steps, and the T tokens that predict them, one run after another.
+
+    A run is a sequence of prompt and response. Steps with the same prompt and response share it: it
+    goes through the model once. Where prefixes are shared too, a run is the rest of a sequence,
+    without the tokens that it has in common with an earlier one. Each step has its own response
+    tokens, advantage and weight in any case.
+    """
+
+    input_ids: Ints
+    """[T] tokens of each run."""
+    position_ids: Ints
+    """[T] position within the sequence."""
+    cu_seqlens: NDArray[np.int32]
+    """[runs + 1] where each run starts, and T."""
+    max_length: int
+    """Tokens of the longest sequence."""
+    predictor: Ints
+    """[R] position in [0, T) whose hidden state predicts the token: the one before it."""
+    token_ids: Ints
+    """[R] response tokens."""
+    behaviour_logprobs: Singles
+    """[R] log-probability under the policy that sampled the token; 0 if it is not finite."""
+    is_scored: Bools
+    """[R] the log-probability is finite, so that the token enters the loss."""
+    temperature: Singles
+    """[R] sampling temperature; 1 if it was not logged."""
+    advantage: Singles
+    """[R] advantage of the step."""
+    weight: Singles
+    """[R] weight in the optimizer step; 0 for tokens that are not scored, and in a dummy."""
+    segment: Ints
+    """[R] which of the S steps."""
+    steps: Ints
+    """[S] positions in the index."""
+    keys: SharedKeys | None = None
+    """What runs attend to; None where each attends to itself only."""
+
+
+class Sample(NamedTuple):
+    """One step."""
+
+    prompt: NDArray[np.int32]
+    """Token ids."""
+    response: NDArray[np.int32]
+    """Token ids."""
+    logprob: Singles
+    """Log-probability of each response token; one that is not finite does not enter the loss."""
+    temperature: float
+    """Of sampling."""
+
+    @property
+    def tokens(self) -> NDArray[np.int32]:
+        """Prompt and response."""
+        return np.concatenate([self.prompt, self.response])
+
+
+class _Layout(NamedTuple):
+    """Where the tokens of the samples are."""
+
+    input_ids: Ints
+    position_ids: Ints
+    cu_seqlens: Ints
+    predictor: Ints
+    keys: SharedKeys | None
+
+
+def pack_samples(
+    samples: Sequence[Sample],
+    *,
+    advantage: Floats,
+    weight: Floats,
+    steps: Ints,
+    shares_prefixes: bool = False,
+) -> PackedBatch:
+    """Return S steps as one batch, equal ones once.
+
+    Args:
+        samples: Each has a prompt and a response of at least one token.
+        advantage: [S] of the step.
+        weight: [S] in the optimizer step, of each of the response's tokens.
+        steps: [S] the caller's numbers of the steps.
+        shares_prefixes: Whether tokens at the beginning that several samples have are there once.
+    """
+    logprobs = np.concatenate([sample.logprob for sample in samples])
+    temperature = np.array([sample.temperature for sample in samples], np.float32)
+    length = np.array([len(sample.response) for sample in samples])
+    segment = np.repeat(np.arange(len(samples)), length)
+    is_scored = np.isfinite(logprobs)
+    layout = _shared_layout(samples) if shares_prefixes else _layout(samples)
+    return PackedBatch(
+        input_ids=layout.input_ids,
+        position_ids=layout.position_ids,
+        cu_seqlens=layout.cu_seqlens.astype(np.int32),
+        max_length=max(len(s.prompt) + len(s.response) for s in samples),
+        predictor=layout.predictor,
+        token_ids=_joined(s.response for s in samples),
+        behaviour_logprobs=np.where(is_scored, logprobs, 0).astype(np.float32),
+        is_scored=is_scored,
+        temperature=temperature[segment],
+        advantage=advantage.astype(np.float32)[segment],
+        weight=np.where(is_scored, weight[segment], 0).astype(np.float32),
+        segment=segment,
+        steps=steps,
+        keys=layout.keys,
+    )
+
+
+def _layout(samples: Sequence[Sample]) -> _Layout:
+    """Lay out each distinct sample once, as it is."""
+    distinct, sequence = _distinct(samples)
+    size = np.array([len(s.prompt) + len(s.response) for s in distinct])
+    starts = np.concatenate([[0], np.cumsum(size)])
+    first = starts[sequence] + np.array([len(s.prompt) for s in samples]) - 1
+    return _Layout(
+        input_ids=_joined(ids for s in distinct for ids in (s.prompt, s.response)),
+        position_ids=np.arange(starts[-1]) - np.repeat(starts[:-1], size),
+        cu_seqlens=starts,
+        predictor=_joined(
+            start + np.arange(len(s.response)) for start, s in zip(first, samples, strict=True)
+        ),
+        keys=None,
+    )
+
+
+def _shared_layout(samples: Sequence[Sample]) -> _Layout:
+    """Lay out what each sample has that no earlier one has, in the order of prefixes."""
+    tokens = [sample.tokens for sample in samples]
+    order, shared = sort_by_prefix(tokens)
+    places: dict[int, Ints] = {}
+    runs: list[tuple[int, int]] = []
+    num_tokens, place = 0, np.empty(0, np.int64)
+    for number, num_shared in zip(order.tolist(), shared.tolist(), strict=True):
+        num_new = len(tokens[number]) - num_shared
+        place = np.append(place[:num_shared], num_tokens + np.arange(num_new))
+        places[number] = place
+        num_tokens += num_new
+        if num_new:
+            runs.append((number, num_shared))
+    keys = [places[number] for number, _ in runs]
+    return _Layout(
+        input_ids=_joined(tokens[number][first:] for number, first in runs),
+        position_ids=_joined(np.arange(first, len(tokens[number])) for number, first in runs),
+        cu_seqlens=_bounds(len(tokens[number]) - first for number, first in runs),
+        predictor=_joined(
+            places[number][len(sample.prompt) - 1 : -1] for number, sample in enumerate(samples)
+        ),
+        keys=SharedKeys(
+            positions=_joined(keys), cu_seqlens=_bounds(map(len, keys)).astype(np.int32)
+        ),
+    )
+
+
+def _distinct(samples: Sequence[Sample]) -> tuple[list[Sample], Ints]:
+    """Return one sample for each prompt with its response, and which of them each sample has."""
+    numbers: dict[tuple[bytes, bytes], int] = {}
+    keys = [(sample.prompt.tobytes(), sample.response.tobytes()) for sample in samples]
+    which = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    first = np.unique(which, return_index=True)[1]
+    return [samples[position] for position in first], which
+
+
+def _bounds(lengths: Iterable[int]) -> Ints:
+    return np.cumsum([0, *lengths])
+
+
+def _joined(arrays: Iterable[NDArray[np.integer]]) -> Ints:
+    return np.concatenate(list(arrays), dtype=np.int64)

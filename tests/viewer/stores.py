@@ -61,6 +61,15 @@ def corridors() -> list[dict[str, Any]]:
     ]
 
 
+def learned() -> list[dict[str, Any]]:
+    """Return later walks through the same corridors: one finds a short cut, nobody goes right."""
+    left = [f"left {number}" for number in range(24)]
+    return [
+        *_walk("short", ["gate", *left[:5], *left[20:], "won"], success=True),
+        *_walk("won", ["gate", *left, "won"], success=True),
+    ]
+
+
 def _walk(name: str, rooms: list[str], *, success: bool = False) -> list[dict[str, Any]]:
     path = [rooms[0]]
     for room in rooms[1:]:

@@ -1,6 +1,9 @@
 """A trajectory that moves over the graph."""
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph import play as module
@@ -11,11 +14,11 @@ from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
 from tests.viewer.stores import HOSTILE, credited, hostile
 from tests.worlds import worked_example
 
-HERE = {"run_id": "r0", "iteration": 0}
+HERE: dict[str, Any] = {"run_id": "r0", "iteration": 0}
 COLUMN = "graphgpo_advantage"
 
 
-def _play(tmp_path: Path, rows: list[dict[str, object]], trajectory_id: str, task: str) -> Play:
+def _play(tmp_path: Path, rows: list[dict[str, Any]], trajectory_id: str, task: str) -> Play:
     store = credited(tmp_path / "s", rows)
     steps = with_shown(task_steps(store, **HERE, task_id=task), COLUMN, None)
     texts = trajectory_steps(store, **HERE, trajectory_id=trajectory_id)
@@ -50,7 +53,7 @@ def test_a_trajectory_that_is_not_in_the_graph_has_none(tmp_path: Path):
     assert _play(tmp_path, worked_example(), "nobody", "t0") == Play()
 
 
-def test_a_long_text_is_cut_and_says_by_how_much(tmp_path: Path, monkeypatch):
+def test_a_long_text_is_cut_and_says_by_how_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "LONGEST", 3)
     rows = [{**row, "thought": "12345"} for row in worked_example()]
     thoughts = [moment.thought for moment in _play(tmp_path, rows, "x", "t0").moments]

@@ -26,12 +26,12 @@ class Scales:
     """The least and the greatest number by which states are coloured."""
 
     @classmethod
-    def of(cls, graphs: Iterable[tuple[TaskGraph, Shading]]) -> "Scales":
+    def of(cls, graphs: Iterable[TaskGraph], shading: Shading) -> "Scales":
         """Return scales that fit some graphs."""
         values: list[float] = []
         shades: list[float] = []
         most = 1
-        for graph, shading in graphs:
+        for graph in graphs:
             drawn = map(shading.drawn_value, graph.edges)
             values += [value for value in drawn if value is not None]
             known = map(shading.states.of, graph.nodes)

@@ -8,6 +8,7 @@ from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.appearance import Appearance, Scales
 from graphcredit.viewer.graph.bends import Point
 from graphcredit.viewer.graph.chains import Chain, folded, outside
+from graphcredit.viewer.graph.frames import Frames
 from graphcredit.viewer.graph.geometry import Sizes, labels_of, places_of, routed
 from graphcredit.viewer.graph.keys import chain_key, node_key
 from graphcredit.viewer.graph.names import distinctions
@@ -35,6 +36,8 @@ class Drawing:
     chains: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Key of a folded chain to what stands in its place when it is open: `nodes` and `edges`, and
     the `width` that it takes more."""
+    frames: Sequence[Mapping[str, Any]] = ()
+    """What each iteration changes, if it is a drawing over iterations."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the data of the component."""
@@ -43,6 +46,7 @@ class Drawing:
             "edges": self.edges,
             "legend": self.legend,
             "chains": self.chains,
+            "frames": self.frames,
         }
 
 
@@ -51,6 +55,7 @@ def draw_part(
     layers: Mapping[int, int],
     shading: Shading,
     chains: Sequence[Chain] = (),
+    frames: Frames | None = None,
 ) -> Drawing:
     """Return the drawing of a graph.
 
@@ -59,15 +64,16 @@ def draw_part(
         layers: From `layers_of` the whole graph.
         shading: The meaning of the colours.
         chains: What is folded; from `chains_of` the part.
+        frames: The iterations that change it; then the graph has the states of all.
     """
     outer = folded(graph, chains)
     are_boxes = len(outer.nodes) <= READABLE
-    sizes = Sizes(
-        are_boxes=are_boxes, most_visits=max((node.visits for node in graph.nodes), default=1)
-    )
+    graphs = [graph] if frames is None else list(frames.graphs.values())
+    visits = [node.visits for each in graphs for node in each.nodes]
+    sizes = Sizes(are_boxes=are_boxes, most_visits=max(visits, default=1))
     looks = Appearance(
         shading=shading,
-        scales=Scales.of([(graph, shading)]),
+        scales=Scales.of(graphs, shading),
         start=min(layers, key=layers.__getitem__),
         apart=distinctions(graph.nodes) if are_boxes else None,
     )
@@ -94,6 +100,7 @@ def draw_part(
                 *(["in boxes: seen distance, visits"] if are_boxes else []),
                 *legend_notes(shading),
                 *(["stacked: a chain of states, which opens"] if chains else []),
+                *(["faint: not in this iteration"] if frames else []),
                 *_without_room(label for label, _ in paths),
             ]
         ),
@@ -101,6 +108,7 @@ def draw_part(
             chain_key(chain.first): _open(chain, looks, sizes, places[chain.first], column)
             for chain in chains
         },
+        frames=[] if frames is None else frames.as_json(looks, sizes, chains),
     )
 
 

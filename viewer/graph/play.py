@@ -1,4 +1,4 @@
-"""What is shown while a trajectory moves over the graph: where it is, how it came there, its texts."""
+"""A trajectory that moves over the graph: where it is, how it came there, and its texts."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)

@@ -77,7 +77,7 @@ def _said(name: str) -> str:
 
 
 @cache
-def _components() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+def _components() -> tuple[Callable[..., Any], ...]:
     return (
         component("graphcredit_cytoscape", js=asset("cytoscape.min.js") + _ANNOUNCE_LIBRARY),
         component(

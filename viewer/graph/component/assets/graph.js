@@ -12,7 +12,7 @@ const LARGEST_AT_FIRST = 1.3;
 const NOTHING = { words: "", keys: [], total: 0 };
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
- *  data: {nodes, edges, chains, legend, signature}. What is marked comes by an event of its own, so
+ *  data: {nodes, edges, chains, frames, legend, signature}. What is marked comes by an event of its own, so
  *  that a click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or
  *  null, found: see find.js}, and globalThis[PLAY] is the trajectory to play, see play.js. */
 export default function drawGraph(component) {
@@ -48,6 +48,7 @@ function forget(root) {
   globalThis.removeEventListener(MARKS, root[DRAWN].onMarks);
   globalThis.removeEventListener(PLAY, root[DRAWN].onPlay);
   root[DRAWN].play.stop();
+  root[DRAWN].film.stop();
   root[DRAWN].cy.destroy();
   root[DRAWN] = undefined;
 }
@@ -65,7 +66,9 @@ function build(root, data) {
     pixelRatio: many ? 1 : "auto",
   });
   const showMap = minimap(root, cy);
+  const film = filmstrip(root, cy, data);
   const chains = chainsOf(cy, data.chains, () => {
+    film.show();
     onMarks();
     play.show();
     showChains(root, chains);
@@ -96,11 +99,12 @@ function build(root, data) {
     if (there >= data.nodes.length) root.dataset.picture = "";
     if (there < all.length) return;
     isWhole = true;
+    film.show();
     onMarks();
     onPlay();
     root.dataset.ready = String(data.nodes.length);
   });
-  return { cy, chains, find, play, onMarks, onPlay };
+  return { cy, chains, find, play, film, onMarks, onPlay };
 }
 
 /** Answer to the pointer and to the keyboard. */

@@ -1,7 +1,7 @@
 // A small picture of the whole drawing with a frame around what is in view. It can be clicked and
-// dragged; the arrow keys and f do the same from the keyboard.
+// dragged; the arrow keys and f do the same from the keyboard. A narrow window has no room for it.
 
-const MINIMAP = { width: 168, height: 104, edge: 5 };
+const MINIMAP = { width: 168, height: 104, edge: 5, least: 420 };
 
 function minimap(root, cy) {
   const canvas = root.querySelector(".minimap");
@@ -18,8 +18,8 @@ function minimap(root, cy) {
     const box = cy.nodes().boundingBox({ includeLabels: false });
     const view = cy.extent();
     const all = view.x1 <= box.x1 && view.y1 <= box.y1 && view.x2 >= box.x2 && view.y2 >= box.y2;
-    canvas.hidden = all;
-    if (all) return;
+    canvas.hidden = all || cy.width() < MINIMAP.least;
+    if (canvas.hidden) return;
     const room = { width: MINIMAP.width - 2 * MINIMAP.edge, height: MINIMAP.height - 2 * MINIMAP.edge };
     const zoom = Math.min(room.width / box.w, room.height / box.h);
     map = {

@@ -31,7 +31,10 @@ function player(root, cy, chains, onMove) {
     root[PLAYED] = { name, at };
     const now = moments[at];
     const isOn = Boolean(now);
-    told.hidden = close.hidden = !isOn;
+    if (told.hidden === isOn) {
+      told.hidden = close.hidden = !isOn;
+      cy.resize();
+    }
     slider.value = String(Math.max(at, 0));
     const words = isOn ? `${at} of ${moments.length - 1} steps` : `${moments.length - 1} steps`;
     said.textContent = slider.ariaValueText = words;

@@ -105,6 +105,7 @@ function styles(root) {
       selector: "edge[?conflict]",
       style: { "underlay-color": "#b3261e", "underlay-opacity": 0.3, "underlay-padding": 3 },
     },
+    { selector: ".absent", style: { opacity: 0.16, label: "" } },
     { selector: "edge.faded", style: { opacity: 0.22 } },
     {
       selector: "node.faded",

@@ -5,7 +5,7 @@ replaces it, and says which note it has seen: so of two writers none loses what 
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -105,7 +105,7 @@ def write_note(store: Store, place: NotePlace, note: Note, *, seen: Note) -> Non
 def note_at(rows: Sequence[dict[str, Any]], place: NotePlace) -> Note:
     """Return the note of a place, given rows of `read_notes`; an empty one if there is none."""
     found = next((row for row in rows if _is_at(row, place)), None)
-    return Note() if found is None else _note(found)
+    return Note() if found is None else note_of(found)
 
 
 def can_write_notes(store: Store) -> bool:
@@ -123,7 +123,8 @@ def _is_at(row: dict[str, Any], place: NotePlace) -> bool:
     return (row["trajectory_id"], row["step_index"]) == key
 
 
-def _note(row: dict[str, Any]) -> Note:
+def note_of(row: Mapping[str, Any]) -> Note:
+    """Return the note of a row of `read_notes`; a foreign file may have nulls in it."""
     return Note(text=row["note"] or "", tags=tuple(tag for tag in row["tags"] or () if tag))
 
 

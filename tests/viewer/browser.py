@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Block
 from streamlit.util import calc_hash
 
 from graphcredit.store import Store
@@ -39,6 +40,12 @@ def page_of(app: AppTest) -> str:
     """Return the name of the page that the last run ended on."""
     names = {calc_hash(name): name for name in sitemap.PAGES}
     return names[app._finished_page_script_hash]
+
+
+def boxes(part: AppTest | Block) -> list[str]:
+    """Return the texts in boxes on a page, or on a part of it."""
+    found = (element.proto for element in part.get("bidi_component"))
+    return [json.loads(p.json)["text"] for p in found if p.component_name == "graphcredit_box"]
 
 
 def component(app: AppTest, name: str) -> dict[str, Any]:

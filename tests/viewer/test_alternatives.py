@@ -8,7 +8,7 @@ import pytest
 from graphcredit.store import Store
 from graphcredit.viewer.queries.trajectory import outcomes_here
 from graphcredit.viewer.steps.alternatives import difference, label_of, summary
-from tests.viewer.browser import open_page
+from tests.viewer.browser import boxes, open_page
 from tests.viewer.stores import credited
 from tests.worlds import trajectory
 
@@ -80,6 +80,6 @@ def test_the_page_shows_them_at_the_step(store: Store, monkeypatch: pytest.Monke
     labels = [found.label for found in app.expander if "succeeded" in found.label]
     assert len(labels) == 3
     assert labels[0].startswith("▶ ` push ` → state ")
-    texts = [found.code[0].value for found in app.expander if "succeeded" in found.label]
+    texts = [boxes(found)[0] for found in app.expander if "succeeded" in found.label]
     assert texts[0] == SHUT
     assert "  a hall, the gate is \n- shut\n+ open" in texts[1:]

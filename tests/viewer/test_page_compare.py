@@ -134,3 +134,26 @@ def test_what_a_log_says_is_never_markdown(tmp_path: Path, monkeypatch: pytest.M
     assert not app.exception
     assert "<script>" not in markdown_of(app)
     assert "\x1b" not in app.dataframe[1].value["action"][0]
+
+
+def test_actions_of_two_iterations_are_judged_by_the_truth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    root, near = tmp_path / "s", {"oracle_distance": 2.0, "next_oracle_distance": 1.0}
+    won = trajectory("w", "A c C d won", success=True, **near)
+    credited(root, [*won, *trajectory("l", "A c C e D", **near)])
+    more = [step for name in "mn" for step in trajectory(name, "A b C e D", **near)]
+    more[-1] |= {"next_oracle_distance": 3.0}
+    store = credited(root, [*won, *more], iteration=1)
+    app = open_page(monkeypatch, store, "compare", iteration=1, compare="Two iterations")
+    assert not app.exception
+    shown = app.dataframe[0].value.set_index("action")
+    assert set(shown.index) >= {"e"}
+    told = {action: shown.loc[action, "true distance"] for action in shown.index}
+    # The end of m went away from the goal, and the end of n came nearer.
+    assert told.pop("e") == "2 → unknown"
+    assert set(told.values()) == {"2 → 1"}
+    for action in told:
+        signs = ["✓" if shown.loc[action, side] > 0 else "✗" for side in ("left", "right")]
+        assert shown.loc[action, "truth"] == " ".join(signs)
+    assert shown.loc["e", "truth"] == ""

@@ -368,4 +368,4 @@ def test_the_most_of_a_trajectory_that_gets_only_blame_is_no_credit(
     sql = "SELECT max(gigpo_advantage) FROM credit WHERE trajectory_id = 'z'"
     assert run_trusted_query(store, sql).table[0][0].as_py() < 0
     names = [button.label.partition(":")[0] for button in app.button]
-    assert names[2:] == ["Least blame", "Most blame"]
+    assert names[2:4] == ["Least blame", "Most blame"]

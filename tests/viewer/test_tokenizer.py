@@ -14,7 +14,7 @@ from graphcredit.viewer.chat.tokenizer import (
 )
 from graphcredit.viewer.chat.tokens import band, drawn_tokens
 from graphcredit.viewer.config import TOKENIZER_VARIABLE
-from tests.viewer.browser import component, markdown_of, open_page
+from tests.viewer.browser import boxes, component, markdown_of, open_page
 from tests.viewer.stores import credited
 from tests.worlds import trajectory
 
@@ -132,9 +132,8 @@ def test_the_page_decodes_a_step_and_doubts_a_text_without_its_action(
     app.run()
     assert not app.exception
     assert [token["text"] for token in component(app, "tokens")["tokens"]] == list("east")
-    shown = [element.value for element in app.text]
-    assert "Where to?" in shown
-    assert any(line.startswith("Decoded with ") for line in shown)
+    assert "Where to?" in boxes(app)
+    assert any(element.value.startswith("Decoded with ") for element in app.text)
     assert [warning.value for warning in app.warning] == []
     app.button(key="go_Next").click().run()
     assert "lacks the step's action" in app.warning[0].value

@@ -70,6 +70,16 @@ def test_a_brief_page_has_the_numbers_of_other_estimators_in_a_line(tmp_path: Pa
     assert rewarded == ["Reward 10, cost 1."]
 
 
+def test_notes_stand_at_their_step_as_text(tmp_path: Path):
+    notes = {None: "all of it", 2: "[odd] <b>why?</b>"}
+    page = trajectory_page(_example(tmp_path / "s"), title="r0", notes=notes)
+    head, *sections = page.split("<section ")
+    assert "<h3>Note</h3><pre>all of it</pre>" in head
+    at = [number for number, section in enumerate(sections) if "<h3>Note</h3>" in section]
+    assert at == [2]
+    assert "<pre>[odd] &lt;b&gt;why?&lt;/b&gt;</pre>" in sections[2]
+
+
 def test_without_credit_the_page_says_so(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example())
     page = trajectory_page(steps(store, **ONE, trajectory_id="x"), title="r0")

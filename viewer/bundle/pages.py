@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.store.layout import Store
+from graphcredit.store.parquet.notes import read_notes
 from graphcredit.viewer.bundle import names
 from graphcredit.viewer.bundle.chapter import Chapter
 from graphcredit.viewer.bundle.html import navigation
@@ -19,6 +20,7 @@ from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
 from graphcredit.viewer.queries.trajectory import steps_of_task
 from graphcredit.viewer.steps.html_export import trajectory_page
+from graphcredit.viewer.widgets.note_words import words_of_trajectory
 from graphcredit.viewer.widgets.text import one_line
 
 
@@ -36,6 +38,7 @@ def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str
     folder = root / names.folder(chapter.iteration)
     folder.mkdir()
     here: Any = {"run_id": chapter.run_id, "iteration": chapter.iteration}
+    notes = read_notes(store, **here).to_pylist()
     drawable = set(graph_tasks(store, **here)) if chapter.estimator else set[str]()
     for task_id, number in chapter.files.items():
         trajectories = _by_trajectory(steps_of_task(store, **here, task_id=task_id))
@@ -54,6 +57,7 @@ def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str
                 estimator=chapter.estimator,
                 above=_navigation(number, task_id, files, place),
                 is_brief=True,
+                notes=words_of_trajectory(notes, steps["trajectory_id"][0].as_py()),
             )
             _write(folder / files[place], page)
         yield {

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +21,12 @@ CUT = 4_000
 
 
 def drawn_messages(
-    messages: Sequence[Message], table: pa.Table, *, step: int, estimator: str | None
+    messages: Sequence[Message],
+    table: pa.Table,
+    *,
+    step: int,
+    estimator: str | None,
+    notes: Mapping[int | None, str] | None = None,
 ) -> dict[str, Any]:
     """Return the data of the component.
 
@@ -30,6 +35,7 @@ def drawn_messages(
         table: The steps that it is of, with their credit.
         step: Row of the step that is shown.
         estimator: Whose advantages stand beside the steps; None for none.
+        notes: Index of a step to what people noted on it.
     """
     length = sum(len(part.text) for message in messages for part in message.parts)
     limit = 0.0 if estimator is None else largest(table, [estimator])
@@ -44,8 +50,11 @@ def drawn_messages(
             "parts": [_part(part, most) for part in message.parts],
         }
         if message.is_step:
-            told["step"] = indices[message.step]
+            index = indices[message.step]
+            told["step"] = index
             told |= _credit(table, message.step, estimator, limit)
+            if note := (notes or {}).get(index):
+                told["note"] = visible(note)
         drawn.append(told)
     signature = hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()
     return {"messages": drawn, "row": step, "signature": signature}

@@ -40,7 +40,7 @@ def parts_of(text: str, title: str = "") -> tuple[Part, ...]:
         return (code_part(laid_out, title),)
     found = [
         Part(text=piece, is_code=is_code or _is_laid_out(piece))
-        for piece, is_code in _pieces(text.splitlines())
+        for piece, is_code in _pieces(text.split("\n"))
         if piece.strip()
     ]
     if not found:
@@ -117,4 +117,4 @@ def _pieces(lines: list[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _is_laid_out(text: str) -> bool:
-    return sum(_LAID_OUT.fullmatch(line) is not None for line in text.splitlines()) > 1
+    return sum(_LAID_OUT.fullmatch(line) is not None for line in text.split("\n")) > 1

@@ -9,10 +9,15 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.pages.against_outcome import show_against_outcome
+from graphcredit.viewer.pages.task_filters import Limits, choose_limits, tagged
+from graphcredit.viewer.pages.trajectory_list import show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.tasks import KINDS, NUM_BINS, OUT_OF_DATE, task_facts
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.folded import folded
+from graphcredit.viewer.widgets.note_words import NoteRows
+from graphcredit.viewer.widgets.notes import notes_of
 from graphcredit.viewer.widgets.text import show_table
 
 _MAX_ROWS = 2000
@@ -104,24 +109,64 @@ def show() -> None:
         what = f"Trajectories of {num_old:,} of {facts.num_rows:,} tasks"
         missing.newer_steps(store, run, iteration, estimators=names, what=what)
     missing.doubtful_credit(run, iteration)
-    _table(_wanted(facts))
+    if _is_list_of_trajectories():
+        show_trajectories(run, iteration, estimator, tuple(names))
+        return
+    notes = notes_of(run, iteration)
+    _table(_wanted(facts, notes))
     if estimator is not None:
         show_against_outcome(run, iteration, estimator)
 
 
-def _wanted(facts: pa.Table) -> pa.Table:
+def _is_list_of_trajectories() -> bool:
+    """Let the user choose what is listed."""
+    listed = st.radio(
+        "List",
+        ["tasks", "trajectories"],
+        key="list",
+        bind="query-params",
+        horizontal=True,
+        label_visibility="collapsed",
+    )
+    return listed == "trajectories"
+
+
+def _wanted(facts: pa.Table, notes: NoteRows) -> pa.Table:
     """Return the rows in the user's filter and order."""
-    with st.container(horizontal=True):
-        text = st.text_input("Find in names", key="find", bind="query-params")
-        kind = st.selectbox("Show", list(KINDS), key="kind", bind="query-params")
-        order = st.selectbox("First", list(_ORDERS), key="first", bind="query-params")
+    has_disagreement = facts["disagreement"].null_count < facts.num_rows
+    with folded("filters"):
+        with st.container(horizontal=True):
+            text = st.text_input("Find in names", key="find", bind="query-params")
+            kind = st.selectbox("Show", list(KINDS), key="kind", bind="query-params")
+            order = st.selectbox("First", list(_ORDERS), key="first", bind="query-params")
+        limits = choose_limits(notes, has_disagreement=has_disagreement)
+    rows = _within(facts, limits, notes)
     condition = KINDS[kind]
-    rows = facts if condition is None else facts.filter(condition)
+    rows = rows if condition is None else rows.filter(condition)
     if text:
         rows = rows.filter(pc.match_substring(rows["task_id"], text, ignore_case=True))
     column, direction = _ORDERS[order]
     keys = [(column, direction, "at_end"), ("task_id", "ascending", "at_end")]
     return rows.sort_by(keys)
+
+
+def _within(facts: pa.Table, limits: Limits, notes: NoteRows) -> pa.Table:
+    """Return the rows within the limits; the length of a task is the mean of its trajectories."""
+    conditions = [
+        pc.field(name) >= least
+        for name, least in (
+            ("mean_length", limits.shortest),
+            ("disagreement", limits.disagreement),
+        )
+        if least is not None
+    ]
+    if limits.longest is not None:
+        conditions.append(pc.field("mean_length") <= limits.longest)
+    if limits.tag is not None:
+        conditions.append(pc.field("task_id").isin(tagged(notes, limits.tag, "task_id")))
+    for condition in conditions:
+        facts = facts.filter(condition)
+    return facts
 
 
 def _table(rows: pa.Table) -> None:

@@ -10,6 +10,7 @@ from graphcredit.store.plural import counted
 from graphcredit.viewer.chat.component import show_chat
 from graphcredit.viewer.chat.drawn import drawn_messages
 from graphcredit.viewer.chat.transcript import transcript
+from graphcredit.viewer.pages.trajectory_notes import show_notes
 from graphcredit.viewer.pages.trajectory_others import show_others
 from graphcredit.viewer.pages.trajectory_tokens import tokens_of_step
 from graphcredit.viewer.queries import trajectory as queries
@@ -32,8 +33,11 @@ from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.chart import show_chart
 from graphcredit.viewer.widgets.folded import folded
+from graphcredit.viewer.widgets.note_words import NoteWords, words_of_trajectory
+from graphcredit.viewer.widgets.notes import notes_of
 from graphcredit.viewer.widgets.selection import after, choose_estimator, current, link, select
-from graphcredit.viewer.widgets.text import show_box, show_table, show_text, visible
+from graphcredit.viewer.widgets.text import show_table, show_text, visible
+from graphcredit.viewer.widgets.text_box import show_box
 
 
 def show() -> None:
@@ -47,7 +51,9 @@ def show() -> None:
         names = ask(estimators, **where)
         estimator = choose_estimator(names)
     step = _step(table)
-    _headline(table, estimator)
+    notes = notes_of(**where)
+    noted = words_of_trajectory(notes, table["trajectory_id"][0].as_py())
+    _headline(table, estimator, noted)
     if estimator is None:
         missing.no_credit(viewed_store(), where["run_id"], where["iteration"])
     elif estimator not in step_facts.estimators(table):
@@ -62,17 +68,20 @@ def show() -> None:
         _why(table, step, estimator)
     text, credit = st.columns([3, 2], gap="medium")
     with text:
-        drawn = drawn_messages(transcript(table), table, step=step, estimator=estimator)
+        drawn = drawn_messages(
+            transcript(table), table, step=step, estimator=estimator, notes=noted
+        )
         show_chat(drawn, on_step=lambda row: select(step=row))
         _state(table, step)
     with credit:
         _numbers(table, estimator, step)
         for line in step_facts.replay_lines(_replays(table), _index(table, step)):
             show_text(line)
+        show_notes(table, step, notes)
     if here is not None:
         show_others(here, table, step, go_to=_go_to)
     tokens_of_step(table, step, estimator)
-    _all_steps(table, step, _replays(table))
+    _all_steps(table, step, _replays(table), noted)
 
 
 def _place() -> dict[str, Any]:
@@ -116,7 +125,7 @@ def _step(table: pa.Table) -> int:
     return wanted
 
 
-def _headline(table: pa.Table, estimator: str | None) -> None:
+def _headline(table: pa.Table, estimator: str | None, noted: NoteWords) -> None:
     ending = step_facts.outcome(table["success"][-1].as_py())
     rewards = step_facts.total(table)
     length = counted(table.num_rows, "step")
@@ -132,7 +141,7 @@ def _headline(table: pa.Table, estimator: str | None) -> None:
         st.download_button(
             "As HTML",
             data=lambda: trajectory_page(
-                table, title=f"{run}, iteration {iteration}", estimator=estimator
+                table, title=f"{run}, iteration {iteration}", estimator=estimator, notes=noted
             ),
             file_name="trajectory.html",
             mime="text/html",
@@ -243,7 +252,7 @@ def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
     return {**_place(), "task_id": current().task, "state_id": state_id, "estimator": estimator}
 
 
-def _all_steps(table: pa.Table, step: int, replays: pa.Table) -> None:
+def _all_steps(table: pa.Table, step: int, replays: pa.Table, noted: NoteWords) -> None:
     names = step_facts.estimators(table)
     rows = table.to_pylist()
     columns = {
@@ -255,6 +264,11 @@ def _all_steps(table: pa.Table, step: int, replays: pa.Table) -> None:
         "seen distance": pa.array([seen_change(row) for row in rows], pa.string()),
         "true distance": pa.array([true_change(row) for row in rows], pa.string()),
         **step_facts.replay_columns(table, replays),
+        **(
+            {"note": [noted.get(index) for index in table["step_index"].to_pylist()]}
+            if noted
+            else {}
+        ),
     }
     number = st.column_config.NumberColumn(format="%+.3f")
     with st.expander("All steps"):

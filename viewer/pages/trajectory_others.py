@@ -10,7 +10,8 @@ from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps import alternatives
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets.cache import ask
-from graphcredit.viewer.widgets.text import show_box, show_table, show_text
+from graphcredit.viewer.widgets.text import show_table, show_text
+from graphcredit.viewer.widgets.text_box import show_box
 
 _MOST_OUTCOMES = 8
 """Most actions and outcomes to list one by one."""

@@ -19,7 +19,8 @@ from graphcredit.viewer.chat.tokens import MOST_TOKENS, Colour, drawn_tokens
 from graphcredit.viewer.steps.facts import largest, value_of
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import viewed_store
-from graphcredit.viewer.widgets.text import show_box, show_text
+from graphcredit.viewer.widgets.text import show_text
+from graphcredit.viewer.widgets.text_box import show_box
 
 
 def tokens_of_step(table: pa.Table, step: int, estimator: str | None) -> None:

@@ -138,7 +138,8 @@ def actions_named(store: Store, *, run_id: str, iteration: int, keys: tuple[int,
     """Return the actions and states of some keys of `action_advantages`, each with one such step.
 
     Returns:
-        `key, task_id, action, state, trajectory_id, step_index`.
+        `key, task_id, action, state, oracle_distance, next_oracle_distance, trajectory_id,
+        step_index`; a distance is null where the steps of a key have several.
     """
     sql = f"""
         WITH meant AS (
@@ -150,9 +151,17 @@ def actions_named(store: Store, *, run_id: str, iteration: int, keys: tuple[int,
         SELECT
             key, any_value(meant.task_id) AS task_id, any_value(meant.action) AS action,
             any_value(meant.state) AS state,
+            CASE WHEN count(DISTINCT oracle_distance) = 1
+                THEN min(oracle_distance) END AS oracle_distance,
+            CASE WHEN count(DISTINCT next_oracle_distance) = 1
+                THEN min(next_oracle_distance) END AS next_oracle_distance,
             unnest(min(struct_pack(trajectory_id, step_index)))
         FROM meant
-        JOIN (SELECT task_id, trajectory_id, step_index, action FROM steps) AS own
+        JOIN (
+            SELECT
+                task_id, trajectory_id, step_index, action, oracle_distance, next_oracle_distance
+            FROM steps
+        ) AS own
             ON own.task_id = meant.task_id AND own.action = meant.action
         JOIN credit USING (trajectory_id, step_index, state_id)
         GROUP BY key ORDER BY key

@@ -14,6 +14,10 @@ FROM trajectories
 WHERE success = false
 ORDER BY num_steps DESC
 LIMIT 100""",
+    "Notes on steps": """SELECT run_id, iteration, trajectory_id, step_index, tags, note, action
+FROM noted
+ORDER BY noted_at DESC
+LIMIT 100""",
     "Actions that are refused most": """SELECT action, count(*) AS times
 FROM steps
 WHERE NOT is_action_valid

@@ -90,7 +90,7 @@ _NO_CREDIT = """
 def _credit(estimator: str, others: Sequence[str]) -> str:
     """Return clauses that end with `credited`; steps are first counted by trajectory."""
     advantage = f"{column(estimator, 'advantage')}::DOUBLE"
-    disagreeing = f"count_if({_disagrees(others)})" if len(others) > 1 else "NULL::BIGINT"
+    disagreeing = f"count_if({disagrees(others)})" if len(others) > 1 else "NULL::BIGINT"
     numbers = range(NUM_BINS)
     counts = ", ".join(f"count_if(bar = {number}) AS bar{number}" for number in numbers)
     bars = ", ".join(f"sum(bar{number})" for number in numbers)
@@ -131,7 +131,7 @@ def _credit(estimator: str, others: Sequence[str]) -> str:
     """
 
 
-def _disagrees(estimators: Sequence[str]) -> str:
+def disagrees(estimators: Sequence[str]) -> str:
     """Return an SQL condition: one estimator credits a step, and another one blames it.
 
     An equivalent with `least` and `greatest` takes three times as long.

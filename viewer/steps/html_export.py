@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.steps import facts
+from graphcredit.viewer.widgets.note_words import NoteWords
 from graphcredit.viewer.widgets.text import one_line, visible
 
 _STYLE = """
@@ -42,6 +43,7 @@ def trajectory_page(
     estimator: str | None = None,
     above: str = "",
     is_brief: bool = False,
+    notes: NoteWords | None = None,
 ) -> str:
     """Return the page.
 
@@ -52,7 +54,9 @@ def trajectory_page(
         above: HTML before the heading.
         is_brief: Draw bars for that estimator only, and give the numbers of the others in a line:
             a third of the size.
+        notes: What people noted.
     """
+    noted = notes or {}
     names = facts.estimators(table)
     shown = estimator or (names[0] if names else None)
     names.sort(key=lambda name: name != shown)
@@ -63,7 +67,7 @@ def trajectory_page(
         f"The trajectory {ending} after {counted(table.num_rows, 'step')} with return {rewards}. "
         "Steps have reward 0 and cost 1 unless they say otherwise."
     )
-    body = "\n".join(filter(None, _steps(table, names, 1 if is_brief else len(names))))
+    body = "\n".join(filter(None, _steps(table, names, 1 if is_brief else len(names), noted)))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -72,6 +76,7 @@ def trajectory_page(
 {above}
 <h1>{_text(one_line(heading, 400))}</h1>
 <p>{summary}</p>
+{_block("Note", noted.get(None))}
 {_overview(table, shown) if shown else "<p>No credit was assigned to it.</p>"}
 {body}
 </body></html>
@@ -96,7 +101,7 @@ def _overview(table: pa.Table, estimator: str) -> str:
     )
 
 
-def _steps(table: pa.Table, names: list[str], num_drawn: int) -> Iterator[str]:
+def _steps(table: pa.Table, names: list[str], num_drawn: int, noted: NoteWords) -> Iterator[str]:
     """Yield the steps; the first estimators get bars, the others a line."""
     limit, number = facts.largest(table, names) or 1.0, facts.number
     for index, row in enumerate(table.to_pylist()):
@@ -111,6 +116,7 @@ def _steps(table: pa.Table, names: list[str], num_drawn: int) -> Iterator[str]:
             yield f"<table>{''.join(_rows(bars, limit))}</table>"
         if bars := facts.bars(table, index, names[num_drawn:]):
             yield f"<p>{'; '.join(_words(bars))}</p>"
+        yield _block("Note", noted.get(row["step_index"]))
         yield _block("Thought", row["thought"])
         yield _block("Observation", row["observation"] or row["state"])
         yield "</section>"

@@ -77,21 +77,6 @@ def show_code(text: str | None, *, height: int | None = None) -> None:
     )
 
 
-def show_box(text: str | None, *, key: str) -> None:
-    """Show a text in a box, in the font of code; it scrolls if the text is long.
-
-    `show_code` has a button to copy, for which the browser loads 1.6 MB.
-
-    Args:
-        text: The text.
-        key: Tells the box from others of the page.
-    """
-    import streamlit as st
-
-    with st.container(key=f"text_box_{key}"):
-        st.text(visible(text))
-
-
 def show_table(table: pa.Table, **options: Any) -> Any:
     """Show a table whose cells may have text from a log.
 

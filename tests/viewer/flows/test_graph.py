@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from graphcredit.store import Store
 from graphcredit.viewer.widgets.colours import colour_limit, diverging
 from tests.viewer.flows.screen import (
+    acted,
     ask,
     cells,
     choose,
@@ -91,7 +92,7 @@ def test_a_click_on_a_transition_shows_its_steps_and_leads_to_them(page: Page, s
             assert shown == pytest.approx(rows[name].to_pylist()), name
     page.get_by_role("link", name="y, step 0").click()
     expect_at(page, "trajectory", task="t0", trajectory="y", step=0)
-    expect(page.get_by_test_id("stCode").first).to_have_text("c")
+    expect(acted(page)).to_have_text("c")
 
 
 @pytest.mark.slow

@@ -4,7 +4,8 @@
 const SHOWN = Symbol.for("graphcredit.chat");
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
- *  data: {messages: [{kind, speaker, row, parts, step?, advantage?, colour?}], row, signature};
+ *  data: {messages: [{kind, speaker, row, parts, step?, advantage?, colour?,
+ *  note?}], row, signature};
  *  `row` is the step that is shown; a message that is a step has its index. */
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".chat");
@@ -40,6 +41,7 @@ function article(message, shown) {
     head.append(element("span", "advantage", `advantage ${message.advantage}`));
     whole.style.setProperty("--credit", message.colour);
   }
+  if (message.note) head.append(element("span", "note", `Note: ${message.note}`));
   // What the agent was told folds as a whole. A step's parts fold one by one: its action is the last.
   const isStep = message.step !== undefined;
   const body = element("div", isStep ? "body" : "body fold");

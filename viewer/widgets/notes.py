@@ -1,0 +1,99 @@
+"""Show and change what people noted on steps and trajectories."""
+
+import streamlit as st
+
+from graphcredit.store.errors import GraphcreditError, NoteChangedError
+from graphcredit.store.layout import Store
+from graphcredit.store.parquet.notes import (
+    LONGEST_NOTE,
+    Note,
+    NotePlace,
+    can_write_notes,
+    note_at,
+    read_notes,
+    write_note,
+)
+from graphcredit.viewer.config import LOOPBACK
+from graphcredit.viewer.widgets.cache import viewed_store
+from graphcredit.viewer.widgets.note_words import NoteRows, words_of_note
+from graphcredit.viewer.widgets.text import show_text
+from graphcredit.viewer.widgets.text_box import show_box
+
+_REFUSED = "refused note"
+
+
+def notes_of(run_id: str, iteration: int) -> NoteRows:
+    """Return the notes of an iteration; they are few, and read anew in every script run."""
+    return read_notes(viewed_store(), run_id, iteration).to_pylist()
+
+
+def all_tags(rows: NoteRows) -> list[str]:
+    """Return the tags of some notes, each once, sorted."""
+    return sorted({tag for row in rows for tag in row["tags"] or () if tag})
+
+
+def edit_note(title: str, rows: NoteRows, place: NotePlace) -> None:
+    """Show the note of a place in boxes that change it, or as text where notes are not kept.
+
+    Args:
+        title: What the note is on.
+        rows: The notes of the iteration.
+        place: The place.
+    """
+    note = note_at(rows, place)
+    name = f"note_{'all' if place.step_index is None else 'step'}"
+    if why_none_are_kept(viewed_store()) is not None:
+        if note:
+            st.caption(title)
+            show_box(words_of_note(note), key=name)
+        return
+    # A new note makes new boxes: else they would keep what was typed before.
+    key = f"{name}_{place.trajectory_id}_{place.step_index}_{hash(note)}"
+    with st.form(key, border=False):
+        st.text_area(title, note.text, key=f"{key}_text", height=80, max_chars=LONGEST_NOTE)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.multiselect(
+                "Tags",
+                sorted({*all_tags(rows), *note.tags}),
+                list(note.tags),
+                key=f"{key}_tags",
+                accept_new_options=True,
+                placeholder="Choose tags, or type new ones",
+            )
+            st.form_submit_button("Save", on_click=_save, args=(place, key, note))
+    _show_refused(place)
+
+
+def why_none_are_kept(store: Store) -> str | None:
+    """Return why this viewer keeps no notes, as a sentence; None if it does."""
+    if (st.get_option("server.address") or LOOPBACK[0]) not in LOOPBACK:
+        return "Other machines can open this viewer without a password, so it keeps no notes."
+    if not can_write_notes(store):
+        return "This store is read-only, so no notes are kept."
+    return None
+
+
+def _save(place: NotePlace, key: str, seen: Note) -> None:
+    text, tags = st.session_state[f"{key}_text"], st.session_state[f"{key}_tags"]
+    note = Note(text=text.strip(), tags=tuple(dict.fromkeys(tag.strip() for tag in tags)))
+    try:
+        write_note(viewed_store(), place, note, seen=seen)
+    except GraphcreditError as error:
+        st.session_state[_REFUSED] = place, error, note
+
+
+def _show_refused(place: NotePlace) -> None:
+    """Show what could not be saved, so that it is not lost."""
+    where, error, note = st.session_state.get(_REFUSED, (None, None, Note()))
+    if where != place:
+        return
+    del st.session_state[_REFUSED]
+    changed = isinstance(error, NoteChangedError)
+    st.error(
+        "Somebody changed this note meanwhile: theirs is shown. Yours was:"
+        if changed
+        else "The note was not saved:"
+    )
+    if not changed:
+        show_text(str(error))
+    show_box(words_of_note(note), key=f"refused_{place.step_index}")

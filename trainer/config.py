@@ -28,7 +28,7 @@ from graphcredit.trainer.options import (
     RunOptions,
 )
 
-_LATER = ("timeout", "entropy_step", "reduce_gradients", "share_prefixes")
+_LATER = ("timeout", "entropy_step", "reduce_gradients", "share_prefixes", "profile")
 """Options that trainings of before did not have: with their defaults, those can be resumed."""
 
 
@@ -183,6 +183,9 @@ def without_effect(config: TrainConfig) -> TrainConfig:
         out=Path(),
         device="auto",
         timeout=TrainConfig.model_fields["timeout"].default,
+        # What is computed again is the same to the bit.
+        gradient_checkpointing=False,
+        profile=0,
         checkpoint_every=1,
         keep_checkpoints=1,
         mismatch_sample=0,

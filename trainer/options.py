@@ -24,6 +24,18 @@ Decay: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
 EntropyShare: TypeAlias = Annotated[float, Field(gt=0, le=1)]
 DEFAULT_OBJECTIVE = "ppo"
 
+OBJECTIVE_OPTIONS: Mapping[str, str] = {
+    "ppo": "clip_low=0.2, clip_high=0.2, dual_clip=3.0",
+    "gspo": "clip_low=0.0003, clip_high=0.0004",
+    "cispo": "clip_low=1.0, clip_high=4.0",
+    "gmpo": "clip_low=0.4, clip_high=0.4",
+    "soft-gate": "temperature_positive=1.0, temperature_negative=1.05",
+    "dppo": "limit=0.2",
+    "reinforce": "none",
+}
+"""Objective to its options and their defaults, as the help shows them. The help loads no torch, so
+it cannot ask the objectives themselves; a test does."""
+
 
 class TrainOptions(Options):
     """Base of the groups."""
@@ -209,8 +221,9 @@ class ModelOptions(TrainOptions):
     """Arithmetic; auto is bfloat16 on a GPU. Weights and optimizer are always float32."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Device; auto takes a GPU if one is available."""
-    gradient_checkpointing: bool = False
-    """Trade computation for memory."""
+    gradient_checkpointing: bool | None = None
+    """Compute the activations of each layer again in the backward pass instead of keeping them; by
+    default for models of a billion weights and more."""
     compile: bool = False
     """Compile the decoder layers (GPU)."""
     head_chunk: AtLeastOne = 1024
@@ -235,6 +248,9 @@ class RunOptions(TrainOptions):
     """Steps whose logged log-probabilities are recomputed as a check; 0 skips it."""
     mismatch_tolerance: Positive = 0.1
     """Greatest mean gap between logged and recomputed log-probabilities, in nats."""
+    profile: Count = 0
+    """Optimizer steps of which a trace is written to OUT/profile, after the first one; 0 for
+    none."""
     allow_mismatch: bool = False
     """Train in spite of a greater gap."""
     tensorboard: bool = True

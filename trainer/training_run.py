@@ -14,6 +14,7 @@ from graphcredit.trainer.data.step_index import IndexReport
 from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs, frozen_logprobs
 from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Unchanged, Updater
+from graphcredit.trainer.engine.profiling import traced
 from graphcredit.trainer.engine.sampler_check import check_agreement
 from graphcredit.trainer.fingerprint import Identity
 from graphcredit.trainer.loss.coefficients import Coefficients
@@ -112,12 +113,18 @@ class TrainingRun:
         def tell(done: float) -> None:
             on_progress("train", done, total, _note(newest))
 
-        for number, newest in updater.run(num_done, tell):
-            num_done = number + 1
-            log.write(number, newest)
-            tell(num_done)
-            if num_done == total or num_done % self.config.checkpoint_every == 0:
-                self._save_checkpoint(num_done, log, updater)
+        with traced(
+            self.output.trace_path(self.engine.rank),
+            self.config.profile,
+            num_updates=total - num_done,
+        ) as next_step:
+            for number, newest in updater.run(num_done, tell):
+                num_done = number + 1
+                log.write(number, newest)
+                tell(num_done)
+                if num_done == total or num_done % self.config.checkpoint_every == 0:
+                    self._save_checkpoint(num_done, log, updater)
+                next_step()
         if updater.excess is not None:
             self._notice(
                 [

@@ -11,13 +11,15 @@ import typer
 from graphcredit.cli.options import given, takes
 from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
 from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.output.help import explains
 from graphcredit.cli.output.preview import show_preview
 from graphcredit.store.errors import OptionError
 from graphcredit.store.plural import counted
 from graphcredit.trainer.config import read_config
-from graphcredit.trainer.options import GROUPS
+from graphcredit.trainer.options import GROUPS, OBJECTIVE_OPTIONS
 
 
+@explains("Options of each objective, by --set", OBJECTIVE_OPTIONS)
 @takes(GROUPS, omit=("store", "objective_options"), from_file=True)
 def train(
     store: Annotated[Path | None, typer.Argument(help="The store; may stand in --config.")] = None,

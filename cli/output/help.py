@@ -1,11 +1,30 @@
 """Help in plain lines: options in named groups, and nothing cut off on a narrow terminal."""
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from typer.core import TyperCommand, TyperGroup
 
 _FIRST_COLUMN = 30
 """Columns of an option's name; the help of a longer one begins on the next line."""
+
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def explains(title: str, rows: Mapping[str, str]) -> Callable[[Command], Command]:
+    """Return a decorator that adds a section to a command's help, after those of its options.
+
+    Args:
+        title: Of the section.
+        rows: What stands in the first column, to its help.
+    """
+
+    def decorate(command: Command) -> Command:
+        vars(command)["help_section"] = title, list(rows.items())
+        return command
+
+    return decorate
 
 
 class PlainCommand(TyperCommand):
@@ -27,6 +46,10 @@ class PlainCommand(TyperCommand):
         for title in sorted(sections, key=lambda each: each not in ("Arguments", "Options")):
             with formatter.section(title):
                 formatter.write_dl(sections[title], col_max=_FIRST_COLUMN)
+        if found := getattr(self.callback, "help_section", None):
+            title, rows = found
+            with formatter.section(title):
+                formatter.write_dl(rows, col_max=_FIRST_COLUMN)
 
 
 class PlainGroup(TyperGroup):

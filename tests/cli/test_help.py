@@ -16,7 +16,8 @@ from graphcredit.credit.estimators.table import ESTIMATORS, Estimator
 from graphcredit.credit.options import CreditOptions
 from graphcredit.store.options import described
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.options import GROUPS
+from graphcredit.trainer.loss.registry import OBJECTIVES
+from graphcredit.trainer.options import GROUPS, OBJECTIVE_OPTIONS
 from tests.cli.in_process import run
 from tests.worlds import worked_example, write_store
 
@@ -115,3 +116,14 @@ def test_a_shell_gets_its_completion():
         check=False,
     )
     assert ended.stdout.split() == ["credit"]
+
+
+def test_the_help_of_train_has_every_objective_with_its_options():
+    expected = {
+        row.name: ", ".join(f"{each.name}={each.default}" for each in described(row.options))
+        for row in OBJECTIVES
+    }
+    assert {**OBJECTIVE_OPTIONS} == {name: text or "none" for name, text in expected.items()}
+    section = _help("train").partition("Options of each objective, by --set:")[2]
+    words = " ".join(section.split())
+    assert all(f"{name} {text}" in words for name, text in OBJECTIVE_OPTIONS.items())

@@ -177,3 +177,55 @@ def test_the_kernel_agrees_with_the_definition_forward_and_backward(
     for ours, theirs in zip(on_gpu, parts, strict=True):
         gap = (ours.grad.float().cpu() - theirs.grad).norm() / theirs.grad.norm()
         assert gap < 2e-2
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="the kernel needs a CUDA device")
+@pytest.mark.parametrize("window", [None, 100])
+def test_the_kernel_aligns_a_run_with_the_end_of_its_keys(window: int | None):
+    """A second sample goes on after the first 300 tokens of one of 513; against the CPU."""
+    bounds = torch.tensor([0, 513, 713], dtype=torch.int32)
+    key_bounds = torch.tensor([0, 513, 1013], dtype=torch.int32)
+    positions = torch.cat([torch.arange(513), torch.arange(300), torch.arange(513, 713)])
+    parts = [
+        _heads(n, 64, seed=seed, length=713).detach().bfloat16().float().requires_grad_()
+        for seed, n in enumerate((4, 2, 2))
+    ]
+    on_gpu = [part.detach().cuda().bfloat16().requires_grad_() for part in parts]
+    lengths = {"max_length_q": 513, "max_length_k": 513, "sliding_window": window}
+    tensors = {"cu_seq_lens_q": bounds, "cu_seq_lens_k": key_bounds, "key_positions": positions}
+    expected, _ = packed_attention(nn.Identity(), *parts, None, **lengths, **tensors)
+    there = {name: tensor.cuda() for name, tensor in tensors.items()}
+    found, _ = packed_attention(nn.Identity(), *on_gpu, None, **lengths, **there)
+    torch.testing.assert_close(found.float().cpu(), expected, atol=2e-2, rtol=2e-2)
+    direction = torch.randn(expected.shape, generator=torch.Generator().manual_seed(3)).bfloat16()
+    found.backward(direction.cuda())
+    expected.backward(direction.float())
+    for ours, theirs in zip(on_gpu, parts, strict=True):
+        gap = (ours.grad.float().cpu() - theirs.grad).norm() / theirs.grad.norm()
+        assert gap < 2e-2
+
+
+def test_the_kernel_gets_the_gathered_keys_and_their_bounds(monkeypatch: pytest.MonkeyPatch):
+    """As the call was written down for two runs, the second after 2 tokens of the first."""
+    asked: list[Any] = []
+
+    def kernel(query: Tensor, key: Tensor, value: Tensor, *bounds: Any, **options: Any) -> Tensor:
+        asked.extend([query.shape[0], key[:, 0, 0].tolist(), value.shape[0], *bounds])
+        return query
+
+    monkeypatch.setattr(attention, "varlen_attn", kernel)
+    monkeypatch.setattr(attention, "_is_for_kernel", lambda query, value: True)
+    place = torch.arange(6.0).expand(2, 8, 6).mT[None].contiguous()
+    bounds, key_bounds = torch.tensor([0, 4, 6]), torch.tensor([0, 4, 8])
+    packed_attention(
+        nn.Identity(),
+        *[place] * 3,
+        None,
+        cu_seq_lens_q=bounds,
+        cu_seq_lens_k=key_bounds,
+        max_length_q=4,
+        max_length_k=4,
+        key_positions=torch.tensor([0, 1, 2, 3, 0, 1, 4, 5]),
+    )
+    assert asked == [6, [0, 1, 2, 3, 0, 1, 4, 5], 8, bounds, key_bounds, 4, 4]

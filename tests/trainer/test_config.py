@@ -153,3 +153,17 @@ def test_options_that_came_later_leave_the_fingerprint_of_older_trainings_as_it_
     config = read_config(None, _NEEDED)
     assert "timeout" not in config.decisive_text()
     assert config.changed(timeout=5.0).decisive_text() == config.decisive_text()
+
+
+@pytest.mark.parametrize("later", [{"profile": 3}, {"gradient_checkpointing": True}])
+def test_what_changes_no_weight_is_not_in_the_fingerprint(later: dict[str, Any]):
+    config = TrainConfig(store=Path("s"), out=Path("o"), model="m")
+    assert config.changed(**later).decisive_text() == config.decisive_text()
+    assert "gradient_checkpointing = false" in config.decisive_text()
+    assert "profile" not in config.decisive_text()
+
+
+def test_shared_prefixes_are_in_the_fingerprint_only_where_they_are_asked_for():
+    config = TrainConfig(store=Path("s"), out=Path("o"), model="m")
+    assert "share_prefixes" not in config.decisive_text()
+    assert "share_prefixes = true" in config.changed(share_prefixes=True).decisive_text()

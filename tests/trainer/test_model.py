@@ -20,6 +20,7 @@ from graphcredit.trainer.model.loading import (
     check_model,
     decoder_layers,
     load_model,
+    load_shapes,
     model_shape,
     quiet_peft,
     tokenizer_notices,
@@ -286,3 +287,46 @@ def _step(engine: Any) -> None:
     loss = -engine.score(pack_samples(random_samples(3, seed=1))).logprob.mean()
     engine.backward(loss, is_last=True)
     engine.update(0.01)
+
+
+@pytest.mark.filterwarnings("ignore:fan_in_fan_out")
+@pytest.mark.parametrize(
+    ("kind", "settings", "targets"),
+    [
+        ("qwen2", {}, "all-linear"),
+        ("gpt2", {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 64}, "all-linear"),
+        ("llama", {}, "q_proj,down_proj"),
+    ],
+)
+def test_an_adapter_is_merged_module_by_module_as_peft_merges_it_whole(
+    tmp_path: Path, kind: str, settings: dict[str, Any], targets: str
+):
+    name = save_tiny_model(tmp_path / "before", kind, **settings)
+    engine = open_engine(name, config(name, **LORA, lora_targets=targets))
+    _step(engine)
+    engine.save_pretrained(tmp_path / "after")
+    base = AutoModelForCausalLM.from_pretrained(name)
+    with quiet_peft():
+        adapted = PeftModel.from_pretrained(base, str(tmp_path / "after/adapter"))
+    expected = adapted.merge_and_unload().state_dict()
+    found = AutoModelForCausalLM.from_pretrained(tmp_path / "after").state_dict()
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[key], expected[key]) for key in found)
+    before = AutoModelForCausalLM.from_pretrained(name).state_dict()
+    assert any(not torch.equal(found[key], before[key]) for key in found)
+
+
+def test_layers_of_a_large_model_compute_their_activations_again_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    name = save_tiny_model(tmp_path)
+    size = sum(p.numel() for p in load_shapes(name, config(name)).parameters())
+    for large, asked, expected in (
+        (size, None, True),
+        (size + 1, None, False),
+        (size + 1, True, True),
+        (size, False, False),
+    ):
+        monkeypatch.setattr("graphcredit.trainer.model.loading.LARGE", large)
+        scorer = load_shapes(name, config(name, gradient_checkpointing=asked))
+        assert {layer.training for layer in decoder_layers(scorer)} == {expected}

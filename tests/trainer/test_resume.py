@@ -103,6 +103,7 @@ def test_two_processes_train_the_weights_of_one(tmp_path: Path, shares: bool):
     assert one.keys() == two.keys()
     # AdamW divides by the gradient's size, and that of a key's bias is nothing but rounding.
     for name, weight in one.items():
-        torch.testing.assert_close(two[name], weight, rtol=1e-4, atol=1e-5)
+        gap = 1e-3 if name.endswith("k_proj.bias") else 1e-5
+        torch.testing.assert_close(two[name], weight, rtol=1e-4, atol=gap)
     norms = [_column(tmp_path / out, "grad_norm") for out in ("one", "two")]
     assert norms[1] == pytest.approx(norms[0], rel=1e-4)

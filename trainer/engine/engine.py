@@ -236,8 +236,7 @@ class TrainingEngine(Process):
     def save_pretrained(self, directory: Path, *, dtype: str = "float32") -> None:
         """Write the model in the format of transformers and vLLM; see `save_model`."""
         model = self._scorer.model
-        tensors = self.state().weights if self.has_adapter else self._tensors
-        wholes = ((name, self._whole(tensor)) for name, tensor in distinct(model, tensors))
+        wholes = ((name, self._whole(tensor)) for name, tensor in distinct(model, self._tensors))
         if self.rank == 0:
             save_model(directory, model, wholes, self._source, dtype=dtype)
         else:

@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers.core_model_loading import revert_weight_conversion
 
 from graphcredit.store.files.atomic import atomic_directory
-from graphcredit.trainer.model.loading import load_weights, quiet_peft, tokenizer_files
+from graphcredit.trainer.model.loading import tokenizer_files
 
 ADAPTER = "adapter"
 """Directory within the model's own that holds the LoRA adapter, as peft loads it."""
@@ -24,6 +24,9 @@ FILE_BYTES = 2 << 30
 """Bytes of a file of weights, at most, unless a layer is larger: so much is in memory at once."""
 
 _LAYER = re.compile(r".*?\.\d+\.")
+_LORA = re.compile(r"\.(?:base_layer|lora_[AB])\.")
+_PREFIX = "base_model.model."
+"""Before the names of a transformers model in a peft model."""
 
 Named = Iterable[tuple[str, Tensor]]
 
@@ -37,19 +40,18 @@ def save_model(out: Path, model: Any, weights: Named, source: Path, *, dtype: st
         out: The directory; replaced if it is there.
         model: The transformers model, or the peft model, whose configuration counts; its own
             weights do not.
-        weights: Name in `model` and value: all of them in the order of `distinct`, each asked for
-            once and kept for one file; or those of the adapter.
-        source: The model it was made from: its tokenizer's files are copied, an adapter is merged
-            into its weights.
+        weights: Name in `model` and value of all of them, in the order of `distinct`, each asked
+            for once and kept for one file.
+        source: The model it was made from, whose tokenizer's files are copied.
         dtype: Of the weights on disk, float32 or bfloat16.
     """
     with atomic_directory(out) as directory:
         if isinstance(model, PeftModel):
-            adapter = directory / ADAPTER
-            model.save_pretrained(str(adapter), state_dict=dict(weights))
-            model = _merged(source, adapter)
-            weights = distinct(model, model.state_dict(keep_vars=True))
-        _write(model, weights, directory, dtype)
+            adapter: dict[str, Tensor] = {}
+            _write(model.get_base_model(), merged(model, weights, adapter), directory, dtype)
+            model.save_pretrained(str(directory / ADAPTER), state_dict=adapter)
+        else:
+            _write(model, weights, directory, dtype)
         for path in tokenizer_files(source):
             shutil.copyfile(path, directory / path.name)
 
@@ -65,10 +67,32 @@ def distinct(model: Any, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, T
             yield name, tensor
 
 
-def _merged(source: Path, adapter: Path) -> Any:
-    with quiet_peft():
-        adapted: Any = PeftModel.from_pretrained(load_weights(source), str(adapter))
-    return adapted.merge_and_unload()
+def merged(model: Any, weights: Named, adapter: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    """Yield the weights of a model with its LoRA adapter merged into them, one module at a time.
+
+    Args:
+        model: The peft model.
+        weights: Name in it and value: those of a module one after the other.
+        adapter: Gets the weights of the adapter.
+    """
+    for module, group in groupby(weights, key=lambda item: _LORA.split(item[0])[0]):
+        parts = dict(group)
+        own = {name: tensor for name, tensor in parts.items() if ".lora_" in name}
+        adapter |= own
+        for name, tensor in parts.items():
+            if name in own:
+                continue
+            if own and name.endswith(".weight"):
+                tensor = tensor + _delta(model.get_submodule(module), own)
+            yield name.removeprefix(_PREFIX).replace(".base_layer.", "."), tensor
+
+
+def _delta(layer: Any, own: Mapping[str, Tensor]) -> Tensor:
+    """Return what a LoRA layer adds to its weight, as peft computes it."""
+    down, up = (next(t for n, t in own.items() if f".lora_{which}." in n) for which in "AB")
+    (scaling,) = layer.scaling.values()
+    product = up @ down
+    return (product.T if layer.fan_in_fan_out else product) * scaling
 
 
 def _write(model: Any, weights: Named, directory: Path, dtype: str) -> None:

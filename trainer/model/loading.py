@@ -30,6 +30,9 @@ from graphcredit.trainer.options import ModelOptions
 _PACKABLE_LAYERS = frozenset({"full_attention", "sliding_attention"})
 """Kinds of layers that can be kept from looking across samples."""
 
+LARGE = 1_000_000_000
+"""Weights from which layers compute their activations again, unless the options say otherwise."""
+
 _TOKENIZER_FILES = (
     "tokenizer*",
     "vocab*",
@@ -269,9 +272,16 @@ def _prepared(scorer: Scorer, options: ModelOptions, adapter_seed: str) -> Score
     """Add adapters, and let layers recompute their activations, if the options say so."""
     if options.lora_rank:
         scorer.model = _with_lora(scorer.model, options, adapter_seed)
-    if options.gradient_checkpointing:
+    if checkpoints_layers(scorer, options):
         _checkpoint_layers(scorer)
     return scorer
+
+
+def checkpoints_layers(scorer: Scorer, options: ModelOptions) -> bool:
+    """Return whether layers compute their activations again in the backward pass."""
+    if options.gradient_checkpointing is not None:
+        return options.gradient_checkpointing
+    return sum(p.numel() for p in scorer.parameters()) >= LARGE
 
 
 def _with_lora(model: Any, options: ModelOptions, adapter_seed: str) -> Any:

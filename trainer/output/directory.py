@@ -8,6 +8,7 @@ OUT/
   tracking_id.txt  the run that a tracker goes on with; only with a tracker
   metrics.jsonl    one line per optimizer step
   tensorboard/
+  profile/         traces of torch's profiler, one of each process; only with profile
   result.json      summary of the training; written when it is complete
   model/           the new policy, as `from_pretrained` loads it (adapter/ beside it for LoRA)
 """
@@ -51,6 +52,10 @@ class Output:
     def logprob_dir(self) -> Path:
         """Log-probabilities under the frozen policies."""
         return self.root / "logprobs"
+
+    def trace_path(self, rank: int) -> Path:
+        """The trace of a process."""
+        return self.root / "profile" / f"rank-{rank}.json"
 
     @property
     def metrics_path(self) -> Path:

@@ -169,3 +169,18 @@ def test_an_open_chain_takes_a_column_for_each_of_its_states(tmp_path: Path):
         assert xs[-1] - xs[0] == pytest.approx(chain["width"])
         assert len({round(b - a) for a, b in pairwise(xs)}) == 1
         assert {node["position"]["y"] for node in chain["nodes"]} == {places[key]["y"]}
+
+
+def test_a_chain_says_its_states_distances_and_the_range_of_its_credit(tmp_path: Path):
+    _, graph = _corridors(tmp_path)
+    chains = chains_of(graph)
+    drawing = draw_part(graph, layers_of(graph), Shading(advantage="a"), chains)
+    for chain in chains:
+        (node,) = [n for n in drawing.nodes if n["data"]["id"] == chain_key(chain.first)]
+        states, distance, credit = node["data"]["label"].split("\n")
+        assert states == f"{len(chain.nodes)} states {chain.first} → {chain.last}"
+        far = [node.goal_distance for node in chain.nodes]
+        assert far[0] == far[-1] or distance == f"{far[0]:g} → {far[-1]:g} to go"
+        values = [edge.advantage or 0.0 for edge in chain.edges]
+        ends = dict.fromkeys(f"{value:+.2f}" for value in (min(values), max(values)))
+        assert credit == " to ".join(ends)

@@ -99,7 +99,13 @@ def draw_part(
             [
                 *(["in boxes: seen distance, visits"] if are_boxes else []),
                 *legend_notes(shading),
-                *(["stacked: a chain of states, which opens"] if chains else []),
+                *(
+                    [
+                        "stacked: a chain of states with the range of its advantages; a click opens it"
+                    ]
+                    if chains
+                    else []
+                ),
                 *(["faint: not in this iteration"] if frames else []),
                 *_without_room(label for label, _ in paths),
             ]
@@ -130,10 +136,11 @@ def _edge(data: dict[str, Any], route: Route, key_of: Mapping[str, str]) -> Elem
 
 
 def _chain(chain: Chain, shading: Shading, place: Point) -> Element:
+    values = [shading.drawn_value(edge) for edge in chain.edges]
     data = {
         "id": chain_key(chain.first),
-        "label": chain_label(chain.nodes),
-        "tip": chain_tip(chain.nodes, [shading.drawn_value(edge) for edge in chain.edges]),
+        "label": chain_label(chain.nodes, values),
+        "tip": chain_tip(chain.nodes, values),
         "width": _CHAIN[0],
         "height": _CHAIN[1],
         "kind": "chain",

@@ -15,7 +15,7 @@ _ASPECT = 1.5
 _WIDEST_LAYER, _WIDEST_PLACE = 420, 190
 _ROOM_FOR_ACTIONS = 110
 _BOX = (144, 62)
-_BOX_LAYER, _BOX_PLACE = 178, 112
+_BOX_LAYER, _BOX_PLACE = 210, 112
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -79,8 +79,11 @@ def draw_part(
     )
     places, column = places_of(outer, layers, are_boxes=are_boxes)
     labels = labels_of(outer, shading)
-    paths = routed(outer, labels, shading, places, sizes)
     folds = {chain.first: chain for chain in chains}
+    size = {
+        node.state_id: _CHAIN if node.state_id in folds else sizes.of(node) for node in outer.nodes
+    }
+    paths = routed(outer, labels, shading, places, size)
     key_of = {
         node_key(node.state_id): chain_key(chain.first) for chain in chains for node in chain.nodes
     }
@@ -100,9 +103,7 @@ def draw_part(
                 *(["in boxes: seen distance, visits"] if are_boxes else []),
                 *legend_notes(shading),
                 *(
-                    [
-                        "stacked: a chain of states with the range of its advantages; a click opens it"
-                    ]
+                    ["stacked: a chain of states, and the range of its advantages"]
                     if chains
                     else []
                 ),

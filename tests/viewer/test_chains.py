@@ -14,7 +14,8 @@ from graphcredit.viewer.graph.cytoscape import draw_part
 from graphcredit.viewer.graph.keys import chain_key, edge_key, node_key, parse_key
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.shading import Shading
-from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph, read_task_graph
+from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
+from tests.viewer.graphs import graph_of
 from tests.viewer.stores import corridors, credited
 
 
@@ -24,37 +25,7 @@ def fold_small_graphs(monkeypatch: pytest.MonkeyPatch):
 
 
 def _graph(ends: list[tuple[int, int]], goal: int | None = None) -> TaskGraph:
-    states = sorted({0, *(state for pair in ends for state in pair)})
-    return TaskGraph(
-        nodes=tuple(
-            Node(
-                state_id=state,
-                state=f"s{state}",
-                is_goal=state == goal,
-                visits=1,
-                num_trajectories=1,
-                success_rate=0.0,
-                goal_distance=None,
-                rewardflow_value=None,
-                reach_value=None,
-                reach_doubt=None,
-                num_merged=1,
-            )
-            for state in states
-        ),
-        edges=tuple(
-            Edge(
-                source=source,
-                target=target,
-                actions=("a",),
-                visits=1,
-                cost=1.0,
-                advantage=0.0,
-                is_pruned=False,
-            )
-            for source, target in sorted(set(ends))
-        ),
-    )
+    return graph_of("0", *(f"{source} {target}" for source, target in ends), goal=goal)
 
 
 def _states(chains: list[Chain]) -> list[list[int]]:

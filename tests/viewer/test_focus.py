@@ -8,6 +8,7 @@ from graphcredit.viewer.graph.visible_part import (
     around,
     best_path,
     most_visited,
+    thinned,
     what_matters,
     with_found,
 )
@@ -79,3 +80,23 @@ def test_what_was_found_comes_with_the_way_from_the_start_as_long_as_there_is_ro
     assert with_found(graph, shown, [3, 1], room=2) == {0, 1, 4}
     # Nothing leads there, so there is no way to show.
     assert with_found(graph, shown, [6, 4], room=9) == shown
+
+
+def test_of_very_many_transitions_those_wanted_ways_in_and_the_most_visited_are_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    # 0 goes to 1 and 2; both go to 3, 2 more often; then there are ways back and a loop.
+    graph = graph_of("0 1", "0 2", "1 3", "2 3", "2 3", "3 0", "3 0", "3 1", "3 3")
+    layers = layers_of(graph)
+
+    def drawn(most: int, *kept: tuple[int, int]) -> set[tuple[int, int]]:
+        monkeypatch.setattr(visible_part, "MOST_TRANSITIONS", most)
+        thin = thinned(graph, layers, kept)
+        assert thin.nodes == graph.nodes
+        return {edge.ends for edge in thin.edges}
+
+    ways_in = {(0, 1), (0, 2), (2, 3)}
+    assert drawn(7) == {edge.ends for edge in graph.edges}
+    assert drawn(4) == ways_in | {(3, 0)}
+    assert drawn(4, (3, 3)) == ways_in | {(3, 3)}
+    assert drawn(1) == ways_in

@@ -7,10 +7,11 @@ picture of the graph, `whole` that to the last of its parts, both with the start
 scripts. `blocked` is the longest time until then, and while the graph is dragged and zoomed, in
 which the page could do nothing else (`PerformanceObserver`, type `longtask`). `sql` has no graph:
 it is what Streamlit alone takes. The median of the visits is given, and the worst block of all.
-It needs the package playwright.
+What other programs do counts in: `load` is the system's load average. It needs the package playwright.
 """
 
 import argparse
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -53,7 +54,8 @@ def main() -> None:
             root = Path(folder) / "store"
             store = write_maze(root, states)
             assign_credit(root)
-            print(f"\n{size_of_graph(store):<40}" + "".join(f"{head:>11}" for head in heads))
+            title = f"{size_of_graph(store)}, load {os.getloadavg()[0]:.1f}"
+            print(f"\n{title:<48}" + "".join(f"{head:>11}" for head in heads))
             visit_all(root, options.repeats)
 
 
@@ -71,7 +73,7 @@ def visit_all(root: Path, repeats: int) -> None:
                 *(max(seen[column] for seen in visits) for column in (2, 3)),
                 median(seen.megabytes for seen in visits),
             ]
-            print(f"{page:<40}" + "".join(f"{value:>11.2f}" for value in row), flush=True)
+            print(f"{page:<48}" + "".join(f"{value:>11.2f}" for value in row), flush=True)
         browser.close()
 
 

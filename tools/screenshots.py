@@ -25,6 +25,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 URL, PORT = "http://127.0.0.1:8599", "8599"
 WIDTH = 1280
 PATIENCE = 60_000
+MOTION = 1000
+"""Milliseconds until a trajectory is where it was sent."""
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 ERRORS = (0.95, 0.92, 0.88, 0.85, 0.8, 0.75)
@@ -43,6 +45,7 @@ PICTURES = {
     "over-time": ("over_time", PLACE, 1100),
     "tasks": ("tasks", PLACE, 820),
     "graph": ("graph", LOST, 1120),
+    "play": ("graph", LOST | {"over": 1}, 1120),
     "trajectory": ("trajectory", LOST | {"step": 5}, 1120),
     "compare": ("compare", PLACE | {"estimator": "grpo", "other": "graphgpo"}, 1120),
     "search-graph": ("search_graph", {"run": "search"}, 1480),
@@ -109,8 +112,11 @@ def take(browser: Browser, scheme: Literal["light", "dark"], folder: Path) -> No
             page.set_viewport_size({"width": WIDTH, "height": height})
             page.goto(f"{URL}/{path}?{urlencode(selected)}")
             wait_until_drawn(page)
-            if name == "graph":
+            if path == "graph":
                 page.locator(".graph[data-ready]").wait_for()
+            if name == "play":
+                page.locator(".play .slider").fill("5")
+                page.wait_for_timeout(MOTION)
             picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
             reduced = picture.quantize(method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
             reduced.save(folder / f"viewer-{name}-{scheme}.png", optimize=True)

@@ -14,7 +14,8 @@ from graphcredit.viewer.graph.cytoscape import draw_part
 from graphcredit.viewer.graph.keys import chain_key, edge_key, node_key, parse_key
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.shading import Shading
-from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph, read_task_graph
+from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
+from tests.viewer.graphs import graph_of
 from tests.viewer.stores import corridors, credited
 
 
@@ -24,37 +25,7 @@ def fold_small_graphs(monkeypatch: pytest.MonkeyPatch):
 
 
 def _graph(ends: list[tuple[int, int]], goal: int | None = None) -> TaskGraph:
-    states = sorted({0, *(state for pair in ends for state in pair)})
-    return TaskGraph(
-        nodes=tuple(
-            Node(
-                state_id=state,
-                state=f"s{state}",
-                is_goal=state == goal,
-                visits=1,
-                num_trajectories=1,
-                success_rate=0.0,
-                goal_distance=None,
-                rewardflow_value=None,
-                reach_value=None,
-                reach_doubt=None,
-                num_merged=1,
-            )
-            for state in states
-        ),
-        edges=tuple(
-            Edge(
-                source=source,
-                target=target,
-                actions=("a",),
-                visits=1,
-                cost=1.0,
-                advantage=0.0,
-                is_pruned=False,
-            )
-            for source, target in sorted(set(ends))
-        ),
-    )
+    return graph_of("0", *(f"{source} {target}" for source, target in ends), goal=goal)
 
 
 def _states(chains: list[Chain]) -> list[list[int]]:
@@ -169,3 +140,18 @@ def test_an_open_chain_takes_a_column_for_each_of_its_states(tmp_path: Path):
         assert xs[-1] - xs[0] == pytest.approx(chain["width"])
         assert len({round(b - a) for a, b in pairwise(xs)}) == 1
         assert {node["position"]["y"] for node in chain["nodes"]} == {places[key]["y"]}
+
+
+def test_a_chain_says_its_states_distances_and_the_range_of_its_credit(tmp_path: Path):
+    _, graph = _corridors(tmp_path)
+    chains = chains_of(graph)
+    drawing = draw_part(graph, layers_of(graph), Shading(advantage="a"), chains)
+    for chain in chains:
+        (node,) = [n for n in drawing.nodes if n["data"]["id"] == chain_key(chain.first)]
+        states, distance, credit = node["data"]["label"].split("\n")
+        assert states == f"{len(chain.nodes)} states {chain.first} → {chain.last}"
+        far = [node.goal_distance for node in chain.nodes]
+        assert far[0] == far[-1] or distance == f"{far[0]:g} → {far[-1]:g} to go"
+        values = [edge.advantage or 0.0 for edge in chain.edges]
+        ends = dict.fromkeys(f"{value:+.2f}" for value in (min(values), max(values)))
+        assert credit == " to ".join(ends)

@@ -14,7 +14,9 @@ from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.over_iterations import OverIterations, over_iterations
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
+from graphcredit.viewer.pages import graph_iterations
 from graphcredit.viewer.widgets.colours import diverging
+from tests.viewer.browser import open_page
 from tests.viewer.stores import credited
 from tests.worlds import trajectory
 
@@ -130,3 +132,29 @@ def test_what_a_state_lacks_in_an_iteration_is_said(store: Store):
     assert (first["kind"], second["kind"]) == ("state", "dead end")
     assert first["colour"] is not None
     assert second["colour"] is None
+
+
+def test_iterations_without_the_task_or_its_credit_are_named(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    credited(store.root, trajectory("x", "A a B", task_id="other"), iteration=2)
+    credited(store.root, FIRST, names=("gigpo",), iteration=3)
+    app = open_page(monkeypatch, store, "graph", run="r0", iteration=0, task="t0", over=1)
+    assert not app.exception
+    said = app.caption[1].value
+    assert said.startswith("2 iterations on the slider, ")
+    assert "Without this task or its credit: iteration 2, 3." in said
+    assert "The lists are those of iteration 0." in said
+
+
+def test_of_many_iterations_the_chosen_one_and_even_steps_are_drawn(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    for iteration in (2, 3, 4):
+        credited(store.root, FIRST, iteration=iteration)
+    monkeypatch.setattr(graph_iterations, "MOST", 2)
+    app = open_page(monkeypatch, store, "graph", run="r0", iteration=1, task="t0", over=1)
+    # Each third of 0 to 4, and 1 itself.
+    said = app.caption[1].value
+    assert said.startswith("3 iterations on the slider, ")
+    assert "2 iterations between them are left out." in said

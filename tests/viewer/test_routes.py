@@ -12,7 +12,7 @@ from graphcredit.viewer.graph.routes import Route, routes
 
 BOX = (64.0, 30.0)
 CLEARANCE = 5.0
-BENDS = (0, 16, -16, 34, -34, 60, -60, 95, -95, 140, -140, 200, -200)
+BENDS = (0, 16, -16, 34, -34, 60, -60, 95, -95, 140, -140, 200, -200, 280, -280, 380, -380)
 LETTER, LINE = 6.6, 15.0
 
 
@@ -100,7 +100,7 @@ def test_a_bent_edge_is_freer_than_a_straight_one_by_looking_at_every_state(
     def share_inside(start: Point, end: Point, bend: float) -> float:
         others = np.array([point for point in points if point not in (start, end)])
         long = float(np.hypot(end[0] - start[0], end[1] - start[1]))
-        number = 23 if long / 20 <= 23 else 46
+        number = next(n for n in (23, 46, 92, 184) if long / 20 <= n)
         on_curve = curve(start, end, bend, np.linspace(0.06, 0.94, number))
         apart = np.abs(on_curve[:, None] - others[None])
         return float((apart < np.array(BOX) + CLEARANCE).all(axis=2).any(axis=1).mean())

@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Point: TypeAlias = tuple[float, float]
 
-_BENDS = (0.0, 16.0, -16.0, 34.0, -34.0, 60.0, -60.0, 95.0, -95.0, 140.0, -140.0, 200.0, -200.0)
+_BENDS = (
+    *(0.0, 16.0, -16.0, 34.0, -34.0, 60.0, -60.0, 95.0, -95.0, 140.0, -140.0, 200.0, -200.0),
+    *(280.0, -280.0, 380.0, -380.0),
+)
 _CLEARANCE = 5.0
 _APART = 20.0
 """Pixels between two points of a curve that are looked at."""

@@ -79,8 +79,11 @@ def draw_part(
     )
     places, column = places_of(outer, layers, are_boxes=are_boxes)
     labels = labels_of(outer, shading)
-    paths = routed(outer, labels, shading, places, sizes)
     folds = {chain.first: chain for chain in chains}
+    size = {
+        node.state_id: _CHAIN if node.state_id in folds else sizes.of(node) for node in outer.nodes
+    }
+    paths = routed(outer, labels, shading, places, size)
     key_of = {
         node_key(node.state_id): chain_key(chain.first) for chain in chains for node in chain.nodes
     }
@@ -99,7 +102,11 @@ def draw_part(
             [
                 *(["in boxes: seen distance, visits"] if are_boxes else []),
                 *legend_notes(shading),
-                *(["stacked: a chain of states, which opens"] if chains else []),
+                *(
+                    ["stacked: a chain of states, and the range of its advantages"]
+                    if chains
+                    else []
+                ),
                 *(["faint: not in this iteration"] if frames else []),
                 *_without_room(label for label, _ in paths),
             ]
@@ -130,10 +137,11 @@ def _edge(data: dict[str, Any], route: Route, key_of: Mapping[str, str]) -> Elem
 
 
 def _chain(chain: Chain, shading: Shading, place: Point) -> Element:
+    values = [shading.drawn_value(edge) for edge in chain.edges]
     data = {
         "id": chain_key(chain.first),
-        "label": chain_label(chain.nodes),
-        "tip": chain_tip(chain.nodes, [shading.drawn_value(edge) for edge in chain.edges]),
+        "label": chain_label(chain.nodes, values),
+        "tip": chain_tip(chain.nodes, values),
         "width": _CHAIN[0],
         "height": _CHAIN[1],
         "kind": "chain",

@@ -67,15 +67,15 @@ def _data(
     for chain in chains:
         nodes = [there[node.state_id] for node in chain.nodes if node.state_id in there]
         if nodes:
-            label = _chain_label(nodes, chain)
             known = [values[edge.ends] for edge in chain.edges if edge.ends in values]
+            label = _chain_label(nodes, chain, known)
             found[chain_key(chain.first)] = {"label": label, "tip": chain_tip(nodes, known)}
     return found
 
 
-def _chain_label(nodes: Sequence[Node], chain: Chain) -> str:
+def _chain_label(nodes: Sequence[Node], chain: Chain, values: Sequence[float | None]) -> str:
     if len(nodes) == len(chain.nodes):
-        return chain_label(nodes)
+        return chain_label(nodes, values)
     return f"{len(nodes)} of {len(chain.nodes)} states\nof this chain"
 
 

@@ -15,7 +15,7 @@ _ASPECT = 1.5
 _WIDEST_LAYER, _WIDEST_PLACE = 420, 190
 _ROOM_FOR_ACTIONS = 110
 _BOX = (144, 62)
-_BOX_LAYER, _BOX_PLACE = 178, 112
+_BOX_LAYER, _BOX_PLACE = 210, 112
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,9 +66,17 @@ def routed(
     labels: list[str],
     shading: Shading,
     places: Mapping[int, Point],
-    sizes: Sizes,
+    size: Mapping[int, tuple[int, int]],
 ) -> list[tuple[str, Route]]:
-    """Return the label and the route of each edge; the label is empty where it has no room."""
+    """Return the label and the route of each edge; the label is empty where it has no room.
+
+    Args:
+        graph: What is drawn, with folded chains.
+        labels: From `labels_of` it.
+        shading: The meaning of the colours.
+        places: The centres of its states.
+        size: Their widths and heights.
+    """
 
     def importance(index: int) -> tuple[bool, float]:
         edge = graph.edges[index]
@@ -77,16 +85,17 @@ def routed(
     found = routes(
         [(places[edge.source], places[edge.target]) for edge in graph.edges],
         labels,
-        boxes={
-            places[node.state_id]: (sizes.of(node)[0] / 2, sizes.of(node)[1] / 2)
-            for node in graph.nodes
-        },
+        boxes={places[node.state_id]: _half(size[node.state_id]) for node in graph.nodes},
         order=sorted(range(len(labels)), key=importance),
     )
     return [
         ("" if route.shift is None else label, route)
         for label, route in zip(labels, found, strict=True)
     ]
+
+
+def _half(size: tuple[int, int]) -> Point:
+    return size[0] / 2, size[1] / 2
 
 
 def labels_of(graph: TaskGraph, shading: Shading) -> list[str]:

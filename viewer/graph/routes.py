@@ -9,6 +9,8 @@ from graphcredit.viewer.graph.bends import Point, bends_around, curves
 
 _LABEL_PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)
 _LABEL_SHIFTS = (0.0, -13.0, 13.0, -40.0, 40.0)
+_SHIFTS_OF_LEVEL = (-13.0, 13.0, 0.0, -40.0, 40.0)
+"""Of labels of edges that are nearly level: on a short one they would hide the arrow."""
 _LETTER, _LINE = 6.6, 15.0
 """Size of a letter of a label, in pixels of the drawing."""
 
@@ -68,9 +70,9 @@ def _place_label(
     else:
         points = curves(np.array([[start, end]]), np.array([bend]), np.array(_LABEL_PLACES))[0]
         middle = (float(points[0][0]), float(points[0][1]))
-        candidates = [
-            (float(x), float(y) + shift) for shift in _LABEL_SHIFTS for x, y in points.tolist()
-        ]
+        is_level = abs(end[1] - start[1]) < abs(end[0] - start[0]) / 4
+        shifts = _SHIFTS_OF_LEVEL if is_level else _LABEL_SHIFTS
+        candidates = [(float(x), float(y) + shift) for shift in shifts for x, y in points.tolist()]
     for x, y in candidates:
         box = (x - half[0], y - half[1], x + half[0], y + half[1])
         if not any(_overlap(box, other) for other in taken):

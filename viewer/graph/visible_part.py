@@ -1,10 +1,13 @@
 """Choose a readable part of a graph: a whole graph of many states is unreadable."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 
 import igraph
 
 from graphcredit.viewer.graph.layout import drawn
+from graphcredit.viewer.graph.shading import Ends
 from graphcredit.viewer.graph.task_graph import Edge, TaskGraph
 
 READABLE = 30
@@ -12,6 +15,9 @@ READABLE = 30
 
 MOST = 2000
 """Most states to draw."""
+
+MOST_TRANSITIONS = 2500
+"""Most transitions to draw, if not more have to be."""
 
 
 def best_path(graph: TaskGraph) -> list[int]:
@@ -109,6 +115,31 @@ def most_visited(graph: TaskGraph, states: frozenset[int]) -> frozenset[int]:
         key=lambda node: (node.state_id not in ends, -node.visits, node.state_id),
     )
     return frozenset(node.state_id for node in ranked[:MOST])
+
+
+def thinned(part: TaskGraph, layers: Mapping[int, int], kept: Container[Ends]) -> TaskGraph:
+    """Return a graph with at most `MOST_TRANSITIONS`, if not more have to be kept.
+
+    Kept are those wanted and the most visited way into each state from a layer before it, so that
+    no state loses its place; the others are the most visited ones.
+
+    Args:
+        part: What is shown.
+        layers: From `layers_of` the whole graph.
+        kept: Ends of transitions that are drawn in any case.
+    """
+    if len(part.edges) <= MOST_TRANSITIONS:
+        return part
+    by_visits = sorted(part.edges, key=lambda edge: (-edge.visits, edge.ends))
+    ways_in = {
+        edge.target: edge
+        for edge in reversed(by_visits)
+        if layers[edge.source] < layers[edge.target]
+    }
+    needed = [edge for edge in by_visits if edge.ends in kept or ways_in.get(edge.target) is edge]
+    ranked = dict.fromkeys(edge.ends for edge in [*needed, *by_visits])
+    ends = set(islice(ranked, max(MOST_TRANSITIONS, len(needed))))
+    return replace(part, edges=tuple(edge for edge in part.edges if edge.ends in ends))
 
 
 def _beaten_path(graph: TaskGraph) -> list[int]:

@@ -29,16 +29,21 @@ def box_label(node: Node, apart: Mapping[int, str]) -> str:
     return "\n".join([name, *([told] if told else []), f"{distance} · {node.visits}×"])
 
 
-def chain_label(nodes: Sequence[Node]) -> str:
-    """Return three lines on a chain: how many states, which, and their seen distances."""
+def chain_label(nodes: Sequence[Node], values: Sequence[float | None]) -> str:
+    """Return three lines on a chain: which states, their seen distances, and their credit.
+
+    Args:
+        nodes: Its states.
+        values: The advantages of the transitions between them.
+    """
     ends = (nodes[0], nodes[-1])
     far = ["no way seen" if n.goal_distance is None else f"{n.goal_distance:g}" for n in ends]
     distance = far[0] if far[0] == far[1] else " → ".join(far)
     return "\n".join(
         [
-            f"{len(nodes)} states in a row",
-            f"{ends[0].state_id} → {ends[1].state_id}",
+            f"{len(nodes)} states {ends[0].state_id} → {ends[1].state_id}",
             distance if distance == "no way seen" else f"{distance} to go",
+            _range(values),
         ]
     )
 
@@ -50,10 +55,16 @@ def chain_tip(nodes: Sequence[Node], values: Sequence[float | None]) -> str:
         nodes: Its states.
         values: The advantages of the transitions between them.
     """
-    known = [value for value in values if value is not None]
-    among = f", {signed(min(known))} to {signed(max(known))}" if known else ""
-    facts = f"{counted(len(nodes), 'state')}, {counted(len(values), 'transition')} between{among}"
+    number = counted(len(values), "transition")
+    facts = f"{counted(len(nodes), 'state')} in a row, {number} between: {_range(values)}"
     return "\n".join([facts, *(state_name(node) for node in (nodes[0], nodes[-1]))])
+
+
+def _range(values: Sequence[float | None]) -> str:
+    """Return the least and the greatest advantage."""
+    known = [value for value in values if value is not None]
+    ends = list(dict.fromkeys([signed(min(known)), signed(max(known))])) if known else ["–"]
+    return " to ".join(ends)
 
 
 def scale_ends(values: Sequence[float], limit: float) -> list[str]:

@@ -87,13 +87,21 @@ def show() -> None:
     shown = whole.part(states)
     remarkable = facts.remarkable(shown, looks, most=_MOST_REMARKABLE)
     chains = chains_of(shown, {state for edge in remarkable for state in edge.ends})
+    layers = layers_of(whole)
+    in_chains = {edge.ends for chain in chains for edge in chain.edges}
+    drawn_part = visible_part.thinned(shown, layers, {*in_chains, *shading.own, selected})
     frames = None if iterations is None else iterations.frames(states)
-    drawing = draw_part(shown, layers_of(whole), looks, chains, frames)
+    drawing = draw_part(drawn_part, layers, looks, chains, frames)
     path = [] if trajectory is None else facts.names_on(steps, trajectory)
     play = _play(place, steps, trajectory)
-    drawn, panel = st.columns([7, 3])
-    with drawn:
+    picture, panel = st.columns([7, 3])
+    with picture:
         _say_what_is_shown(whole, shown, looks, chains)
+        if len(drawn_part.edges) < len(shown.edges):
+            st.caption(
+                f"{len(drawn_part.edges):,} of {len(shown.edges):,} transitions between them are "
+                "drawn, the most visited; the lists have all."
+            )
         if iterations is not None:
             say_which(iterations, is_compared=place.other is not None)
         show_graph(
@@ -105,7 +113,7 @@ def show() -> None:
             on_click=controls.pick,
             on_find=controls.search,
         )
-        _offer_export(place, shown, steps, looks.advantage, drawing, path, play)
+        _offer_export(place, drawn_part, steps, looks.advantage, drawing, path, play)
     lists = Panel(
         run_id=place.run_id,
         iteration=place.iteration,

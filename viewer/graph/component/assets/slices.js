@@ -3,6 +3,7 @@
 const SLICE_MS = 40;
 const FIRST_SLICE = 120;
 const LARGEST_SLICE = 600;
+const SMALLEST_OF_BOXES = 0.55;
 
 /** Add elements in their order, as many at a time as take about SLICE_MS; a small graph is added at
  *  once. afterEach is called with the number of those that are there. Ends early if the graph is
@@ -22,7 +23,8 @@ async function addInSlices(cy, elements, afterEach) {
   }
 }
 
-/** Show all of a drawing that has these nodes, of which only some may be there by now. */
+/** Show all of a drawing that has these nodes, of which only some may be there by now. If the words
+ *  of boxes could not be read then, show its beginning: the small map has the rest. */
 function fitTo(cy, nodes) {
   const box = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
   for (const { position, data } of nodes) {
@@ -31,14 +33,20 @@ function fitTo(cy, nodes) {
     box.top = Math.min(box.top, position.y - data.height / 2);
     box.bottom = Math.max(box.bottom, position.y + data.height / 2);
   }
-  const [width, height] = [box.right - box.left, box.bottom - box.top];
   const room = { width: cy.width() - 2 * PADDING, height: cy.height() - 2 * PADDING };
-  const zoom = Math.min(room.width / width, room.height / height, LARGEST_AT_FIRST);
+  const whole = Math.min(
+    room.width / (box.right - box.left),
+    room.height / (box.bottom - box.top),
+    LARGEST_AT_FIRST,
+  );
+  const isLegible = whole >= SMALLEST_OF_BOXES || !nodes.every(({ data }) => data.box);
+  const zoom = isLegible ? whole : SMALLEST_OF_BOXES;
+  const start = nodes.find(({ data }) => data.kind === "start") ?? nodes[0];
+  const middle = isLegible
+    ? { x: (box.left + box.right) / 2, y: (box.top + box.bottom) / 2 }
+    : { x: box.left + room.width / 2 / zoom, y: start.position.y };
   cy.viewport({
     zoom,
-    pan: {
-      x: cy.width() / 2 - (zoom * (box.left + box.right)) / 2,
-      y: cy.height() / 2 - (zoom * (box.top + box.bottom)) / 2,
-    },
+    pan: { x: cy.width() / 2 - zoom * middle.x, y: cy.height() / 2 - zoom * middle.y },
   });
 }

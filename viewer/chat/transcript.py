@@ -7,8 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from graphcredit.store.layout import Store
 from graphcredit.viewer.chat.logged import Kind, kind_of, parts_of_message, tool_of
 from graphcredit.viewer.chat.texts import Part, calls_of, code_part, parts_of
+from graphcredit.viewer.queries.trajectory import steps
 
 _COLUMNS = ["state", "next_state", "observation", "thought", "action", "is_action_valid", "extra"]
 
@@ -32,6 +34,12 @@ class Message:
     parts: tuple[Part, ...]
     is_step: bool = False
     """Whether it is the agent's message of the step."""
+
+
+def conversation(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> list[Message]:
+    """Return the messages of a trajectory of the store; see `transcript`."""
+    table = steps(store, run_id=run_id, iteration=iteration, trajectory_id=trajectory_id)
+    return transcript(table)
 
 
 def transcript(table: pa.Table) -> list[Message]:

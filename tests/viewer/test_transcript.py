@@ -13,6 +13,8 @@ from graphcredit.viewer.chat.texts import Part, calls_of, parts_of
 from graphcredit.viewer.chat.transcript import Message, transcript
 from tests.worlds import step_table, trajectory
 
+_NAMES = st.sampled_from(["role", "content", "type", "text", "name", "tool_calls", "function"])
+
 
 def _told(messages: list[Message]) -> list[tuple[str, int, list[str]]]:
     return [(m.speaker, m.step, [part.text for part in m.parts]) for m in messages]
@@ -108,6 +110,29 @@ def test_messages_of_many_formats_are_read(message: Any, kind: str, text: str | 
         assert json.loads(parts[0].text) == message
     else:
         assert [part.text for part in parts] == ([] if text is None else [text])
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(_NAMES | st.text(), inner),
+)
+
+
+@given(_JSON, _JSON)
+def test_any_extra_is_told(seen: Any, message: Any):
+    extra = json.dumps({"seen": seen, "message": message, "after": [message]})
+    table = step_table(trajectory("x", "A a B", extra=extra))
+    data = drawn.drawn_messages(transcript(table), table, step=0, estimator=None)
+    (own,) = (told for told in data["messages"] if "step" in told)
+    assert own["parts"][-1]["text"] == "a"
+
+
+def test_what_is_nested_too_deeply_says_so():
+    deep: Any = "bottom"
+    for _ in range(5000):
+        deep = [deep]
+    (part,) = parts_of_message({"role": "user", "content": deep})
+    assert "nested too deeply" in part.text
 
 
 def test_calls_in_the_prompt_are_shown():

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.viewer.chat import drawn
 from graphcredit.viewer.chat.logged import kind_of, parts_of_message
 from graphcredit.viewer.chat.texts import Part, calls_of, parts_of
 from graphcredit.viewer.chat.transcript import Message, transcript
+from graphcredit.viewer.steps import chat_data
 from tests.worlds import step_table, trajectory
 
 _NAMES = st.sampled_from(["role", "content", "type", "text", "name", "tool_calls", "function"])
@@ -20,7 +20,7 @@ def _told(messages: list[Message]) -> list[tuple[str, int, list[str]]]:
     return [(m.speaker, m.step, [part.text for part in m.parts]) for m in messages]
 
 
-def _imported() -> list[dict[str, Any]]:
+def imported() -> list[dict[str, Any]]:
     """Return two steps as `graphcredit import` writes them."""
     system = {"role": "system", "content": "# Rules\nBe *brief*."}
     user = {"role": "user", "content": "Find a flight."}
@@ -36,7 +36,7 @@ def _imported() -> list[dict[str, Any]]:
 
 
 def test_an_imported_log_is_told_by_its_messages():
-    assert _told(transcript(step_table(_imported()))) == [
+    assert _told(transcript(step_table(imported()))) == [
         ("System", 0, ["# Rules\nBe *brief*."]),
         ("User", 0, ["Find a flight."]),
         ("Agent", 0, ["I look.", 'to: "SEA"']),
@@ -122,7 +122,7 @@ _JSON = st.recursive(
 def test_any_extra_is_told(seen: Any, message: Any):
     extra = json.dumps({"seen": seen, "message": message, "after": [message]})
     table = step_table(trajectory("x", "A a B", extra=extra))
-    data = drawn.drawn_messages(transcript(table), table, step=0, estimator=None)
+    data = chat_data.drawn_messages(transcript(table), table, step=0, estimator=None)
     (own,) = (told for told in data["messages"] if "step" in told)
     assert own["parts"][-1]["text"] == "a"
 
@@ -147,9 +147,9 @@ def test_calls_in_the_prompt_are_shown():
 def test_the_texts_of_other_steps_are_cut_when_a_conversation_is_long(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(drawn, "MOST_CHARACTERS", 50)
-    monkeypatch.setattr(drawn, "CUT", 5)
+    monkeypatch.setattr(chat_data, "MOST_CHARACTERS", 50)
+    monkeypatch.setattr(chat_data, "CUT", 5)
     table = step_table(trajectory("x", ["A" * 20, "a" * 20, "B" * 20, "b", "C"]))
-    data = drawn.drawn_messages(transcript(table), table, step=1, estimator=None)
+    data = chat_data.drawn_messages(transcript(table), table, step=1, estimator=None)
     texts = [(m["parts"][0]["text"], m["parts"][0]["numLeft"]) for m in data["messages"]]
     assert texts == [("AAAAA", 15), ("aaaaa", 15), ("B" * 20, 0), ("b", 0), ("C", 0)]

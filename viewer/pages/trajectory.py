@@ -8,7 +8,6 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.chat.component import show_chat
-from graphcredit.viewer.chat.drawn import drawn_messages
 from graphcredit.viewer.chat.transcript import conversation
 from graphcredit.viewer.pages.trajectory_notes import show_notes
 from graphcredit.viewer.pages.trajectory_others import show_others
@@ -25,6 +24,7 @@ from graphcredit.viewer.queries.truth import (
 )
 from graphcredit.viewer.steps import charts
 from graphcredit.viewer.steps import facts as step_facts
+from graphcredit.viewer.steps.chat_data import drawn_messages
 from graphcredit.viewer.steps.choose import choose_steps
 from graphcredit.viewer.steps.compared import GroupSteps
 from graphcredit.viewer.steps.html_export import trajectory_page

@@ -60,6 +60,15 @@ def test_any_other_log_is_told_by_its_columns():
     assert [m.is_step for m in messages] == [False, True, False, True, False]
 
 
+def test_a_message_of_ones_own_in_extra_does_not_hide_what_was_seen():
+    steps = trajectory("x", "A a B", extra='{"message": {"role": "assistant", "content": "hm"}}')
+    assert _told(transcript(step_table(steps))) == [
+        ("Environment", 0, ["A"]),
+        ("Agent", 0, ["a"]),
+        ("Environment", 0, ["B"]),
+    ]
+
+
 def test_what_stands_between_fences_or_in_columns_is_code():
     text = "Run **this**:\n```sh\nls -l\n```\nand see\nit."
     assert [(p.text, p.is_code) for p in parts_of(text)] == [

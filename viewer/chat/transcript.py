@@ -52,13 +52,19 @@ def transcript(table: pa.Table) -> list[Message]:
         table: The steps of one trajectory.
     """
     rows = table.select(_COLUMNS).to_pylist()
-    return [message for step, row in enumerate(rows) for message in _step(step, row, len(rows))]
+    logged = [_logged(row["extra"]) for row in rows]
+    is_imported = any(isinstance(extra.get("seen"), list) for extra in logged)
+    told: list[Message] = []
+    for step, (row, extra) in enumerate(zip(rows, logged, strict=True)):
+        is_last = step == len(rows) - 1
+        told += _step(step, row, extra if is_imported else {}, is_last=is_last)
+    return told
 
 
-def _step(step: int, row: Mapping[str, Any], num_steps: int) -> Iterator[Message]:
-    extra = _logged(row["extra"])
-    is_last = step == num_steps - 1
-    if extra is None:
+def _step(
+    step: int, row: Mapping[str, Any], extra: Mapping[str, Any], *, is_last: bool
+) -> Iterator[Message]:
+    if not extra:
         yield _told(step, row["observation"] or row["state"])
         yield _acted(step, row, (code_part(_text(row["action"]), "Action"),))
         if is_last:
@@ -96,14 +102,14 @@ def _messages(step: int, logged: Any) -> Iterator[Message]:
         yield Message(kind=kind, speaker=speaker, step=step, parts=parts_of_message(message))
 
 
-def _logged(extra: str | None) -> Mapping[str, Any] | None:
-    """Return `extra` if it has a message of a log."""
+def _logged(extra: str | None) -> Mapping[str, Any]:
+    """Return `extra` if it has a message of a log; empty if not."""
     try:
         value = json.loads(extra or "null")
     except (ValueError, RecursionError):
-        return None
+        return {}
     has_message = isinstance(value, Mapping) and isinstance(value.get("message"), Mapping)
-    return value if has_message else None
+    return value if has_message else {}
 
 
 def _text(text: str | None) -> str:

@@ -92,7 +92,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "viewer": (
         *("config", "sitemap", "origin", "queries", "manners", "widgets"),
-        *("graph", "steps", "chat", "bundle", "search", "pages", "app", "entry"),
+        *("graph", "chat", "steps", "bundle", "search", "pages", "app", "entry"),
     ),
     "loop": ("config", "summary", "layout", "advice", "open", "run", "warmup"),
     "cli": ("output", "options", "prompt", "commands", "demo", "main"),

@@ -1,5 +1,6 @@
 """A trajectory as one file: all that matters is in it, and nothing in it reaches out or runs."""
 
+import json
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import pyarrow as pa
 from graphcredit.viewer.queries.trajectory import steps
 from graphcredit.viewer.steps.html_export import trajectory_page
 from tests.viewer.stores import HOSTILE, credited, hostile
-from tests.worlds import worked_example, write_store
+from tests.viewer.test_transcript import imported
+from tests.worlds import step_table, trajectory, worked_example, write_store
 
 ONE: dict[str, Any] = {"run_id": "r0", "iteration": 0}
 
@@ -78,6 +80,28 @@ def test_notes_stand_at_their_step_as_text(tmp_path: Path):
     at = [number for number, section in enumerate(sections) if "<h3>Note</h3>" in section]
     assert at == [2]
     assert "<pre>[odd] &lt;b&gt;why?&lt;/b&gt;</pre>" in sections[2]
+
+
+def test_an_imported_log_is_told_by_its_messages():
+    page = trajectory_page(step_table(imported()), title="r0")
+    texts = [text.strip() for text in _Reader(page).texts if text.strip()]
+    at = texts.index("System")
+    assert texts[at : at + 9] == [
+        *("System", "# Rules\nBe *brief*.", "User", "Find a flight.", "Thought", "I look."),
+        *("Calls search", 'to: "SEA"', "Step 1: A1 it is."),
+    ]
+    assert texts[-2:] == ["User", "Thanks."]
+
+
+def test_names_in_a_log_are_text_in_headings():
+    seen = [{"role": "tool", "name": "<img src=x>", "content": "a"}]
+    extra = json.dumps({"seen": seen, "message": {"role": "assistant"}})
+    steps = step_table(trajectory("x", ["A", "<i>" * 200, "B"], extra=extra))
+    page = trajectory_page(steps, title="r0")
+    assert "<h3>Result of &lt;img src=x&gt;</h3>" in page
+    assert "img" not in _Reader(page).tags
+    # The heading has not all of the action.
+    assert "&lt;i&gt;" * 200 in page
 
 
 def test_without_credit_the_page_says_so(tmp_path: Path):

@@ -7,18 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.viewer.chat import drawn
 from graphcredit.viewer.chat.logged import kind_of, parts_of_message
 from graphcredit.viewer.chat.texts import Part, calls_of, parts_of
 from graphcredit.viewer.chat.transcript import Message, transcript
+from graphcredit.viewer.steps import chat_data
 from tests.worlds import step_table, trajectory
+
+_NAMES = st.sampled_from(["role", "content", "type", "text", "name", "tool_calls", "function"])
 
 
 def _told(messages: list[Message]) -> list[tuple[str, int, list[str]]]:
     return [(m.speaker, m.step, [part.text for part in m.parts]) for m in messages]
 
 
-def _imported() -> list[dict[str, Any]]:
+def imported() -> list[dict[str, Any]]:
     """Return two steps as `graphcredit import` writes them."""
     system = {"role": "system", "content": "# Rules\nBe *brief*."}
     user = {"role": "user", "content": "Find a flight."}
@@ -34,7 +36,7 @@ def _imported() -> list[dict[str, Any]]:
 
 
 def test_an_imported_log_is_told_by_its_messages():
-    assert _told(transcript(step_table(_imported()))) == [
+    assert _told(transcript(step_table(imported()))) == [
         ("System", 0, ["# Rules\nBe *brief*."]),
         ("User", 0, ["Find a flight."]),
         ("Agent", 0, ["I look.", 'to: "SEA"']),
@@ -56,6 +58,15 @@ def test_any_other_log_is_told_by_its_columns():
         ("Environment", 1, ["C"]),
     ]
     assert [m.is_step for m in messages] == [False, True, False, True, False]
+
+
+def test_a_message_of_ones_own_in_extra_does_not_hide_what_was_seen():
+    steps = trajectory("x", "A a B", extra='{"message": {"role": "assistant", "content": "hm"}}')
+    assert _told(transcript(step_table(steps))) == [
+        ("Environment", 0, ["A"]),
+        ("Agent", 0, ["a"]),
+        ("Environment", 0, ["B"]),
+    ]
 
 
 def test_what_stands_between_fences_or_in_columns_is_code():
@@ -110,6 +121,29 @@ def test_messages_of_many_formats_are_read(message: Any, kind: str, text: str | 
         assert [part.text for part in parts] == ([] if text is None else [text])
 
 
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(_NAMES | st.text(), inner),
+)
+
+
+@given(_JSON, _JSON)
+def test_any_extra_is_told(seen: Any, message: Any):
+    extra = json.dumps({"seen": seen, "message": message, "after": [message]})
+    table = step_table(trajectory("x", "A a B", extra=extra))
+    data = chat_data.drawn_messages(transcript(table), table, step=0, estimator=None)
+    (own,) = (told for told in data["messages"] if "step" in told)
+    assert own["parts"][-1]["text"] == "a"
+
+
+def test_what_is_nested_too_deeply_says_so():
+    deep: Any = "bottom"
+    for _ in range(5000):
+        deep = [deep]
+    (part,) = parts_of_message({"role": "user", "content": deep})
+    assert "nested too deeply" in part.text
+
+
 def test_calls_in_the_prompt_are_shown():
     call = {"function": {"name": "look", "arguments": '{"at": "it"}'}}
     shown = parts_of_message({"role": "assistant", "content": None, "tool_calls": [call, "odd"]})
@@ -122,9 +156,9 @@ def test_calls_in_the_prompt_are_shown():
 def test_the_texts_of_other_steps_are_cut_when_a_conversation_is_long(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(drawn, "MOST_CHARACTERS", 50)
-    monkeypatch.setattr(drawn, "CUT", 5)
+    monkeypatch.setattr(chat_data, "MOST_CHARACTERS", 50)
+    monkeypatch.setattr(chat_data, "CUT", 5)
     table = step_table(trajectory("x", ["A" * 20, "a" * 20, "B" * 20, "b", "C"]))
-    data = drawn.drawn_messages(transcript(table), table, step=1, estimator=None)
+    data = chat_data.drawn_messages(transcript(table), table, step=1, estimator=None)
     texts = [(m["parts"][0]["text"], m["parts"][0]["numLeft"]) for m in data["messages"]]
     assert texts == [("AAAAA", 15), ("aaaaa", 15), ("B" * 20, 0), ("b", 0), ("C", 0)]

@@ -30,6 +30,7 @@ _ROLES: dict[str, Kind] = {
     "ipython": "result",
 }
 _TEXTS = ("content", "output", "text", "value")
+_TOO_DEEP = "(nested too deeply to be shown: `extra` in SQL has it)"
 _NOT_UNDERSTOOD = "a message of the log, as JSON"
 
 
@@ -51,6 +52,13 @@ def tool_of(message: Any) -> str | None:
 
 def parts_of_message(message: Any) -> tuple[Part, ...]:
     """Return the text of a message, and the tool calls in it."""
+    try:
+        return _parts(message)
+    except RecursionError:
+        return (Part(text=_TOO_DEEP),)
+
+
+def _parts(message: Any) -> tuple[Part, ...]:
     text = _text_of(message)
     calls = _calls_of(message)
     if text is None and not calls:

@@ -80,9 +80,9 @@ def pretty_json(text: str) -> str | None:
         return None
     try:
         value = json.loads(text)
+        return json.dumps(value, indent=2, ensure_ascii=False) if value else None
     except (ValueError, RecursionError):
         return None
-    return json.dumps(value, indent=2, ensure_ascii=False) if value else None
 
 
 def _value(value: Any) -> str:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from graphcredit.store.layout import Store
 from graphcredit.viewer.chat.logged import Kind, kind_of, parts_of_message, tool_of
 from graphcredit.viewer.chat.texts import Part, calls_of, code_part, parts_of
+from graphcredit.viewer.queries.trajectory import steps
 
 _COLUMNS = ["state", "next_state", "observation", "thought", "action", "is_action_valid", "extra"]
 
@@ -34,6 +36,12 @@ class Message:
     """Whether it is the agent's message of the step."""
 
 
+def conversation(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> list[Message]:
+    """Return the messages of a trajectory of the store; see `transcript`."""
+    table = steps(store, run_id=run_id, iteration=iteration, trajectory_id=trajectory_id)
+    return transcript(table)
+
+
 def transcript(table: pa.Table) -> list[Message]:
     """Return the messages of a trajectory in order, those that it was told before each step too.
 
@@ -44,13 +52,19 @@ def transcript(table: pa.Table) -> list[Message]:
         table: The steps of one trajectory.
     """
     rows = table.select(_COLUMNS).to_pylist()
-    return [message for step, row in enumerate(rows) for message in _step(step, row, len(rows))]
+    logged = [_logged(row["extra"]) for row in rows]
+    is_imported = any(isinstance(extra.get("seen"), list) for extra in logged)
+    told: list[Message] = []
+    for step, (row, extra) in enumerate(zip(rows, logged, strict=True)):
+        is_last = step == len(rows) - 1
+        told += _step(step, row, extra if is_imported else {}, is_last=is_last)
+    return told
 
 
-def _step(step: int, row: Mapping[str, Any], num_steps: int) -> Iterator[Message]:
-    extra = _logged(row["extra"])
-    is_last = step == num_steps - 1
-    if extra is None:
+def _step(
+    step: int, row: Mapping[str, Any], extra: Mapping[str, Any], *, is_last: bool
+) -> Iterator[Message]:
+    if not extra:
         yield _told(step, row["observation"] or row["state"])
         yield _acted(step, row, (code_part(_text(row["action"]), "Action"),))
         if is_last:
@@ -88,14 +102,14 @@ def _messages(step: int, logged: Any) -> Iterator[Message]:
         yield Message(kind=kind, speaker=speaker, step=step, parts=parts_of_message(message))
 
 
-def _logged(extra: str | None) -> Mapping[str, Any] | None:
-    """Return `extra` if it has a message of a log."""
+def _logged(extra: str | None) -> Mapping[str, Any]:
+    """Return `extra` if it has a message of a log; empty if not."""
     try:
         value = json.loads(extra or "null")
     except (ValueError, RecursionError):
-        return None
+        return {}
     has_message = isinstance(value, Mapping) and isinstance(value.get("message"), Mapping)
-    return value if has_message else None
+    return value if has_message else {}
 
 
 def _text(text: str | None) -> str:

@@ -8,8 +8,7 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.chat.component import show_chat
-from graphcredit.viewer.chat.drawn import drawn_messages
-from graphcredit.viewer.chat.transcript import transcript
+from graphcredit.viewer.chat.transcript import conversation
 from graphcredit.viewer.pages.trajectory_notes import show_notes
 from graphcredit.viewer.pages.trajectory_others import show_others
 from graphcredit.viewer.pages.trajectory_tokens import tokens_of_step
@@ -25,6 +24,7 @@ from graphcredit.viewer.queries.truth import (
 )
 from graphcredit.viewer.steps import charts
 from graphcredit.viewer.steps import facts as step_facts
+from graphcredit.viewer.steps.chat_data import drawn_messages
 from graphcredit.viewer.steps.choose import choose_steps
 from graphcredit.viewer.steps.compared import GroupSteps
 from graphcredit.viewer.steps.html_export import trajectory_page
@@ -68,9 +68,9 @@ def show() -> None:
         _why(table, step, estimator)
     text, credit = st.columns([3, 2], gap="medium")
     with text:
-        drawn = drawn_messages(
-            transcript(table), table, step=step, estimator=estimator, notes=noted
-        )
+        name = table["trajectory_id"][0].as_py()
+        messages = ask(conversation, **where, trajectory_id=name)
+        drawn = drawn_messages(messages, table, step=step, estimator=estimator, notes=noted)
         show_chat(drawn, on_step=lambda row: select(step=row))
         _state(table, step)
     with credit:
@@ -255,7 +255,7 @@ def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
 def _all_steps(table: pa.Table, step: int, replays: pa.Table, noted: NoteWords) -> None:
     names = step_facts.estimators(table)
     rows = table.to_pylist()
-    columns = {
+    columns: dict[str, Any] = {
         "step": table["step_index"],
         "action": table["action"],
         "valid": table["is_action_valid"],
@@ -264,12 +264,10 @@ def _all_steps(table: pa.Table, step: int, replays: pa.Table, noted: NoteWords) 
         "seen distance": pa.array([seen_change(row) for row in rows], pa.string()),
         "true distance": pa.array([true_change(row) for row in rows], pa.string()),
         **step_facts.replay_columns(table, replays),
-        **(
-            {"note": [noted.get(index) for index in table["step_index"].to_pylist()]}
-            if noted
-            else {}
-        ),
     }
+    if noted.keys() - {None}:
+        words = [noted.get(index) for index in table["step_index"].to_pylist()]
+        columns["note"] = pa.array(words, pa.string())
     number = st.column_config.NumberColumn(format="%+.3f")
     with st.expander("All steps"):
         chosen = show_table(

@@ -1,11 +1,13 @@
 """Export a trajectory as one HTML file that needs no server, script or network."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from html import escape
 
 import pyarrow as pa
 
 from graphcredit.store.plural import counted
+from graphcredit.viewer.chat.transcript import Message, transcript
 from graphcredit.viewer.steps import facts
 from graphcredit.viewer.widgets.note_words import NoteWords
 from graphcredit.viewer.widgets.text import one_line, visible
@@ -34,6 +36,9 @@ i { background: #1b5ea8 }
 i.n { background: #c04f15 }
 @media (prefers-color-scheme: dark) { i { background: #7db4ea } i.n { background: #e58a55 } }
 """
+
+_LONGEST_HEADING = 400
+"""Most characters of an action in a heading."""
 
 
 def trajectory_page(
@@ -104,27 +109,53 @@ def _overview(table: pa.Table, estimator: str) -> str:
 def _steps(table: pa.Table, names: list[str], num_drawn: int, noted: NoteWords) -> Iterator[str]:
     """Yield the steps; the first estimators get bars, the others a line."""
     limit, number = facts.largest(table, names) or 1.0, facts.number
+    told = _Told(table)
     for index, row in enumerate(table.to_pylist()):
         refused = "" if row["is_action_valid"] else ", refused by the environment"
         earned = f"<p>Reward {number(row['reward'])}, cost {number(row['cost'])}{refused}.</p>"
         is_usual = row["reward"] == 0 and row["cost"] == 1 and not refused
         yield (
             f'<section id="step-{row["step_index"]}"><h2>Step {row["step_index"]}: '
-            f"{_text(one_line(row['action'], 400))}</h2>{'' if is_usual else earned}"
+            f"{_text(one_line(row['action'], _LONGEST_HEADING))}</h2>{'' if is_usual else earned}"
         )
         if bars := facts.bars(table, index, names[:num_drawn]):
             yield f"<table>{''.join(_rows(bars, limit))}</table>"
         if bars := facts.bars(table, index, names[num_drawn:]):
             yield f"<p>{'; '.join(_words(bars))}</p>"
         yield _block("Note", noted.get(row["step_index"]))
-        yield _block("Thought", row["thought"])
-        yield _block("Observation", row["observation"] or row["state"])
+        for message in told.before[index]:
+            yield from _parts(message)
+        yield from _parts(told.own[index], row["action"])
         yield "</section>"
-    yield _block("Last state", table["next_state"][-1].as_py())
+    for message in told.after:
+        yield from _parts(message)
+
+
+class _Told:
+    """The messages of a trajectory: before each step, of each step, after the last one."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.before: defaultdict[int, list[Message]] = defaultdict(list)
+        self.own: dict[int, Message] = {}
+        self.after: list[Message] = []
+        for message in transcript(table):
+            if message.is_step:
+                self.own[message.step] = message
+            elif message.step in self.own:
+                self.after.append(message)
+            else:
+                self.before[message.step].append(message)
+
+
+def _parts(message: Message, action: str | None = None) -> Iterator[str]:
+    """Yield the parts of a message; an action that is whole in the heading is left out."""
+    for part in message.parts:
+        if part.text != action or one_line(action, _LONGEST_HEADING) != action:
+            yield _block(part.title or message.speaker, part.text)
 
 
 def _block(title: str, text: str | None) -> str:
-    return f"<h3>{title}</h3><pre>{_text(visible(text))}</pre>" if text else ""
+    return f"<h3>{_text(title)}</h3><pre>{_text(visible(text))}</pre>" if text else ""
 
 
 def _rows(bars: list[facts.Bar], limit: float) -> Iterator[str]:

@@ -16,6 +16,8 @@ def test_a_step_of_the_conversation_opens_by_click_and_by_key(page: Page):
     expect(chat.locator("article")).to_have_count(9)
     current = chat.locator("[aria-current=step]")
     expect(current.get_by_role("button")).to_have_text("Step 0")
+    # One stop of Tab for the step that is shown; `j` and `k` lead to the others.
+    expect(chat.locator("button[tabindex='0']")).to_have_count(1)
     chat.get_by_role("button", name="Step 2", exact=True).click()
     expect_at(page, "trajectory", step=2)
     expect(current.locator(".text")).to_have_text("c")

@@ -4,9 +4,8 @@
 const SHOWN = Symbol.for("graphcredit.chat");
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
- *  data: {messages: [{kind, speaker, row, parts, step?, advantage?, colour?,
- *  note?}], row, signature};
- *  `row` is the step that is shown; a message that is a step has its index. */
+ *  data: {messages: [{kind, speaker, row, parts, step?, advantage?, colour?, note?}], row,
+ *  signature}; `row` is the step that is shown; a message that is a step has its index. */
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".chat");
   const shown = (root[SHOWN] ??= {});
@@ -77,8 +76,12 @@ function foldIfLong(box) {
   box.after(button);
 }
 
-/** Mark the step that is shown, and bring it into view with what was read before it. */
+/** Mark the step that is shown, and bring it into view with what was read before it. Tab stops at its
+ *  buttons only: a long conversation would take a hundred stops, and keys lead to other steps. */
 function mark(root, row) {
+  for (const button of root.querySelectorAll("button")) {
+    button.tabIndex = button.closest("article").dataset.row === String(row) ? 0 : -1;
+  }
   for (const old of root.querySelectorAll("[aria-current]")) old.removeAttribute("aria-current");
   const current = root.querySelector(`article.step[data-row="${row}"]`);
   if (!current) return;

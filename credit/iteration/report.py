@@ -59,6 +59,8 @@ class CreditReport:
     """Pairs of a state and an action that led to several states, before merging."""
     num_contradictions: int = 0
     """The same after merging: more of them than before speaks against the merge."""
+    state_rules: dict[str, int] = field(default_factory=dict[str, int])
+    """Each rule of `states.toml`, and the number of texts in which there was what it means."""
     num_edges: int = 0
     """Distinct (state, next state) transitions."""
     num_unreachable_states: int = 0
@@ -211,6 +213,7 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_refused_merges=merged.num_refused,
         num_contradictions_before=merged.num_contradictions_before,
         num_contradictions=merged.num_contradictions,
+        state_rules=dict(merged.touched),
         num_edges=len(batch.graph.source),
         num_unreachable_states=int((np.isinf(batch.graph.goal_distance) & node_has_goal).sum()),
         num_states_with_goal=int(node_has_goal.sum()),

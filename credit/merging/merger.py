@@ -1,7 +1,7 @@
 """Which texts of a group are one state: rules, then a merge, both under the guard."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -34,6 +34,8 @@ class MergeReport:
     """Pairs of a node and an action that led to more than one node, before."""
     num_contradictions: int
     """The same, after."""
+    touched: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Each of the user's rules, and the number of texts in which there was what it means."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,17 +86,19 @@ class Merger:
         if self.settings.is_exact:
             exact = exact_nodes(steps)
             count = count_contradictions(exact, steps.action)
-            report = _report(exact, exact, 0, count, count)
+            report = _report(exact, exact, 0, count, count, {})
             return Merged(steps=steps, nodes=exact, report=report, identify=None)
         found = self._candidates(steps, table)
         union = self._method.unite(found)
         before = count_contradictions(found.exact, steps.action)
         after = count_contradictions(union.nodes, steps.action)
         refused = found.num_refused + union.num_refused
+        names = self.settings.state_rules.names
+        touched = dict(zip(names, found.form.touched, strict=True))
         return Merged(
             steps=found.steps,
             nodes=union.nodes,
-            report=_report(found.exact, union.nodes, refused, before, after),
+            report=_report(found.exact, union.nodes, refused, before, after, touched),
             identify=partial(self._method.recognise, found, union),
         )
 
@@ -104,7 +108,8 @@ class Merger:
         signature = np.full(len(steps.row), UNKNOWN)
         if self.settings.guard:
             signature = signatures(table[GUARD_COLUMN])[steps.row]
-        return Candidates.after_rules(steps, signature, self._rules)
+        overrule = self.settings.state_rules
+        return Candidates.after_rules(steps, signature, self._rules, overrule)
 
 
 def open_merger(settings: MergeSettings, keep: KeepVectors | None = None) -> Merger:
@@ -124,11 +129,19 @@ EXACT = open_merger(MergeSettings())
 """Each distinct text of a group is a state."""
 
 
-def _report(exact: Nodes, nodes: Nodes, num_refused: int, before: int, after: int) -> MergeReport:
+def _report(
+    exact: Nodes,
+    nodes: Nodes,
+    num_refused: int,
+    before: int,
+    after: int,
+    touched: Mapping[str, int],
+) -> MergeReport:
     return MergeReport(
         num_texts=int((exact.text_of_node >= 0).sum()),
         num_states=int((nodes.text_of_node >= 0).sum()),
         num_refused=num_refused,
         num_contradictions_before=before,
         num_contradictions=after,
+        touched=touched,
     )

@@ -109,7 +109,8 @@ def draft_rules(store: Store, *, run_id: str, iteration: int, task_id: str | Non
         "What was taken for noise. A rule says that it is none.", "keep", noise, "text"
     )
     text += _section(
-        f"What keeps states apart that differ in {_FEW} places or less. Rules for all of them make one.",
+        f"What keeps states apart that differ in {_FEW} places or less. Rules for all of them make "
+        "one.",
         "ignore",
         near,
         "pair",

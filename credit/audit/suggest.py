@@ -101,15 +101,18 @@ def _of_fields(one: Mapping[str, Any], other: Mapping[str, Any], path: str = "")
 def _of_lines(first: str, second: str) -> Iterator[Piece]:
     ours, theirs = _tokens(first), _tokens(second)
     matcher = SequenceMatcher(a=[t.text for t in ours], b=[t.text for t in theirs], autojunk=False)
-    for tag, start, stop, other_start, other_stop in matcher.get_opcodes():
+    codes = [("equal", 0, 0, 0, 0), *matcher.get_opcodes(), ("equal", len(ours), len(ours), 0, 0)]
+    for number, (tag, start, stop, other_start, other_stop) in enumerate(codes):
         if tag == "equal":
             continue
+        # What stands beside it may differ, too: that says nothing of its place.
+        equal = codes[number - 1][1], codes[number + 1][2]
         mine, yours = _shifted(ours, start, stop), _shifted(theirs, other_start, other_stop)
         here, there = ours[slice(*mine)], theirs[slice(*yours)]
         shown = _raw(first, here), _raw(second, there)
         kind = _kind_of(here, there)
         if kind:
-            yield Piece(_value_between(first, ours, mine, kind), *shown)
+            yield Piece(_value_between(first, ours, mine, equal, kind), *shown)
         elif _is_phrase(here) and _is_phrase(there):
             yield Piece(Suggestion("words", tuple(sorted(shown))), *shown)
         else:
@@ -194,16 +197,24 @@ def _doubled(text: str) -> str:
 
 
 def _value_between(
-    text: str, tokens: list[_Token], place: tuple[int, int], kind: str
+    text: str, tokens: list[_Token], place: tuple[int, int], equal: tuple[int, int], kind: str
 ) -> Suggestion | None:
-    """Return the rule of a value by what stands beside it on its line."""
+    """Return the rule of a value by what stands beside it on its line.
+
+    Args:
+        text: One of the two.
+        tokens: Of it.
+        place: From where to where the value is.
+        equal: From where to where the texts are equal otherwise.
+        kind: Of the value.
+    """
     start, stop = place
     first, last = start, stop
-    while first > max(0, start - _BEFORE) and tokens[first - 1].text != "\n":
+    while first > max(equal[0], start - _BEFORE) and tokens[first - 1].text != "\n":
         first -= 1
     while first < start and tokens[first].text in _STOPS:
         first += 1
-    while last < min(len(tokens), stop + _AFTER) and tokens[last].text != "\n":
+    while last < min(equal[1], stop + _AFTER) and tokens[last].text != "\n":
         last += 1
     if first == start and last == stop:
         return None

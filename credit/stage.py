@@ -170,7 +170,8 @@ class _Stage:
         marks = self.settings.as_json(partial(self.sources.marks, run_id, iteration))
         work = self._work(run_id, iteration, shards, plan)
         configuration = work.previous.configuration | marks
-        writer = CreditWriter(self.store, shards, plan.num_rows, configuration)
+        rules_met = work.merger.rules_met
+        writer = CreditWriter(self.store, shards, plan.num_rows, configuration, rules_met)
         graph_dir = self.store.graph_dir(run_id, iteration)
         report = self._compute(work, written.enter_context(writer), graph_dir, on_progress)
         if timeline := self.timelines.get(run_id):
@@ -205,7 +206,9 @@ class _Stage:
         on_progress: Callable[[float], None],
     ) -> CreditReport:
         """Compute the batches, and hand their columns and tables to the writer."""
-        report = CreditReport(notices=list(work.previous.notices))
+        report = CreditReport(
+            notices=list(work.previous.notices), state_rules=work.merger.rules_met
+        )
         for number, batch in enumerate(self.engine.map(work)):
             _put(writer, work.plan, number, batch.columns)
             writer.append(graph_dir / "edges.parquet", batch.edges)

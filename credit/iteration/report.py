@@ -213,7 +213,6 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_refused_merges=merged.num_refused,
         num_contradictions_before=merged.num_contradictions_before,
         num_contradictions=merged.num_contradictions,
-        state_rules=dict(merged.touched),
         num_edges=len(batch.graph.source),
         num_unreachable_states=int((np.isinf(batch.graph.goal_distance) & node_has_goal).sum()),
         num_states_with_goal=int(node_has_goal.sum()),

@@ -1,7 +1,8 @@
 """Which texts of a group are one state: rules, then a merge, both under the guard."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -34,8 +35,6 @@ class MergeReport:
     """Pairs of a node and an action that led to more than one node, before."""
     num_contradictions: int
     """The same, after."""
-    touched: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Each of the user's rules, and the number of texts in which there was what it means."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,14 +54,22 @@ class Merged:
 class Merger:
     """Makes nodes of the states of batch after batch, all in one way."""
 
-    def __init__(self, settings: MergeSettings, method: MergeMethod[Any]) -> None:
+    def __init__(
+        self,
+        settings: MergeSettings,
+        method: MergeMethod[Any],
+        rules_met: Mapping[str, int] | None = None,
+    ) -> None:
         """Prepare.
 
         Args:
             settings: How.
             method: What goes on from the rules.
+            rules_met: Each of the user's rules, and in how many texts of a group there is what it
+                means; None before an iteration was seen.
         """
         self.settings = settings
+        self.rules_met = dict(rules_met or {})
         self._method = method
         self._rules = rules_of(settings.normalise, settings.substitute)
 
@@ -71,10 +78,22 @@ class Merger:
 
         Args:
             tables: The iteration's steps, whole groups each, with `settings.columns`. They are not
-                read where the method need not see them.
+                read where neither the method nor a rule of the user's must see them.
         """
-        found = (self._candidates(complete_trajectories(table)[0], table) for table in tables)
-        return Merger(self.settings, self._method.learn(found))
+        names = self.settings.state_rules.names
+        rules_met = Counter[str](dict.fromkeys(names, 0))
+
+        def candidates() -> Iterator[Candidates]:
+            for table in tables:
+                found = self._candidates(complete_trajectories(table)[0], table)
+                rules_met.update(dict(zip(names, found.form.touched, strict=True)))
+                yield found
+
+        found = candidates()
+        method = self._method.learn(found)
+        if names:
+            deque(found, maxlen=0)
+        return Merger(self.settings, method, rules_met)
 
     def nodes(self, steps: Steps, table: pa.Table) -> Merged:
         """Return the nodes of complete trajectories.
@@ -86,19 +105,17 @@ class Merger:
         if self.settings.is_exact:
             exact = exact_nodes(steps)
             count = count_contradictions(exact, steps.action)
-            report = _report(exact, exact, 0, count, count, {})
+            report = _report(exact, exact, 0, count, count)
             return Merged(steps=steps, nodes=exact, report=report, identify=None)
         found = self._candidates(steps, table)
         union = self._method.unite(found)
         before = count_contradictions(found.exact, steps.action)
         after = count_contradictions(union.nodes, steps.action)
         refused = found.num_refused + union.num_refused
-        names = self.settings.state_rules.names
-        touched = dict(zip(names, found.form.touched, strict=True))
         return Merged(
             steps=found.steps,
             nodes=union.nodes,
-            report=_report(found.exact, union.nodes, refused, before, after, touched),
+            report=_report(found.exact, union.nodes, refused, before, after),
             identify=partial(self._method.recognise, found, union),
         )
 
@@ -129,19 +146,11 @@ EXACT = open_merger(MergeSettings())
 """Each distinct text of a group is a state."""
 
 
-def _report(
-    exact: Nodes,
-    nodes: Nodes,
-    num_refused: int,
-    before: int,
-    after: int,
-    touched: Mapping[str, int],
-) -> MergeReport:
+def _report(exact: Nodes, nodes: Nodes, num_refused: int, before: int, after: int) -> MergeReport:
     return MergeReport(
         num_texts=int((exact.text_of_node >= 0).sum()),
         num_states=int((nodes.text_of_node >= 0).sum()),
         num_refused=num_refused,
         num_contradictions_before=before,
         num_contradictions=after,
-        touched=touched,
     )

@@ -22,6 +22,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.credit_marks.state import credit_states
 from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.schema import RULES_MET_KEY
 from graphcredit.store.state_rules.file import StateRule, parse_state_rules, read_state_rules
 from tests.worlds import trajectory, write_store
 
@@ -88,6 +89,9 @@ def test_what_is_ignored_is_no_part_of_a_state(tmp_path: Path, merge: str):
     assert len(set(states.values())) == (3 if merge != "embedding" else 1)
     # The text after the last step of a failure has none of it.
     assert set(touched.values()) == {len(states)}
+    (shard,) = store.shards()
+    metadata = pq.read_schema(shard.credit_path).metadata
+    assert json.loads(metadata[RULES_MET_KEY]) == touched
 
 
 @pytest.mark.parametrize("merge", MERGES)

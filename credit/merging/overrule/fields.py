@@ -6,7 +6,6 @@ Nothing else of the text is changed: the other members keep their writing and th
 import json
 import re
 from collections.abc import Iterator
-from json.decoder import scanstring
 from typing import Any
 
 _START = re.compile(r"\{\s*[\"}]|\[\s*[\"{\d\[]")
@@ -91,7 +90,7 @@ class _Cut:
 
     def _key(self, start: int, path: str) -> tuple[str, int]:
         """Return the path of the member whose key starts there, and where its value does."""
-        key, position = scanstring(self._text, start + 1, True)
+        key, position = self._decoder.raw_decode(self._text, start)
         position = _blank(self._text, _blank(self._text, position) + 1)
         return f"{path}.{key}" if path else key, position
 

@@ -33,6 +33,7 @@ from graphcredit.store.parquet.er_graph import ErGraph
 from graphcredit.store.parquet.shards import open_parquet, refuse_newer
 from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress, silent
+from graphcredit.store.state_rules.file import read_state_rules
 
 
 def assign_credit(
@@ -65,7 +66,7 @@ def assign_credit(
     Raises:
         InputError: There are no step shards to credit, no entities where an estimator needs them,
             or another process credits one of the iterations; those before it are done.
-        OptionError: An option is out of its range.
+        OptionError: An option is out of its range, or `states.toml` breaks its schema.
         NewerSchemaError: A shard or a table that would be read or replaced is of a newer schema;
             nothing was written.
         SchemaError: A shard cannot be read.
@@ -83,6 +84,7 @@ def assign_credit(
     if not iterations:
         raise InputError(_nothing_found(store, run_id, iteration))
     _refuse_newer(store, iterations)
+    settings = settings.changed(merge=settings.merge.changed(state_rules=read_state_rules(store)))
     stage = _Stage.open(store, settings, engine, listed, [run for run, _ in iterations])
     reports: dict[tuple[str, int], CreditReport] = {}
     # Files of iterations with nothing to credit wait: if all are like that, none is replaced.
@@ -168,7 +170,8 @@ class _Stage:
         marks = self.settings.as_json(partial(self.sources.marks, run_id, iteration))
         work = self._work(run_id, iteration, shards, plan)
         configuration = work.previous.configuration | marks
-        writer = CreditWriter(self.store, shards, plan.num_rows, configuration)
+        rules_met = work.merger.rules_met
+        writer = CreditWriter(self.store, shards, plan.num_rows, configuration, rules_met)
         graph_dir = self.store.graph_dir(run_id, iteration)
         report = self._compute(work, written.enter_context(writer), graph_dir, on_progress)
         if timeline := self.timelines.get(run_id):
@@ -203,7 +206,9 @@ class _Stage:
         on_progress: Callable[[float], None],
     ) -> CreditReport:
         """Compute the batches, and hand their columns and tables to the writer."""
-        report = CreditReport(notices=list(work.previous.notices))
+        report = CreditReport(
+            notices=list(work.previous.notices), state_rules=work.merger.rules_met
+        )
         for number, batch in enumerate(self.engine.map(work)):
             _put(writer, work.plan, number, batch.columns)
             writer.append(graph_dir / "edges.parquet", batch.edges)

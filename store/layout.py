@@ -95,6 +95,11 @@ class Store:
         """The DuckDB file with the views; it can be deleted and rebuilt."""
         return self.root / "store.duckdb"
 
+    @property
+    def state_rules_path(self) -> Path:
+        """The user's rules of which texts are one state; it need not be there."""
+        return self.root / "states.toml"
+
     def steps_dir(self, run_id: str, iteration: int) -> Path:
         """Return the folder for new step shards of an iteration."""
         return self._partition("steps", run_id, iteration)

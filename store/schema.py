@@ -13,6 +13,9 @@ SCHEMA_VERSION = 1
 SCHEMA_VERSION_KEY = b"graphcredit.schema_version"
 CONFIGURATION_KEY = b"graphcredit.configuration"
 """Metadata key of a credit shard: JSON, per estimator the options that made its columns."""
+RULES_MET_KEY = b"graphcredit.state_rules"
+"""Metadata of credit that was made with rules of states: JSON, each rule and in how many texts of
+a group there is what it means."""
 
 
 LARGEST_NUMBER = 1e24

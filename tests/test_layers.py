@@ -56,7 +56,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 ROOMS: dict[str, tuple[str, ...]] = {
     "store": (
         *("schema", "errors", "plural", "text_diff", "progress", "options", "files", "layout"),
-        *("parquet", "credit_marks", "sql", "checks", "quarantine"),
+        *("parquet", "state_rules", "credit_marks", "sql", "checks", "quarantine"),
     ),
     "collector": (
         *(

@@ -166,12 +166,18 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
             f"incomplete trajectories ({counted(total.num_incomplete_steps, 'step')}): no credit",
         ),
     ]
+    lines += [(count, f"texts have {rule}") for rule, count in total.state_rules.items()]
     for count, meaning in lines:
         out.print(f"{count:>12,}  {meaning}", **PLAIN)
     for reason, count in total.incomplete_reasons.items():
         out.print(f"{count:>14,}  {reason}", **PLAIN)
     if total.incomplete_example:
         talk.print(f"for example {total.incomplete_example}", **PLAIN)
+    if idle := [rule for rule, count in total.state_rules.items() if not count]:
+        talk.print(
+            "notice: no text has what these rules of states.toml mean: " + "; ".join(idle),
+            **PLAIN,
+        )
     for notice in total.notices:
         talk.print(f"notice: {notice}", **PLAIN)
 

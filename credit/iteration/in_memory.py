@@ -96,8 +96,10 @@ def compute(
             read_past=partial(_past_of_table, histories, run),
             er_graph=er_graph,
         )
-        credited = credit_steps(part, settings, merger=merger.learn([part]), sources=sources)
+        taught = merger.learn([part])
+        credited = credit_steps(part, settings, merger=taught, sources=sources)
         report.add(credited.report)
+        report.add(CreditReport(state_rules=taught.rules_met))
         columns = credited.columns.items()
         parts.append((rows, {name: scatter(credited.assembly, v) for name, v in columns}))
     _say(report, settings, on_incomplete)

@@ -59,6 +59,8 @@ class CreditReport:
     """Pairs of a state and an action that led to several states, before merging."""
     num_contradictions: int = 0
     """The same after merging: more of them than before speaks against the merge."""
+    state_rules: dict[str, int] = field(default_factory=dict[str, int])
+    """Each rule of `states.toml`, and the number of texts in which there was what it means."""
     num_edges: int = 0
     """Distinct (state, next state) transitions."""
     num_unreachable_states: int = 0

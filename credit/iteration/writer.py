@@ -35,6 +35,7 @@ from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.snapshot import replacing
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
+    RULES_MET_KEY,
     SCHEMA_VERSION,
     SCHEMA_VERSION_KEY,
 )
@@ -55,6 +56,7 @@ class CreditWriter:
         shards: Sequence[Shard],
         num_rows: Sequence[int],
         configuration: dict[str, Any],
+        rules_met: Mapping[str, int],
     ) -> None:
         self._store = store
         self._shards = shards
@@ -65,6 +67,8 @@ class CreditWriter:
             SCHEMA_VERSION_KEY: str(SCHEMA_VERSION).encode(),
             CONFIGURATION_KEY: json.dumps(configuration, sort_keys=True).encode(),
         }
+        if rules_met:
+            self._metadata[RULES_MET_KEY] = json.dumps(rules_met).encode()
         self._renames: dict[Path, Path] = {}
         self._tables: dict[Path, pq.ParquetWriter] = {}
         for folder in {shard.credit_path.parent for shard in shards}:

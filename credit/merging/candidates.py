@@ -4,17 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from graphcredit.credit.merging.admissible import (
     lasting_signatures,
     signature_of_nodes,
     unite,
 )
+from graphcredit.credit.merging.overrule.forms import Forms, forms_of
+from graphcredit.credit.merging.overrule.kept_apart import KeptApart, with_kept
 from graphcredit.credit.merging.recognise import Alike, Identities
-from graphcredit.credit.merging.rules import Rule, normalise
-from graphcredit.credit.steps.arrays import Ints
+from graphcredit.credit.merging.rules import Rule
+from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes, exact_nodes, merge_nodes
+from graphcredit.store.state_rules.file import StateRules
+
+_NO_RULES = StateRules()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,17 +46,28 @@ class Candidates:
     """One node for each normal form, as far as the guard allows."""
     num_refused: int
     """Nodes that the guard kept apart though they have one normal form."""
-    form: Ints
-    """[num_texts] code of each text's normal form."""
-    forms: list[str]
-    """The normal forms."""
+    form: Forms
+    """The normal form of each text, and what the user's rules keep of it."""
 
     @classmethod
-    def after_rules(cls, steps: Steps, signature: Ints, rules: Sequence[Rule]) -> "Candidates":
-        """Apply the rules to each distinct text and unite the nodes whose normal form is one."""
-        form, forms = normalise(steps.state_texts, rules)
+    def after_rules(
+        cls,
+        steps: Steps,
+        signature: Ints,
+        rules: Sequence[Rule],
+        overrule: StateRules = _NO_RULES,
+    ) -> "Candidates":
+        """Apply the rules to each distinct text and unite the nodes whose normal form is one.
+
+        Args:
+            steps: Complete trajectories, sorted.
+            signature: [num_steps] from `guard.signatures`.
+            rules: Applied in order.
+            overrule: The user's rules, which are applied first.
+        """
         exact = exact_nodes(steps)
-        key = _keys(exact, form[exact.text_of_node])
+        form = forms_of(exact, steps.state_texts, _tasks(steps, exact), overrule, rules)
+        key = _keys(exact, form.code_of(exact), form.kept_of(exact))
         label, num_refused = unite(key, _signature_of(signature, exact))
         return cls(
             steps=steps,
@@ -59,16 +76,31 @@ class Candidates:
             nodes=merge_nodes(exact, label),
             num_refused=num_refused,
             form=form,
-            forms=forms,
         )
+
+    @property
+    def forms(self) -> list[str]:
+        """The normal forms."""
+        return self.form.texts
 
     def form_of(self, nodes: Nodes) -> Ints:
         """Return [num_nodes] the normal form of each node; that of any text at a goal."""
-        return self.form[nodes.text_of_node]
+        return self.form.code_of(nodes)
 
     def keys(self, code: Ints) -> Ints:
-        """Return [num_nodes] numbers: equal in one group with one code; a goal has its own."""
-        return _keys(self.nodes, code)
+        """Return [num_nodes] numbers: equal in one group with one code; a goal has its own.
+
+        Texts of which the user keeps different things have different ones.
+        """
+        return _keys(self.nodes, code, self.form.kept_of(self.nodes))
+
+    def may_unite(self) -> Ints:
+        """Return [num_nodes] numbers: different where no merge may unite two nodes.
+
+        They are ascending if the user keeps nothing: those of the groups.
+        """
+        group, kept = self.nodes.group_of_node, self.form.kept_of(self.nodes)
+        return group * len(self.form.kept_texts) + kept
 
     def identities(self, nodes: Nodes, texts: list[str], alike: Alike) -> Identities:
         """Return what merged nodes are recognised by.
@@ -82,11 +114,12 @@ class Candidates:
         np.minimum.at(first, nodes.state_of_step, self.nodes.state_of_step)
         np.minimum.at(first, nodes.target_of_step, self.nodes.target_of_step)
         signature = lasting_signatures(self.signature, nodes.state_of_step, len(first))
-        return Identities(
-            texts=[texts[candidate] for candidate in first.tolist()],
-            signature=signature,
-            alike=alike,
-        )
+        own = [texts[candidate] for candidate in first.tolist()]
+        if len(self.form.kept_texts) > 1:
+            kept = self.form.kept_of(self.nodes)[first].tolist()
+            own = with_kept(own, [self.form.kept_texts[code] for code in kept])
+            alike = KeptApart(alike)
+        return Identities(texts=own, signature=signature, alike=alike)
 
     def texts(self) -> list[str]:
         """Return [num_nodes] the normal form of each node's text; that of any text at a goal."""
@@ -96,13 +129,30 @@ class Candidates:
         """Return [num_nodes] the guard's signature of each node."""
         return _signature_of(self.signature, nodes)
 
+    def marks(self) -> Ints:
+        """Return [num_nodes] what tells nodes apart for certain: the guard, and what is kept."""
+        signature, kept = self.signature_of(self.nodes), self.form.kept_of(self.nodes)
+        if len(self.form.kept_texts) == 1:
+            return signature
+        return factorise_pairs(factorise(signature)[0], kept)[0]
+
 
 def _signature_of(signature_of_step: Ints, nodes: Nodes) -> Ints:
     return signature_of_nodes(signature_of_step, nodes.state_of_step, len(nodes.text_of_node))
 
 
-def _keys(nodes: Nodes, code: Ints) -> Ints:
-    """Return [num_nodes] numbers that are equal in one group with one code; a goal has its own."""
+def _tasks(steps: Steps, nodes: Nodes) -> list[str]:
+    """Return [num_groups] the task of each group."""
+    first = np.searchsorted(nodes.group_of_step, np.arange(len(nodes.goal_of_group)))
+    return steps.task_texts.take(pa.array(steps.task[first])).to_pylist()
+
+
+def _keys(nodes: Nodes, code: Ints, kept: Ints) -> Ints:
+    """Return [num_nodes] numbers: equal in one group with one code and what is kept.
+
+    A goal has its own.
+    """
+    code = code * (int(kept.max(initial=0)) + 1) + kept
     key = nodes.group_of_node * (int(code.max(initial=0)) + 1) + code
     is_goal = nodes.text_of_node < 0
     key[is_goal] = -1 - np.flatnonzero(is_goal)

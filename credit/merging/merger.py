@@ -1,6 +1,7 @@
 """Which texts of a group are one state: rules, then a merge, both under the guard."""
 
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -53,14 +54,22 @@ class Merged:
 class Merger:
     """Makes nodes of the states of batch after batch, all in one way."""
 
-    def __init__(self, settings: MergeSettings, method: MergeMethod[Any]) -> None:
+    def __init__(
+        self,
+        settings: MergeSettings,
+        method: MergeMethod[Any],
+        rules_met: Mapping[str, int] | None = None,
+    ) -> None:
         """Prepare.
 
         Args:
             settings: How.
             method: What goes on from the rules.
+            rules_met: Each of the user's rules, and in how many texts of a group there is what it
+                means; None before an iteration was seen.
         """
         self.settings = settings
+        self.rules_met = dict(rules_met or {})
         self._method = method
         self._rules = rules_of(settings.normalise, settings.substitute)
 
@@ -69,10 +78,22 @@ class Merger:
 
         Args:
             tables: The iteration's steps, whole groups each, with `settings.columns`. They are not
-                read where the method need not see them.
+                read where neither the method nor a rule of the user's must see them.
         """
-        found = (self._candidates(complete_trajectories(table)[0], table) for table in tables)
-        return Merger(self.settings, self._method.learn(found))
+        names = self.settings.state_rules.names
+        rules_met = Counter[str](dict.fromkeys(names, 0))
+
+        def candidates() -> Iterator[Candidates]:
+            for table in tables:
+                found = self._candidates(complete_trajectories(table)[0], table)
+                rules_met.update(dict(zip(names, found.form.touched, strict=True)))
+                yield found
+
+        found = candidates()
+        method = self._method.learn(found)
+        if names:
+            deque(found, maxlen=0)
+        return Merger(self.settings, method, rules_met)
 
     def nodes(self, steps: Steps, table: pa.Table) -> Merged:
         """Return the nodes of complete trajectories.
@@ -104,7 +125,8 @@ class Merger:
         signature = np.full(len(steps.row), UNKNOWN)
         if self.settings.guard:
             signature = signatures(table[GUARD_COLUMN])[steps.row]
-        return Candidates.after_rules(steps, signature, self._rules)
+        overrule = self.settings.state_rules
+        return Candidates.after_rules(steps, signature, self._rules, overrule)
 
 
 def open_merger(settings: MergeSettings, keep: KeepVectors | None = None) -> Merger:

@@ -18,12 +18,16 @@ from graphcredit.credit.merging.rules import rules_of
 from graphcredit.credit.merging.segments.merge import SegmentMerge
 from graphcredit.credit.options import MergeOptions
 from graphcredit.store.errors import OptionError
+from graphcredit.store.state_rules.file import STATE_RULES_KEY, StateRules
 
 GUARD_COLUMN = "admissible_actions"
 
 
 class MergeSettings(MergeOptions):
     """How texts become states."""
+
+    state_rules: StateRules = StateRules()
+    """What the user of the store says of it: `states.toml`."""
 
     @model_validator(mode="after")
     def _exists(self) -> Self:
@@ -36,7 +40,7 @@ class MergeSettings(MergeOptions):
     def is_exact(self) -> bool:
         """Whether each distinct text is a state of its own."""
         goes_on = merge_named(self.merge).goes_on
-        return not (goes_on or self.normalise or self.substitute)
+        return not (goes_on or self.normalise or self.substitute or self.state_rules)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -50,6 +54,8 @@ class MergeSettings(MergeOptions):
         described |= {name: getattr(self, name) for name in row.options}
         if row.version > 1:
             described["merge_version"] = row.version
+        if self.state_rules:
+            described[STATE_RULES_KEY] = self.state_rules.digest
         if self.is_exact:
             return described
         rules = {"rules": list(self.normalise), "substitutions": list(self.substitute)}

@@ -121,6 +121,12 @@ FILE_RULES: dict[str, Rule] = {
             holds="relations.parquet must have its entities.parquet beside it",
             remedy=REWRITE,
         ),
+        Rule(
+            name="state_rules",
+            holds="states.toml must follow the schema of docs/store.md",
+            remedy="correct it: until then `graphcredit credit` refuses to run",
+            is_movable=False,
+        ),
         _notice(
             "iteration_padding",
             "iteration folders are zero-padded to 6 digits",
@@ -161,8 +167,8 @@ FILE_RULES: dict[str, Rule] = {
         ),
         _notice(
             "stale_credit",
-            "credit is made of the current step shards and entities, by the formulas of this "
-            "program",
+            "credit is made of the current step shards, entities and rules of states, by the "
+            "formulas of this program",
             "run `graphcredit credit` with that estimator again",
         ),
         _notice(

@@ -43,7 +43,7 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
 """Kind, path, columns."""
 
 _OTHERS: tuple[tuple[str, str | None], ...] = (
-    (r"store\.json|store\.duckdb(\.wal)?|quarantine/.*|spool/[^/]*\.lock", None),
+    (r"store\.json|states\.toml|store\.duckdb(\.wal)?|quarantine/.*|spool/[^/]*\.lock", None),
     (rf"(credit|replay|notes)/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
     (r"spool/[^/]*\.(arrows|closing)", "left_over_spool"),
     (r".*\.tmp", "left_over_temporary"),

@@ -15,14 +15,16 @@ from graphcredit.store.checks.columns import (
     unreadable_file,
     violation,
 )
+from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile, find_files
 from graphcredit.store.checks.rows import RowCheck, check_rows, open_database, unreadable
 from graphcredit.store.checks.violations import CheckReport, Violation
 from graphcredit.store.credit_marks.sources import Sources
-from graphcredit.store.errors import NewerSchemaError, SchemaError
+from graphcredit.store.errors import InputError, NewerSchemaError, SchemaError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import is_verified, open_parquet
 from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.state_rules.file import read_state_rules
 
 _PAIRS = (
     ("credit", "steps", "credit_pair", "no step shard of that name"),
@@ -50,7 +52,7 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
     files, misplaced = find_files(store)
     violations = [_unless_newer(store, violation) for violation in misplaced]
     readable, found = _check_embeddings(store)
-    violations += found
+    violations += [*found, *_check_state_rules(store)]
     sources = Sources(store, (file for file in files if file.kind == "steps"))
     partitions: defaultdict[tuple[str, int], list[TableFile]] = defaultdict(list)
     for file in files:
@@ -111,6 +113,15 @@ def _check_embeddings(store: Store) -> tuple[list[Path], list[Violation]]:
         except SchemaError as error:
             violations.append(unreadable_file(path, path.relative_to(store.root).as_posix(), error))
     return readable, violations
+
+
+def _check_state_rules(store: Store) -> Iterable[Violation]:
+    try:
+        read_state_rules(store)
+    except InputError as error:
+        name = store.state_rules_path.name
+        found = str(error).removeprefix(f"{store.state_rules_path}").lstrip(", ")
+        yield Violation(rule=FILE_RULES["state_rules"], file=name, found=found)
 
 
 def _check_partition(

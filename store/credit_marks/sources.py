@@ -22,6 +22,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.er_graph import ErGraph, read_er_graph
 from graphcredit.store.parquet.shards import conform, fingerprint, open_parquet, step_columns
+from graphcredit.store.state_rules.file import STATE_RULES_KEY, read_state_rules
 
 MARKS = frozenset(
     {
@@ -122,6 +123,8 @@ class Sources:
     def outdated(self, run_id: str, iteration: int, estimator: str, way: Way) -> list[str]:
         """Return the keys of a configuration that are not as in credit that is made now.
 
+        The rules of the store's user are among them: they count as a source, like its steps.
+
         Of those only the formula where it says nothing of the steps: another program wrote it.
         """
         old = [FORMULA_KEY] if way and is_of_other_formula(estimator, way) else []
@@ -129,7 +132,16 @@ class Sources:
             return old
         marks = self.marks(run_id, iteration, estimator, way)
         del marks[FORMULA_KEY]
-        return old + [name for name, mark in marks.items() if mark is None or way.get(name) != mark]
+        old += [name for name, mark in marks.items() if mark is None or way.get(name) != mark]
+        return old + [STATE_RULES_KEY] * (way.get(STATE_RULES_KEY) != self._state_rules)
+
+    @cached_property
+    def _state_rules(self) -> str | None:
+        """The digest of the user's rules, None without any; empty where they cannot be read."""
+        try:
+            return read_state_rules(self._store).digest
+        except _UNREADABLE:
+            return ""
 
     def _once(self, find: Callable[..., str], *arguments: object) -> str | None:
         key = (find.__name__, *arguments)

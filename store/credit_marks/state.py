@@ -19,6 +19,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import split_estimator_column
+from graphcredit.store.state_rules.file import STATE_RULES_KEY
 
 State: TypeAlias = Literal["current", "stale", "mixed", "foreign"]
 """`stale`: of other steps or entities than there are. `mixed`: the shards of the iteration were
@@ -81,6 +82,8 @@ def judge(
 def _reason(mark: str, *, is_said: bool) -> str:
     if mark == FORMULA_KEY:
         return "another version of its formula made it"
+    if mark == STATE_RULES_KEY:
+        return "it was made with other rules of states than states.toml has"
     sources = _SOURCES.get(mark, mark)
     if is_said:
         return f"it was made of other {sources} than there are"

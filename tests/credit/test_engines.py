@@ -79,24 +79,35 @@ def _written(store: Store) -> dict[str, bytes]:
     }
 
 
+RULES = """
+[[ignore]]
+words = ["A", "B"]
+[[keep]]
+text = "A"
+tasks = "*1"
+"""
+
+
 @pytest.mark.one_in(9)
 @pytest.mark.parametrize(
-    "merge",
+    ("merge", "rules"),
     [
-        MergeSettings(),
-        MergeSettings(merge="segments", normalise=("whitespace",), substitute=(r"\d=>",)),
-        MergeSettings(merge="embedding", threshold=0.9, guard=False),
+        (MergeSettings(), ""),
+        (MergeSettings(merge="segments", normalise=("whitespace",), substitute=(r"\d=>",)), ""),
+        (MergeSettings(merge="embedding", threshold=0.9, guard=False), ""),
+        (MergeSettings(merge="segments"), RULES),
     ],
-    ids=lambda merge: merge.merge,
+    ids=("exact", "segments", "embedding", "states.toml"),
 )
 def test_a_cluster_writes_the_bytes_that_one_process_writes(
-    tmp_path: Path, ray_engine: BatchEngine, merge: MergeSettings
+    tmp_path: Path, ray_engine: BatchEngine, merge: MergeSettings, rules: str
 ):
     others = [row.name for row in ESTIMATORS if row.name != "rloo"]
     wanted = GRPO.changed(estimators=configure(others), merge=merge, graph_window=1)
     written, reports = [], []
     for name, engine in (("local", LOCAL), ("ray", ray_engine)):
         store = _two_iterations(tmp_path / name)
+        store.state_rules_path.write_text(rules)
         assign_credit(store, GRPO.changed(estimators=configure(["rloo"])))
         reports.append(assign_credit(store, wanted, engine=engine))
         written.append(_written(store))

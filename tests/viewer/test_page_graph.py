@@ -198,6 +198,26 @@ def test_merged_texts_are_shown_with_their_likeness_and_difference(
     assert [code.value for code in app.code] == ["a hall", "  a \n- hall\n+ HALL"]
 
 
+def test_states_that_were_nearly_merged_are_shown_with_what_keeps_them_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    rows = trajectory("z", ["a red hall", "a", "a dim hall", "b", "a cold dark attic"])
+    for row, actions in zip(rows, (["a"], ["b"]), strict=True):
+        row["admissible_actions"] = actions
+    store = credited(tmp_path / "s", rows, names=("graphgpo",))
+    app = open_page(monkeypatch, store, "graph", at="n0")
+    assert "Nearly alike, and kept apart" in markdown_of(app)
+    assert [expander.label for expander in app.expander if "alike" in expander.label] == [
+        "67% alike: state 1"
+    ]
+    assert "  a \n- red \n+ dim \n  hall" in [code.value for code in app.code]
+    assert "Their admissible actions differ: that alone keeps them apart." in [
+        caption.value for caption in app.caption
+    ]
+    app.button(key="graph_alike_1").click().run()
+    assert app.query_params["at"] == "n1"
+
+
 def test_a_click_in_the_graph_is_in_the_address_until_another_graph_is_shown(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):

@@ -23,6 +23,7 @@ from graphcredit.viewer.graph.shading import Ends, Shading, signed
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.graph.words import distance_words, state_name
 from graphcredit.viewer.pages import graph_controls as controls
+from graphcredit.viewer.pages.graph_alike import show_alike
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import outcome
@@ -131,6 +132,13 @@ class Panel:
         show_code(node.state, height=_TEXT_HEIGHT if len(node.state) > 400 else None)
         if node.num_merged > 1:
             self._merged_texts(state_id, node.state)
+        show_alike(
+            self.graph.nodes,
+            state_id,
+            run_id=self.run_id,
+            iteration=self.iteration,
+            task_id=self.task_id,
+        )
         if self.shading.others is None:
             _title("Actions, the most advantageous first")
         else:

@@ -42,12 +42,12 @@ class EmbeddingMerge:
         """Return the groups of similar candidates."""
         states = np.flatnonzero(found.nodes.text_of_node >= 0)
         texts = [found.forms[code] for code in found.form_of(found.nodes)[states].tolist()]
-        representative, num_refused = join_most_similar(
-            embed_distinct(self.embedder, texts),
-            found.nodes.group_of_node[states],
-            found.signature_of(found.nodes)[states],
-            self.threshold,
+        looks = Looks(
+            group=found.may_unite()[states],
+            texts=texts,
+            signature=found.signature_of(found.nodes)[states],
         )
+        representative, num_refused = self._joined(looks)
         label = np.arange(len(found.nodes.text_of_node))
         label[states] = states[representative]
         return Union(nodes=merge_nodes(found.nodes, label), num_refused=num_refused)
@@ -58,8 +58,12 @@ class EmbeddingMerge:
 
     def same_state(self, looks: Looks) -> Ints:
         """Return [n] the first of the states that each is: the most similar one before it."""
+        return self._joined(looks)[0]
+
+    def _joined(self, looks: Looks) -> tuple[Ints, int]:
+        """Return [n] the representative of each, and how many joins the guard refused."""
         order = np.argsort(looks.group, kind="stable")
-        joined, _ = join_most_similar(
+        joined, num_refused = join_most_similar(
             embed_distinct(self.embedder, looks.texts)[order],
             looks.group[order],
             looks.signature[order],
@@ -67,7 +71,7 @@ class EmbeddingMerge:
         )
         first = np.empty_like(order)
         first[order] = order[joined]
-        return first
+        return first, num_refused
 
 
 def open_embedder(name: str, keep: KeepVectors | None) -> Embedder:

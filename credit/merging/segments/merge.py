@@ -55,7 +55,7 @@ class SegmentMerge:
 
     def _without_noise(self, found: Candidates) -> Parsed:
         rules, group = self.rules, found.nodes.group_of_node
-        visits = visits_of(found.steps, found.nodes, found.signature_of(found.nodes))
+        visits = visits_of(found.steps, found.nodes, found.marks())
         parsed = Parsed.of(found.texts(), rules.joined)
         if not rules.finds_noise:
             return parsed

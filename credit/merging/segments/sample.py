@@ -74,7 +74,7 @@ def _enough(groups: list[_Group]) -> list[_Group]:
 
 def _groups(found: Candidates) -> Iterator[_Group]:
     steps, nodes = found.steps, found.nodes
-    visits = visits_of(steps, nodes, found.signature_of(nodes))
+    visits = visits_of(steps, nodes, found.marks())
     order = np.argsort(visits.group, kind="stable")
     starts = np.searchsorted(visits.group[order], np.arange(len(nodes.goal_of_group) + 1))
     first_step = np.searchsorted(nodes.group_of_step, np.arange(len(nodes.goal_of_group) + 1))

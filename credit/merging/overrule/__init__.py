@@ -1,0 +1,1 @@
+"""What the rules of `states.toml` make of a text."""

@@ -1,0 +1,92 @@
+"""Apply the rules of `states.toml` to one text."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from graphcredit.credit.merging.overrule.fields import without_fields
+from graphcredit.store.state_rules.file import StateRule
+
+VALUE = "◊"
+"""Stands where a value was that says nothing."""
+
+_LINE = "\n"
+_BLANKS = " \t"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """What a rule meant in a text."""
+
+    text: str
+    """The text without it."""
+    pieces: tuple[str, ...]
+    """The places that it meant, as far as they tell states apart: without case and blanks."""
+
+
+def find(rule: StateRule, text: str) -> Found:
+    """Return what a rule means in a text."""
+    if rule.means == "field":
+        left, values = without_fields(text, rule.expression)
+        return Found(text=left, pieces=tuple(values))
+    matches = list(rule.expression.finditer(text))
+    if not matches:
+        return Found(text=text, pieces=())
+    if rule.means == "values":
+        spans = [span for match in matches for span in _groups(match)]
+        return Found(text=_replaced(text, spans, VALUE), pieces=_plain(text[a:b] for a, b in spans))
+    spans = [match.span() for match in matches]
+    pieces = _plain(text[start:stop] for start, stop in spans)
+    if rule.means == "words":
+        return Found(text=_replaced(text, spans, rule.words[0]), pieces=pieces)
+    return Found(text=_without(text, spans), pieces=pieces)
+
+
+def _groups(match: re.Match[str]) -> Iterator[tuple[int, int]]:
+    return (match.span(number) for number in range(1, match.re.groups + 1))
+
+
+def _plain(pieces: Iterable[str]) -> tuple[str, ...]:
+    return tuple(" ".join(piece.casefold().split()) for piece in pieces)
+
+
+def _replaced(text: str, spans: list[tuple[int, int]], by: str) -> str:
+    parts: list[str] = []
+    done = 0
+    for start, stop in spans:
+        parts += [text[done:start], by]
+        done = stop
+    return "".join([*parts, text[done:]])
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    """Return a text without some pieces, as it is where they never were.
+
+    The blanks before a piece go with it, or else those after it; so does a line without a rest.
+    """
+    return _LINE.join(_lines(text, spans))
+
+
+def _lines(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
+    start, position = 0, 0
+    for line in text.split(_LINE):
+        stop = start + len(line)
+        own: list[tuple[int, int]] = []
+        while position < len(spans) and spans[position][0] < stop:
+            own.append((spans[position][0] - start, spans[position][1] - start))
+            position += 1
+        left = _without_pieces(line, own)
+        if not own or left.strip():
+            yield left
+        start = stop + 1
+
+
+def _without_pieces(line: str, spans: list[tuple[int, int]]) -> str:
+    left, done = "", 0
+    for start, stop in spans:
+        before = left + line[done:start]
+        left = before.rstrip(_BLANKS)
+        done = stop
+        if len(left) == len(before):
+            done += len(line[stop:]) - len(line[stop:].lstrip(_BLANKS))
+    return left + line[done:]

@@ -96,7 +96,9 @@ def compute(
             read_past=partial(_past_of_table, histories, run),
             er_graph=er_graph,
         )
-        credited = credit_steps(part, settings, merger=merger.learn([part]), sources=sources)
+        credited = credit_steps(
+            part, settings, merger=merger.learn([part], part.num_rows), sources=sources
+        )
         report.add(credited.report)
         columns = credited.columns.items()
         parts.append((rows, {name: scatter(credited.assembly, v) for name, v in columns}))
@@ -138,7 +140,7 @@ def _say(report: CreditReport, settings: CreditSettings, on_incomplete: OnIncomp
     if incomplete and on_incomplete == "warn":
         more = 'on_incomplete="raise" makes this an error, "ignore" accepts it'
         warnings.warn(f"{incomplete}\n{more}", CreditWarning, stacklevel=_callers_level())
-    for notice in notices_of(report, settings.rows):
+    for notice in notices_of(report, settings):
         warnings.warn(notice, CreditWarning, stacklevel=_callers_level())
 
 

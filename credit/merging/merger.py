@@ -1,7 +1,7 @@
 """Which texts of a group are one state: rules, then a merge, both under the guard."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,11 @@ from graphcredit.credit.merging.alfworld import with_inventory
 from graphcredit.credit.merging.candidates import Candidates
 from graphcredit.credit.merging.embedding.merge import KeepVectors
 from graphcredit.credit.merging.method import MergeMethod
+from graphcredit.credit.merging.precision import (
+    SAMPLED_STEPS,
+    GroupEvidence,
+    gather_evidence,
+)
 from graphcredit.credit.merging.recognise import Identify
 from graphcredit.credit.merging.rules import HISTORY_RULE, rules_of
 from graphcredit.credit.merging.table import GUARD_COLUMN, MergeSettings, merge_named
@@ -34,6 +39,8 @@ class MergeReport:
     """Pairs of a node and an action that led to more than one node, before."""
     num_contradictions: int
     """The same, after."""
+    evidence: tuple[GroupEvidence, ...] = ()
+    """What sampled groups say of the merge; see `precision.py`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,26 +60,32 @@ class Merged:
 class Merger:
     """Makes nodes of the states of batch after batch, all in one way."""
 
-    def __init__(self, settings: MergeSettings, method: MergeMethod[Any]) -> None:
+    def __init__(
+        self, settings: MergeSettings, method: MergeMethod[Any], judged_share: float = 1.0
+    ) -> None:
         """Prepare.
 
         Args:
             settings: How.
             method: What goes on from the rules.
+            judged_share: Share of the groups in which evidence against the merge is looked for.
         """
         self.settings = settings
         self._method = method
+        self._judged_share = judged_share
         self._rules = rules_of(settings.normalise, settings.substitute)
 
-    def learn(self, tables: Iterable[pa.Table]) -> "Merger":
+    def learn(self, tables: Iterable[pa.Table], num_steps: int = 0) -> "Merger":
         """Return the merger that has seen a whole iteration, as some methods must.
 
         Args:
             tables: The iteration's steps, whole groups each, with `settings.columns`. They are not
                 read where the method need not see them.
+            num_steps: The iteration's steps; of many, only some are evidence of the precision.
         """
         found = (self._candidates(complete_trajectories(table)[0], table) for table in tables)
-        return Merger(self.settings, self._method.learn(found))
+        share = min(1.0, SAMPLED_STEPS / max(num_steps, 1))
+        return Merger(self.settings, self._method.learn(found), share)
 
     def nodes(self, steps: Steps, table: pa.Table) -> Merged:
         """Return the nodes of complete trajectories.
@@ -94,7 +107,10 @@ class Merger:
         return Merged(
             steps=found.steps,
             nodes=union.nodes,
-            report=_report(found.exact, union.nodes, refused, before, after),
+            report=replace(
+                _report(found.exact, union.nodes, refused, before, after),
+                evidence=tuple(gather_evidence(found, union.nodes, self._judged_share)),
+            ),
             identify=partial(self._method.recognise, found, union),
         )
 

@@ -7,7 +7,8 @@ picture of the graph, `whole` that to the last of its parts, both with the start
 scripts. `blocked` is the longest time until then, and while the graph is dragged and zoomed, in
 which the page could do nothing else (`PerformanceObserver`, type `longtask`). `sql` has no graph:
 it is what Streamlit alone takes. The median of the visits is given, and the worst block of all.
-What other programs do counts in: `load` is the system's load average. It needs the package playwright.
+What other programs do counts in: `load` is the system's load average. It needs the package
+playwright.
 """
 
 import argparse

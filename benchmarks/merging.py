@@ -9,6 +9,8 @@ is then disturbed. Each way of merging has these columns:
 
 - precision, recall, F1: over pairs of visits within a group; a pair on the same node should be a
   pair in the same state;
+- estimate: the precision that the report of `credit` estimates from the log alone; `!` where it
+  warns;
 - false: pairs on one node that the guard could have told apart, as their admissible actions differ;
 - nodes: nodes for each true state; 1 is right;
 - shift: mean change of an estimator's advantage, divided by its mean size without noise, for
@@ -37,6 +39,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.admissible import signatures
 from graphcredit.credit.merging.embedding.cache import CachedEmbedder
 from graphcredit.credit.merging.merger import Merger, open_merger
+from graphcredit.credit.merging.precision import estimate
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store import Store, create_store, open_store, read_steps
 
@@ -46,8 +49,9 @@ GAMES = {"design": (16, 1), "judge": (26, 77)}
 """How many games of which seed."""
 
 HEADER = (
-    f"{'noise':>11} {'merge':<26} {'precision':>9} {'recall':>7} {'F1':>7} {'false':>7} "
-    f"{'nodes':>6} {'shift: graphgpo':>15} {'gigpo':>6} {'reach':>6} {'rewardflow':>10} {'s':>6}"
+    f"{'noise':>11} {'merge':<26} {'precision':>9} {'recall':>7} {'F1':>7} {'estimate':>16} "
+    f"{'false':>7} {'nodes':>6} {'shift: graphgpo':>15} {'gigpo':>6} {'reach':>6} "
+    f"{'rewardflow':>10} {'s':>6}"
 )
 
 
@@ -109,7 +113,7 @@ def main() -> None:
 
 
 def judge(clean: pa.Table, noisy: pa.Table, merger: Merger) -> list[float]:
-    """Return precision, recall, F1, false pairs, nodes per state, shift and seconds."""
+    """Return the columns of a row: the estimate is three numbers, with its error and warning."""
     settings = CreditSettings(estimators=configure(ESTIMATORS))
     more: dict[str, Any] = {"inputs": settings.inputs, "columns": settings.reads}
     truth = assemble(clean, **more)
@@ -122,10 +126,14 @@ def judge(clean: pa.Table, noisy: pa.Table, merger: Merger) -> list[float]:
     recall = both / _pairs(state)
     seen = signatures(clean["admissible_actions"])[truth.steps.row]
     false = _pairs(node) - _pairs(node * (1 << 20) + np.unique(seen, return_inverse=True)[1])
+    judged = estimate(found.merged.evidence)
     return [
         precision,
         recall,
         2 * precision * recall / max(precision + recall, 1e-12),
+        judged.precision if judged else np.nan,
+        (judged.standard_error or 0.0) if judged else np.nan,
+        float(judged is not None and judged.is_below(settings.merge.min_merge_precision)),
         false,
         found.merged.num_states / truth.merged.num_states,
         *(_shift(name, truth, found) for name in ESTIMATORS),
@@ -150,10 +158,11 @@ def _shift(name: str, truth: Assembly, found: Assembly) -> float:
 
 
 def _row(values: np.ndarray) -> str:
-    precision, recall, f1, false, nodes, *shifts, seconds = values
+    precision, recall, f1, judged, error, warns, false, nodes, *shifts, seconds = values
     graphgpo, gigpo, reach, rewardflow = shifts
     return (
-        f"{precision:>9.4f} {recall:>7.4f} {f1:>7.4f} {false:>7.0f} {nodes:>6.2f} "
+        f"{precision:>9.4f} {recall:>7.4f} {f1:>7.4f} "
+        f"{judged:>7.4f} ± {error:.3f}{'!' if warns else ' '} {false:>7.0f} {nodes:>6.2f} "
         f"{graphgpo:>15.3f} {gigpo:>6.3f} {reach:>6.3f} {rewardflow:>10.3f} {seconds:>6.2f}"
     )
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from graphcredit.store.options import Count, Options, Texts, Weight
+from graphcredit.store.options import Count, Options, Share, Texts, Weight
 from graphcredit.store.schema import LARGEST_NUMBER
 
 
@@ -30,6 +30,8 @@ class MergeOptions(Options):
     """Substitutions after the rules, 'REGEX=>TEXT' each."""
     guard: bool = True
     """Never unite states whose logged admissible actions differ."""
+    min_merge_precision: Share = 0.97
+    """Warn if fewer of the pairs of visits on one node seem to be of one state; changes nothing."""
 
 
 class GraphOptions(Options):

@@ -33,6 +33,7 @@ from graphcredit.store.parquet.er_graph import ErGraph
 from graphcredit.store.parquet.shards import open_parquet, refuse_newer
 from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress, silent
+from graphcredit.store.schema import MERGE_KEY
 from graphcredit.store.state_rules.file import read_state_rules
 
 
@@ -215,7 +216,10 @@ class _Stage:
             writer.append(graph_dir / "nodes.parquet", batch.nodes)
             report.add(batch.report)
             on_progress((number + 1) / len(work.plan.shards_of_batch))
-        report.notices += notices_of(report, self.settings.rows)
+        report.notices += notices_of(report, self.settings)
+        writer.describe(
+            graph_dir / "nodes.parquet", MERGE_KEY, json.dumps(report.as_json()["merge_precision"])
+        )
         return report
 
 
@@ -250,7 +254,8 @@ def _timelines(
 def _taught(merger: Merger, shards: Sequence[Shard], plan: Plan) -> Merger:
     """Return the merger that has learned from an iteration; one that need not reads nothing."""
     batches = read_batches(shards, plan, (*COLUMNS, *merger.settings.columns))
-    return merger.learn(pa.concat_tables([p.steps for p in pieces]) for pieces in batches)
+    tables = (pa.concat_tables([piece.steps for piece in pieces]) for pieces in batches)
+    return merger.learn(tables, sum(plan.num_rows))
 
 
 def _refuse_newer(store: Store, iterations: Mapping[tuple[str, int], Sequence[Shard]]) -> None:

@@ -194,6 +194,20 @@ def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
             "times one state and action lead to several states "
             f"({total.num_contradictions_before:,} before merging)",
         ),
+        *_precision_lines(total),
+    ]
+
+
+def _precision_lines(total: "CreditReport") -> list[tuple[int, str]]:
+    found = total.merge_precision
+    if found is None:
+        return []
+    return [
+        (
+            found.num_pairs,
+            f"merged pairs of visits were judged: {found} of the pairs on one node, at most, are "
+            "of one state",
+        )
     ]
 
 

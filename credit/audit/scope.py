@@ -10,6 +10,8 @@ Beside the views of the catalog (only the audited run and iteration are in them)
                    effective_size, lowest and highest return, is_even (they are equal)
     made_by        per run, iteration and estimator: stat_over, inputs (names), is_outdated
                    (another version of its formula made it)
+    merges         per run and iteration whose merge has an estimate: precision, standard_error,
+                   num_pairs, num_groups (see `merging/precision.py`), is_low
     credited       credit of complete trajectories, with task_id, `is_finite` (all its numbers
                    are) and null where a number is not
 
@@ -25,6 +27,7 @@ from typing import Any
 import duckdb
 
 from graphcredit.credit.audit.thresholds import AuditThresholds
+from graphcredit.credit.merging.precision import MergePrecision
 from graphcredit.store.credit_marks.described import BALANCES, balanced_of, inputs_of
 from graphcredit.store.credit_marks.formulas import is_of_other_formula, stated_configuration
 from graphcredit.store.layout import Store
@@ -153,6 +156,7 @@ def prepare(
         connection.execute(f"SET VARIABLE {name} = {value!r}")
     connection.execute(_MACROS)
     connection.execute(_TABLES)
+    _write_merges(connection, store, run_id, iteration, thresholds.min_merge_precision)
     ways = _write_made_by(connection, store, run_id, iteration)
     names = [str(row[0]) for row in connection.execute("DESCRIBE credit").fetchall()]
     columns = tuple(name for name in names if split_estimator_column(name))
@@ -212,6 +216,29 @@ def _write_made_by(
     if rows:
         connection.executemany("INSERT INTO made_by VALUES (?, ?, ?, ?, ?, ?)", rows)
     return {estimator: way for (_, _, estimator), way in made_by.items()}
+
+
+def _write_merges(
+    connection: duckdb.DuckDBPyConnection,
+    store: Store,
+    run_id: str | None,
+    iteration: int | None,
+    limit: float,
+) -> None:
+    """Make the table `merges`."""
+    connection.execute(
+        "CREATE TEMP TABLE merges (run_id VARCHAR, iteration INTEGER, precision DOUBLE, "
+        "standard_error DOUBLE, num_pairs BIGINT, num_groups BIGINT, is_low BOOLEAN)"
+    )
+    for run, number in sorted({(s.run_id, s.iteration) for s in store.shards(run_id, iteration)}):
+        path = store.graph_dir(run, number) / "nodes.parquet"
+        if not path.exists():
+            continue
+        with open_parquet(path, whole=False) as file:
+            found = MergePrecision.from_metadata(file.schema_arrow.metadata or {})
+        if found:
+            row = (run, number, *found.as_json().values(), found.is_below(limit))
+            connection.execute("INSERT INTO merges VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def _balanced(columns: Iterable[str], ways: Mapping[str, Any]) -> dict[str, str]:

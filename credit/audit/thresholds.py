@@ -26,5 +26,7 @@ class AuditThresholds(Options):
     """Ignore equal trajectories of fewer steps: that may be chance."""
     max_equal_chance: Share = 1e-6
     """Trajectories that sampled equal tokens are copies if the policy gave them less than this."""
+    min_merge_precision: Share = 0.97
+    """Least estimated share of the pairs of visits on one node that are of one state."""
     max_mean_advantage: Share = 1e-4
     """Largest |mean| / largest |value| that counts as a mean of 0: room for 32-bit rounding."""

@@ -96,7 +96,7 @@ def compute(
             read_past=partial(_past_of_table, histories, run),
             er_graph=er_graph,
         )
-        taught = merger.learn([part])
+        taught = merger.learn([part], part.num_rows)
         credited = credit_steps(part, settings, merger=taught, sources=sources)
         report.add(credited.report)
         report.add(CreditReport(state_rules=taught.rules_met))
@@ -140,7 +140,7 @@ def _say(report: CreditReport, settings: CreditSettings, on_incomplete: OnIncomp
     if incomplete and on_incomplete == "warn":
         more = 'on_incomplete="raise" makes this an error, "ignore" accepts it'
         warnings.warn(f"{incomplete}\n{more}", CreditWarning, stacklevel=_callers_level())
-    for notice in notices_of(report, settings.rows):
+    for notice in notices_of(report, settings):
         warnings.warn(notice, CreditWarning, stacklevel=_callers_level())
 
 

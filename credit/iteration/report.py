@@ -1,6 +1,6 @@
 """What a credit run found: counted, so that nothing is dropped silently."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -10,6 +10,8 @@ from graphcredit.credit.estimators.relative import has_spread
 from graphcredit.credit.estimators.table import Estimator
 from graphcredit.credit.inputs.analogies.action_lists import MEANING, Worth
 from graphcredit.credit.iteration.assemble import Assembly
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.precision import GroupEvidence, MergePrecision, estimate
 from graphcredit.credit.steps.complete import REASONS
 from graphcredit.store.plural import counted
 
@@ -76,6 +78,8 @@ class CreditReport:
     action_lists: dict[str, int] = field(default_factory=dict[str, int])
     """Groups by what their lists of admissible actions are worth (`Worth`, in lower case); empty
     where no estimator needs them."""
+    evidence: list[GroupEvidence] = field(default_factory=list[GroupEvidence])
+    """What sampled groups say of the merge."""
     notices: list[str] = field(default_factory=list[str])
     """Other things to know, a sentence each."""
 
@@ -96,9 +100,19 @@ class CreditReport:
             else:
                 setattr(self, item.name, mine or theirs)
 
+    @property
+    def merge_precision(self) -> MergePrecision | None:
+        """How many pairs of visits on one node are of one state; None where none was merged."""
+        return estimate(self.evidence)
+
     def as_json(self) -> dict[str, Any]:
-        """Return the counts and the shares made of them."""
-        return asdict(self) | {"unreachable_share": self.unreachable_share}
+        """Return the counts and the numbers made of them."""
+        counts = {k: v for k, v in asdict(self).items() if k != "evidence"}
+        precision = self.merge_precision
+        return counts | {
+            "unreachable_share": self.unreachable_share,
+            "merge_precision": precision.as_json() if precision else None,
+        }
 
 
 def merge_reports(reports: Iterable[CreditReport]) -> CreditReport:
@@ -124,19 +138,28 @@ def incomplete_notice(report: CreditReport) -> str:
     )
 
 
-def notices_of(report: CreditReport, rows: Sequence[Estimator]) -> list[str]:
-    """Say in which groups an estimator lacks what it needs, and what its credit is there.
+def notices_of(report: CreditReport, settings: CreditSettings) -> list[str]:
+    """Say where a merge seems wrong, or a group lacks what an estimator needs.
 
     Args:
         report: What was found.
-        rows: The estimators that were asked for.
+        settings: What was asked for.
     """
-    lists = _found_lists(report)
-    entities = _found_entities(report)
+    lists, entities, rows = _found_lists(report), _found_entities(report), settings.rows
     return [
+        *_merge_notices(report.merge_precision, settings.merge.min_merge_precision),
         *(notice for row in rows if "analogies" in row.inputs for notice in _notices(lists, row)),
         *(notice for row in rows if "mentions" in row.inputs for notice in _notices(entities, row)),
     ]
+
+
+def _merge_notices(found: MergePrecision | None, limit: float) -> Iterator[str]:
+    if found and found.is_below(limit):
+        yield (
+            f"the merge unites different states: by the log's own evidence at most {found} of the "
+            f"pairs of visits on one node are of one state, below {limit:g}. `graphcredit states` "
+            "shows what became one; raise --threshold, or choose --merge segments or exact"
+        )
 
 
 def _notices(found: Mapping[str, bool], row: Estimator) -> Iterator[str]:
@@ -213,6 +236,7 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_refused_merges=merged.num_refused,
         num_contradictions_before=merged.num_contradictions_before,
         num_contradictions=merged.num_contradictions,
+        evidence=list(merged.evidence),
         num_edges=len(batch.graph.source),
         num_unreachable_states=int((np.isinf(batch.graph.goal_distance) & node_has_goal).sum()),
         num_states_with_goal=int(node_has_goal.sum()),

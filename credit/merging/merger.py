@@ -2,7 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,11 @@ from graphcredit.credit.merging.alfworld import with_inventory
 from graphcredit.credit.merging.candidates import Candidates
 from graphcredit.credit.merging.embedding.merge import KeepVectors
 from graphcredit.credit.merging.method import MergeMethod
+from graphcredit.credit.merging.precision import (
+    SAMPLED_STEPS,
+    GroupEvidence,
+    gather_evidence,
+)
 from graphcredit.credit.merging.recognise import Identify
 from graphcredit.credit.merging.rules import HISTORY_RULE, rules_of
 from graphcredit.credit.merging.table import GUARD_COLUMN, MergeSettings, merge_named
@@ -35,6 +40,8 @@ class MergeReport:
     """Pairs of a node and an action that led to more than one node, before."""
     num_contradictions: int
     """The same, after."""
+    evidence: tuple[GroupEvidence, ...] = ()
+    """What sampled groups say of the merge; see `precision.py`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +66,7 @@ class Merger:
         settings: MergeSettings,
         method: MergeMethod[Any],
         rules_met: Mapping[str, int] | None = None,
+        judged_share: float = 1.0,
     ) -> None:
         """Prepare.
 
@@ -67,18 +75,21 @@ class Merger:
             method: What goes on from the rules.
             rules_met: Each of the user's rules, and in how many texts of a group there is what it
                 means; None before an iteration was seen.
+            judged_share: Share of the groups in which evidence against the merge is looked for.
         """
         self.settings = settings
         self.rules_met = dict(rules_met or {})
         self._method = method
+        self._judged_share = judged_share
         self._rules = rules_of(settings.normalise, settings.substitute)
 
-    def learn(self, tables: Iterable[pa.Table]) -> "Merger":
+    def learn(self, tables: Iterable[pa.Table], num_steps: int = 0) -> "Merger":
         """Return the merger that has seen a whole iteration, as some methods must.
 
         Args:
             tables: The iteration's steps, whole groups each, with `settings.columns`. They are not
                 read where neither the method nor a rule of the user's must see them.
+            num_steps: The iteration's steps; of many, only some are evidence of the precision.
         """
         names = self.settings.state_rules.names
         rules_met = Counter[str](dict.fromkeys(names, 0))
@@ -93,7 +104,8 @@ class Merger:
         method = self._method.learn(found)
         if names:
             deque(found, maxlen=0)
-        return Merger(self.settings, method, rules_met)
+        share = min(1.0, SAMPLED_STEPS / max(num_steps, 1))
+        return Merger(self.settings, method, rules_met, share)
 
     def nodes(self, steps: Steps, table: pa.Table) -> Merged:
         """Return the nodes of complete trajectories.
@@ -115,7 +127,10 @@ class Merger:
         return Merged(
             steps=found.steps,
             nodes=union.nodes,
-            report=_report(found.exact, union.nodes, refused, before, after),
+            report=replace(
+                _report(found.exact, union.nodes, refused, before, after),
+                evidence=tuple(gather_evidence(found, union.nodes, self._judged_share)),
+            ),
             identify=partial(self._method.recognise, found, union),
         )
 

@@ -238,6 +238,9 @@ class _Writer(pq.ParquetWriter):
     def close(self) -> None:
         """Write the footer and the digest."""
         is_open = self.is_open
+        if is_open:
+            # The digest must be the last key: `verify` looks for it there.
+            self.add_key_value_metadata({DIGEST_KEY: PLACEHOLDER})
         super().close()
         if is_open and self._is_whole:
             seal(self._path)
@@ -259,10 +262,9 @@ def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
         dictionary_pagesize_limit=_DICTIONARY_PAGE_BYTES,
         store_schema=False,
     )
-    # The digest must be the last key: `verify` looks for it there. One that was copied along with
-    # another file's metadata is dropped.
+    # A digest that was copied along with another file's metadata is dropped.
     metadata = {k: v for k, v in (schema.metadata or {}).items() if k != DIGEST_KEY}
-    writer.add_key_value_metadata({**metadata, DIGEST_KEY: PLACEHOLDER})
+    writer.add_key_value_metadata(metadata)
     return writer
 
 

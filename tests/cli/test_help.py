@@ -123,7 +123,7 @@ def test_the_help_of_train_has_every_objective_with_its_options():
         row.name: ", ".join(f"{each.name}={each.default}" for each in described(row.options))
         for row in OBJECTIVES
     }
-    assert {**OBJECTIVE_OPTIONS} == {name: text or "none" for name, text in expected.items()}
+    assert {name: text or "none" for name, text in expected.items()} == {**OBJECTIVE_OPTIONS}
     section = _help("train").partition("Options of each objective, by --set:")[2]
     words = " ".join(section.split())
     assert all(f"{name} {text}" in words for name, text in OBJECTIVE_OPTIONS.items())

@@ -105,6 +105,19 @@ def change_configuration(store: Store, made_by: Any, shard: int) -> Store:
     return store
 
 
+def painted_rooms(root: Path) -> Store:
+    """Return a store of four groups in which a red and a blue room are merged."""
+    rows: list[Row] = []
+    for number in range(4):
+        for name, colour in zip("abcd", ("red", "red", "blue", "blue"), strict=True):
+            path = ["start", f"paint {colour}", *(f"room {colour}", "wait") * 2, f"room {colour}"]
+            rows += trajectory(f"t{number}-{name}", path, task_id=f"t{number}")
+    store = write_store(root, rows)
+    merge = MergeSettings(substitute=("red|blue=>",))
+    assign_credit(store, CreditSettings(estimators=configure(["grpo"]), merge=merge))
+    return store
+
+
 def merged_without_noise(root: Path, guard: bool, **actions: list[list[str] | None]) -> Store:
     """Return a store of the states S and S!, merged into one.
 

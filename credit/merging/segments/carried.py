@@ -62,7 +62,8 @@ def _moving(changes: Changes, stratum: Ints, num_strata: int) -> tuple[Floats, F
         for rank in ranks
     )
     excess, of_now, of_then = (
-        np.bincount(stratum, product, num_strata) for product in (now * then, now**2, then**2)
+        np.bincount(stratum, product, num_strata).astype(np.float64)
+        for product in (now * then, now**2, then**2)
     )
     return excess, of_now * of_then / np.maximum(size - 1, 1)
 

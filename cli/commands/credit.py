@@ -166,7 +166,7 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
             f"incomplete trajectories ({counted(total.num_incomplete_steps, 'step')}): no credit",
         ),
     ]
-    lines += [(count, f"texts have {rule}") for rule, count in total.state_rules.items()]
+    lines += [(count, f"texts met by {rule}") for rule, count in total.state_rules.items()]
     for count, meaning in lines:
         out.print(f"{count:>12,}  {meaning}", **PLAIN)
     for reason, count in total.incomplete_reasons.items():

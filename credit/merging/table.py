@@ -27,7 +27,7 @@ class MergeSettings(MergeOptions):
     """How texts become states."""
 
     state_rules: StateRules = StateRules()
-    """What the user of the store says of it: `states.toml`."""
+    """What the user says of it. `assign_credit` takes that from the `states.toml` of its store."""
 
     @model_validator(mode="after")
     def _exists(self) -> Self:

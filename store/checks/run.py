@@ -120,7 +120,7 @@ def _check_state_rules(store: Store) -> Iterable[Violation]:
         read_state_rules(store)
     except InputError as error:
         name = store.state_rules_path.name
-        found = str(error).removeprefix(f"{store.state_rules_path}").lstrip(", ")
+        found = str(error).removeprefix(f"{store.state_rules_path}").lstrip(",: ")
         yield Violation(rule=FILE_RULES["state_rules"], file=name, found=found)
 
 

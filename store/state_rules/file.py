@@ -70,12 +70,12 @@ class StateRule(Options):
         assert self.expression
         return self
 
-    @property
+    @functools.cached_property
     def means(self) -> Means:
         """Which of the four it has."""
         return next(name for name in _MEANS if getattr(self, name) not in (None, ()))
 
-    @property
+    @functools.cached_property
     def expression(self) -> re.Pattern[str]:
         """What its path, its pattern or its words match."""
         if self.field is not None:

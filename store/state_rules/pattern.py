@@ -49,8 +49,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     for chunk in chunks:
         any_more = rf"([^\n]{{0,{MOST_ANY}}}"
         result += rf"(?>{any_more}?){chunk})" if chunk else rf"{any_more}+)"
-    before = r"(?<!\w)" if _is_wordlike(pattern[0]) else ""
-    return re.compile(before + result, re.IGNORECASE)
+    return re.compile(_whole_from(pattern[0]) + result, re.IGNORECASE)
 
 
 def has_kinds(pattern: re.Pattern[str]) -> bool:
@@ -154,12 +153,19 @@ def _kinds() -> str:
     return ", ".join(f"{{{name}}}" for name in (*KINDS, _ANY))
 
 
+def _whole_from(letter: str) -> str:
+    """Return what must hold before a word that starts so; it looks for the letter first."""
+    if not _is_wordlike(letter):
+        return ""
+    return rf"(?={re.escape(letter)})(?<!\w)"
+
+
 def _is_wordlike(letter: str) -> bool:
     return letter.isalnum() or letter == "_"
 
 
 def _phrase(phrase: str) -> str:
     body = r"[ \t]++".join(map(re.escape, phrase.split()))
-    before = r"(?<!\w)" if _is_wordlike(phrase[0]) else ""
+    before = _whole_from(phrase[0])
     after = r"(?!\w)" if _is_wordlike(phrase[-1]) else ""
     return before + body + after

@@ -48,3 +48,33 @@ def test_an_unknown_task_is_wrong_use(tmp_path: Path):
     result = graphcredit("states", _store(tmp_path / "s"), "--task", "nowhere")
     assert result.returncode == 2
     assert "found none of 'nowhere'" in result.stderr
+
+
+def test_a_draft_of_rules_is_written_once_and_replaced_when_told(tmp_path: Path):
+    store = _store(tmp_path / "s")
+    path = tmp_path / "s" / "states.toml"
+    first = graphcredit("states", store, "--draft")
+    assert first.returncode == 0
+    # Case does not matter in a rule, and two texts differ in nothing else.
+    assert "1 difference can be said by no simple rule" in first.stdout
+    assert "[[keep]]" not in path.read_text().partition("What was taken for noise")[2]
+    path.write_text("[[ignore]]\ntext = 'no such thing'\n")
+    refused = graphcredit("states", store, "--draft")
+    assert (refused.returncode, "must not take the place" in refused.stderr) == (2, True)
+    credited = graphcredit("credit", store, "-e", "grpo", "--no-audit")
+    assert 'no text has what these rules of states.toml mean: ignore 1: text = "no such thing"' in (
+        credited.stderr
+    )
+    assert graphcredit("states", store, "--draft", "--replace", "--task", "t0").returncode == 0
+    assert path.read_text().startswith("# Which texts are one state")
+
+
+def test_options_that_do_not_go_together_are_wrong_use(tmp_path: Path):
+    store = _store(tmp_path / "s")
+    for options, said in (
+        ((), "--task must name the task"),
+        (("--draft", "--json"), "--json does not go with it"),
+        (("--task", "t0", "--replace"), "--replace goes with --draft"),
+    ):
+        result = graphcredit("states", store, *options)
+        assert (result.returncode, said in result.stderr) == (2, True)

@@ -42,6 +42,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "sentence_transformers": ("credit",),
     "torch": ("trainer", "collector/policies"),
     "transformers": ("trainer", "collector/policies"),
+    "tokenizers": ("trainer", "viewer/chat"),
     "peft": ("trainer", "collector/policies"),
     "safetensors": ("trainer", "collector/policies"),
     "streamlit": ("viewer",),

@@ -114,6 +114,7 @@ def test_two_iterations_are_compared_action_by_action(page: Page):
     expect(page.get_by_test_id("stMetricValue")).to_have_text(["6", "1.000", "0.0%"])
 
 
+@pytest.mark.slow
 def test_trajectories_are_listed_found_and_opened_by_the_keyboard(page: Page, store: Store):
     open_page(page, "tasks", run="r0", iteration=1, estimator="graphgpo")
     page.get_by_text("trajectories", exact=True).click()

@@ -39,7 +39,6 @@ export default function drawGraph(component) {
     drawn.cy.style(styles(root));
   }
   drawn.onMarks();
-  showLegend(root, data.legend);
   return () => forget(root);
 }
 
@@ -67,13 +66,20 @@ function build(root, data) {
   });
   const showMap = minimap(root, cy);
   const film = filmstrip(root, cy, data);
+  let inView = null;
+  /** The drawing has more or less room: fit it again, unless somebody has moved it. */
+  const onRoom = () => {
+    cy.resize();
+    const isMoved = inView && JSON.stringify([cy.zoom(), cy.pan()]) !== JSON.stringify(Object.values(inView));
+    if (!isMoved) inView = fitTo(cy, data.nodes);
+  };
   const chains = chainsOf(cy, data.chains, () => {
     film.show();
     onMarks();
     play.show();
     showChains(root, chains);
   });
-  const play = player(root, cy, chains, showMap);
+  const play = player(root, cy, chains, { onMove: showMap, onRoom });
   const find = finder(root, cy, chains, (words) => root[DRAWN].ask(words));
   let isWhole = false;
   let selected = null;
@@ -90,8 +96,9 @@ function build(root, data) {
   };
   const onPlay = () => isWhole && play.load(globalThis[PLAY] ?? { name: "", moments: [] });
   listen(root, cy, chains);
-  fitTo(cy, data.nodes);
+  showLegend(root, data.legend);
   showChains(root, chains);
+  onRoom();
   delete root.dataset.picture;
   delete root.dataset.ready;
   const all = [...data.nodes, ...data.edges];

@@ -24,7 +24,7 @@ async function addInSlices(cy, elements, afterEach) {
 }
 
 /** Show all of a drawing that has these nodes, of which only some may be there by now. If the words
- *  of boxes could not be read then, show its beginning: the small map has the rest. */
+ *  of boxes could not be read then, show its beginning: the small map has the rest. Returns what is in view. */
 function fitTo(cy, nodes) {
   const box = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
   for (const { position, data } of nodes) {
@@ -47,8 +47,7 @@ function fitTo(cy, nodes) {
     x: isLegible ? (box.left + box.right) / 2 : box.left + room.width / 2 / zoom,
     y: isHigh && !isLegible ? start.position.y : (box.top + box.bottom) / 2,
   };
-  cy.viewport({
-    zoom,
-    pan: { x: cy.width() / 2 - zoom * middle.x, y: cy.height() / 2 - zoom * middle.y },
-  });
+  const pan = { x: cy.width() / 2 - zoom * middle.x, y: cy.height() / 2 - zoom * middle.y };
+  cy.viewport({ zoom, pan });
+  return { zoom, pan };
 }

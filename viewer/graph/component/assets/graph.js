@@ -70,8 +70,8 @@ function build(root, data) {
   /** The drawing has more or less room: fit it again, unless somebody has moved it. */
   const onRoom = () => {
     cy.resize();
-    const isMoved = inView && JSON.stringify([cy.zoom(), cy.pan()]) !== JSON.stringify(Object.values(inView));
-    if (!isMoved) inView = fitTo(cy, data.nodes);
+    const now = { zoom: cy.zoom(), pan: cy.pan() };
+    if (!inView || JSON.stringify(now) === JSON.stringify(inView)) inView = fitTo(cy, data.nodes);
   };
   const chains = chainsOf(cy, data.chains, () => {
     film.show();
@@ -116,6 +116,8 @@ function build(root, data) {
 
 /** Answer to the pointer and to the keyboard. */
 function listen(root, cy, chains) {
+  // Cytoscape does not see that a page around it has scrolled or moved it.
+  root.querySelector(".canvas").onpointerdown = () => cy.resize();
   const tip = root.querySelector(".tip");
   cy.on("tap", (event) => pick(root, event.target === cy ? "" : event.target.id()));
   cy.on("mouseover", "node,edge", (event) => {

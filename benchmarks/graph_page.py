@@ -4,14 +4,15 @@
 
 Each visit is a fresh browser without a cache. `picture` is the time from the address to the first
 picture of the graph, `whole` that to the last of its parts, both with the start of Streamlit's own
-scripts. `blocked` is the longest time until then, and while the graph is dragged and zoomed, in
-which the page could do nothing else (`PerformanceObserver`, type `longtask`). `sql` has no graph:
-it is what Streamlit alone takes. The median of the visits is given, and the worst block of all.
-What other programs do counts in: `load` is the system's load average. It needs the package
-playwright.
+scripts; the median of the visits. `blocked` is the longest time in which the page could do nothing
+else, the worst of all visits, and `of CPU` the longest CPU time of one task of the page: on a busy
+machine, the first has what other programs did meanwhile. `dragged` is the same CPU time while the
+graph is dragged and zoomed. `sql` has no graph: it is what Streamlit alone takes. `load` is the
+system's load average. It needs the package playwright.
 """
 
 import argparse
+import json
 import os
 import tempfile
 import time
@@ -31,14 +32,17 @@ PAGES = (
 )
 """Page, and what is there at its first picture and when it is whole."""
 
+HEADS = ("picture s", "whole s", "blocked s", "of CPU s", "dragged s", "MB")
+
 
 class Visit(NamedTuple):
-    """Seconds of a visit, and megabytes."""
+    """Seconds of a visit, and megabytes, as in `HEADS`."""
 
     picture: float
     whole: float
     blocked: float
-    blocked_by_drag: float
+    cpu: float
+    dragged: float
     megabytes: float
 
 
@@ -49,14 +53,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     print(describe())
-    heads = ("picture s", "whole s", "blocked s", "dragged s", "MB")
     for states in options.states:
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder) / "store"
             store = write_maze(root, states)
             assign_credit(root)
             title = f"{size_of_graph(store)}, load {os.getloadavg()[0]:.1f}"
-            print(f"\n{title:<48}" + "".join(f"{head:>11}" for head in heads))
+            print(f"\n{title:<48}" + "".join(f"{head:>11}" for head in HEADS))
             visit_all(root, options.repeats)
 
 
@@ -69,10 +72,11 @@ def visit_all(root: Path, repeats: int) -> None:
         for page, picture, whole in PAGES:
             visit(browser, f"{address}/{page}", picture, whole)  # the server loads its modules
             visits = [visit(browser, f"{address}/{page}", picture, whole) for _ in range(repeats)]
+            columns = list(zip(*visits, strict=True))
             row = [
-                *(median(seen[column] for seen in visits) for column in (0, 1)),
-                *(max(seen[column] for seen in visits) for column in (2, 3)),
-                median(seen.megabytes for seen in visits),
+                *map(median, columns[:2]),
+                *map(max, columns[2:5]),
+                median(columns[5]),
             ]
             print(f"{page:<48}" + "".join(f"{value:>11.2f}" for value in row), flush=True)
         browser.close()
@@ -84,20 +88,38 @@ def visit(browser: Any, address: str, picture: str, whole: str) -> Visit:
     tab = visitor.new_page()
     loaded = count_bytes(visitor.new_cdp_session(tab))
     tab.add_init_script(WATCH)
+    browser.start_tracing(page=tab, categories=["toplevel"])
     start = time.perf_counter()
     tab.goto(address)
     tab.wait_for_selector(picture, state="attached", timeout=120_000)
     first = time.perf_counter() - start
     tab.wait_for_selector(whole, state="attached", timeout=120_000)
     _painted(tab)
-    last, blocked = time.perf_counter() - start, tab.evaluate("blocked")
+    last, blocked = time.perf_counter() - start, tab.evaluate("blocked") / 1000
+    cpu = longest_task(browser.stop_tracing())
     tab.wait_for_load_state("networkidle")
-    tab.evaluate("blocked = 0")
+    browser.start_tracing(page=tab, categories=["toplevel"])
     if tab.locator(".graph .canvas").count():
         _drag(tab)
-    seen = Visit(first, last, blocked / 1000, tab.evaluate("blocked") / 1000, sum(loaded) / 1e6)
+    dragged = longest_task(browser.stop_tracing())
     visitor.close()
-    return seen
+    return Visit(first, last, blocked, cpu, dragged, sum(loaded) / 1e6)
+
+
+def longest_task(trace: bytes) -> float:
+    """Return the CPU seconds of the longest task of a page's main thread, from Chromium's trace."""
+    events = json.loads(trace)["traceEvents"]
+    mains = {
+        (event["pid"], event["tid"])
+        for event in events
+        if event.get("name") == "thread_name" and event["args"]["name"] == "CrRendererMain"
+    }
+    tasks = [
+        event["tdur"]
+        for event in events
+        if event.get("ph") == "X" and "tdur" in event and (event["pid"], event["tid"]) in mains
+    ]
+    return max(tasks, default=0) / 1e6
 
 
 def _drag(tab: Any) -> None:

@@ -75,14 +75,15 @@ def show() -> None:
     selected = _selected(whole, steps)
     other = other_side(place, graph, part, steps)
     steps = facts.with_shown(steps, column, other.values)
+    advantage = f"{place.estimator} {part.replace('_', ' ')}"
     shading = Shading(
-        advantage=f"{place.estimator} {part.replace('_', ' ')}{other.name}",
+        advantage=f"{advantage}{other.name}",
         others=other.of_edges,
         states=scale,
         own={} if trajectory is None else facts.own_steps(steps, trajectory),
         truth=truth if is_marked else None,
     )
-    looks = shading if iterations is None else Shading(advantage=column, states=scale)
+    looks = shading if iterations is None else Shading(advantage=advantage, states=scale)
     states = _states(whole, steps, view, trajectory, selected, looks)
     shown = whole.part(states)
     remarkable = facts.remarkable(shown, looks, most=_MOST_REMARKABLE)

@@ -39,7 +39,6 @@ export default function drawGraph(component) {
     drawn.cy.style(styles(root));
   }
   drawn.onMarks();
-  showLegend(root, data.legend);
   return () => forget(root);
 }
 
@@ -67,13 +66,20 @@ function build(root, data) {
   });
   const showMap = minimap(root, cy);
   const film = filmstrip(root, cy, data);
+  let inView = null;
+  /** The drawing has more or less room: fit it again, unless somebody has moved it. */
+  const onRoom = () => {
+    cy.resize();
+    const now = { zoom: cy.zoom(), pan: cy.pan() };
+    if (!inView || JSON.stringify(now) === JSON.stringify(inView)) inView = fitTo(cy, data.nodes);
+  };
   const chains = chainsOf(cy, data.chains, () => {
     film.show();
     onMarks();
     play.show();
     showChains(root, chains);
   });
-  const play = player(root, cy, chains, showMap);
+  const play = player(root, cy, chains, { onMove: showMap, onRoom });
   const find = finder(root, cy, chains, (words) => root[DRAWN].ask(words));
   let isWhole = false;
   let selected = null;
@@ -90,8 +96,9 @@ function build(root, data) {
   };
   const onPlay = () => isWhole && play.load(globalThis[PLAY] ?? { name: "", moments: [] });
   listen(root, cy, chains);
-  fitTo(cy, data.nodes);
+  showLegend(root, data.legend);
   showChains(root, chains);
+  onRoom();
   delete root.dataset.picture;
   delete root.dataset.ready;
   const all = [...data.nodes, ...data.edges];
@@ -109,6 +116,8 @@ function build(root, data) {
 
 /** Answer to the pointer and to the keyboard. */
 function listen(root, cy, chains) {
+  // Cytoscape does not see that a page around it has scrolled or moved it.
+  root.querySelector(".canvas").onpointerdown = () => cy.resize();
   const tip = root.querySelector(".tip");
   cy.on("tap", (event) => pick(root, event.target === cy ? "" : event.target.id()));
   cy.on("mouseover", "node,edge", (event) => {

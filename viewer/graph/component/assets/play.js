@@ -7,7 +7,7 @@ const MOVE_MS = 500;
 const MARGIN = 60;
 
 /** The bar of a trajectory. Its moments come from Python (play.py): {at, by, head, thought, seen}. */
-function player(root, cy, chains, onMove) {
+function player(root, cy, chains, { onMove, onRoom }) {
   const part = (name) => root.querySelector(`.play .${name}`);
   const told = root.querySelector(".told");
   const token = root.querySelector(".token");
@@ -21,7 +21,11 @@ function player(root, cy, chains, onMove) {
     if (isSame && given.name === name) return show();
     stop();
     ({ name, moments } = given);
-    bar.hidden = moments.length < 2;
+    const isShort = moments.length < 2;
+    if (bar.hidden !== isShort) {
+      bar.hidden = isShort;
+      onRoom();
+    }
     slider.max = String(moments.length - 1);
     at = kept?.name === name && name ? Math.min(kept.at, moments.length - 1) : -1;
     show();

@@ -3,7 +3,7 @@
 const SLICE_MS = 40;
 const FIRST_SLICE = 120;
 const LARGEST_SLICE = 600;
-const SMALLEST_OF_BOXES = 0.55;
+const SMALLEST_OF_BOXES = 0.45;
 
 /** Add elements in their order, as many at a time as take about SLICE_MS; a small graph is added at
  *  once. afterEach is called with the number of those that are there. Ends early if the graph is
@@ -24,7 +24,7 @@ async function addInSlices(cy, elements, afterEach) {
 }
 
 /** Show all of a drawing that has these nodes, of which only some may be there by now. If the words
- *  of boxes could not be read then, show its beginning: the small map has the rest. */
+ *  of boxes could not be read then, show its beginning: the small map has the rest. Returns what is in view. */
 function fitTo(cy, nodes) {
   const box = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
   for (const { position, data } of nodes) {
@@ -42,11 +42,12 @@ function fitTo(cy, nodes) {
   const isLegible = whole >= SMALLEST_OF_BOXES || !nodes.every(({ data }) => data.box);
   const zoom = isLegible ? whole : SMALLEST_OF_BOXES;
   const start = nodes.find(({ data }) => data.kind === "start") ?? nodes[0];
-  const middle = isLegible
-    ? { x: (box.left + box.right) / 2, y: (box.top + box.bottom) / 2 }
-    : { x: box.left + room.width / 2 / zoom, y: start.position.y };
-  cy.viewport({
-    zoom,
-    pan: { x: cy.width() / 2 - zoom * middle.x, y: cy.height() / 2 - zoom * middle.y },
-  });
+  const isHigh = zoom * (box.bottom - box.top) > room.height;
+  const middle = {
+    x: isLegible ? (box.left + box.right) / 2 : box.left + room.width / 2 / zoom,
+    y: isHigh && !isLegible ? start.position.y : (box.top + box.bottom) / 2,
+  };
+  const pan = { x: cy.width() / 2 - zoom * middle.x, y: cy.height() / 2 - zoom * middle.y };
+  cy.viewport({ zoom, pan });
+  return { zoom, pan };
 }

@@ -89,7 +89,8 @@ def test_an_estimator_is_shown_with_its_formula_options_columns_and_paper(row: E
 def test_the_options_of_a_training_stand_in_their_groups():
     lines = _help("train").splitlines()
     titles = [line.removesuffix(":") for line in lines if line.endswith(":") and line[:1] != " "]
-    assert titles == ["Arguments", "Options", *GROUPS]
+    last = "Options of each objective, by --set"
+    assert titles == ["Arguments", "Options", *GROUPS, last]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -123,7 +124,7 @@ def test_the_help_of_train_has_every_objective_with_its_options():
         row.name: ", ".join(f"{each.name}={each.default}" for each in described(row.options))
         for row in OBJECTIVES
     }
-    assert {**OBJECTIVE_OPTIONS} == {name: text or "none" for name, text in expected.items()}
+    assert {name: text or "none" for name, text in expected.items()} == {**OBJECTIVE_OPTIONS}
     section = _help("train").partition("Options of each objective, by --set:")[2]
     words = " ".join(section.split())
     assert all(f"{name} {text}" in words for name, text in OBJECTIVE_OPTIONS.items())

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +36,7 @@ from graphcredit.trainer.engine.opening import open_engine
 from tests.trainer.indexes import index_of
 
 MAX_TOKENS = 8192
-_SHAPE = {
+_SHAPE: dict[str, Any] = {
     "hidden_size": 128,
     "intermediate_size": 384,
     "num_hidden_layers": 2,
@@ -175,7 +176,8 @@ def _timed(
         loss = -(weight * engine.score(batch).logprob).sum()
         engine.backward(loss, is_last=number == len(micro_batches) - 1)
     seconds = time.perf_counter() - started
-    parameters = list(engine._scorer.parameters())
+    scorer: Any = vars(engine)["_scorer"]
+    parameters = list(scorer.parameters())
     gradient = torch.cat([p.grad.flatten() for p in parameters if p.grad is not None])
     for parameter in parameters:
         parameter.grad = None

@@ -31,7 +31,8 @@ from benchmarks.machine import describe
 from benchmarks.train_memory import prepare, status
 from graphcredit.trainer.batching.packed_batch import Sample, pack_samples
 from graphcredit.trainer.engine.distributed import destroy_process_group
-from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine
+from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.fingerprint import Identity
 from graphcredit.trainer.output import sharded_tensors
 from graphcredit.trainer.output.checkpoint import Progress, latest_checkpoint, save_checkpoint

@@ -1,6 +1,6 @@
 """Counts the tokens that shared prefixes save on logs of games, and times them.
 
-    python -m benchmarks.prefixes [--tasks 8] [--batch-size 512]
+    python -m benchmarks.prefixes [--tasks 8] [--batch-size 512] [--count]
 
 A random player plays ALFWorld in groups of 8, in the tokens of a model. The same play is recorded
 with two templates: the package's own, which shows the last five steps, and one that shows all steps
@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,11 +31,12 @@ from graphcredit.trainer.batching.packed_batch import PackedBatch, Sample, pack_
 from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.prefix_order import PrefixOrder, sort_by_prefix
-from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine
+from graphcredit.trainer.engine.opening import open_engine
 from tests.trainer.indexes import index_of
 
 MAX_TOKENS = 8192
-_SHAPE = {
+_SHAPE: dict[str, Any] = {
     "hidden_size": 128,
     "intermediate_size": 384,
     "num_hidden_layers": 2,
@@ -48,6 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=int, default=8)
     parser.add_argument("--batch-size", type=int, default=512, help="steps of an optimizer step")
+    parser.add_argument("--count", action="store_true", help="only count; compute nothing")
     options = parser.parse_args()
     tasks, batch_size = options.tasks, options.batch_size
     disable_progress_bar()
@@ -60,7 +63,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"
         _make_model(Path(folder), model, tasks)
-        engine = open_engine(str(model), TrainConfig(store=Path(), out=Path(), model=str(model)))
+        config = TrainConfig(store=Path(), out=Path(), model=str(model), device="cpu")
+        engine = None if options.count else open_engine(str(model), config)
         recent = _play(Path(folder) / "recent", model, tasks, "alfworld")
         growing = _play(Path(folder) / "growing", model, tasks, str(_growing(Path(folder))))
         _compare("last 5 steps", [sample for _, sample in recent], engine, batch_size)
@@ -112,7 +116,9 @@ def _steps(store: Path) -> Iterator[tuple[int, Sample]]:
             yield number, Sample(prompt, response, -np.ones(len(response), np.float32), 1.0)
 
 
-def _compare(name: str, samples: Sequence[Sample], engine: TrainingEngine, batch_size: int) -> None:
+def _compare(
+    name: str, samples: Sequence[Sample], engine: TrainingEngine | None, batch_size: int
+) -> None:
     tokens = [sample.tokens for sample in samples]
     order, shared = sort_by_prefix(tokens)
     rank = np.empty(len(order), np.int64)
@@ -142,16 +148,14 @@ def _compare(name: str, samples: Sequence[Sample], engine: TrainingEngine, batch
         sum(plan.statistics(n, 1).num_tokens for n in range(len(plan.updates))) for plan in plans
     )
     distinct = sum(int(prefixes.runs(steps).new.sum()) for steps in plans[0].updates)
-    results = [_timed(plan, samples, engine, shares=n == 1) for n, plan in enumerate(plans)]
-    (seconds, gradient), (seconds_shared, gradient_shared) = results
-    gap = (gradient_shared - gradient).norm() / gradient.norm()
     numbers = (len(samples), int(length.sum()), today, with_shared, distinct)
-    print(
-        f"{name:<14}"
-        + "".join(f"{number:>10,}" for number in numbers)
-        + f"{today / with_shared:>10.2f}{seconds:>10.1f}{seconds_shared:>10.1f}{gap:>10.1e}",
-        flush=True,
-    )
+    line = "".join(f"{number:>10,}" for number in numbers) + f"{today / with_shared:>10.2f}"
+    if engine is not None:
+        results = [_timed(plan, samples, engine, shares=n == 1) for n, plan in enumerate(plans)]
+        (seconds, gradient), (seconds_shared, gradient_shared) = results
+        gap = (gradient_shared - gradient).norm() / gradient.norm()
+        line += f"{seconds:>10.1f}{seconds_shared:>10.1f}{gap:>10.1e}"
+    print(f"{name:<14}{line}", flush=True)
 
 
 def _timed(
@@ -172,7 +176,8 @@ def _timed(
         loss = -(weight * engine.score(batch).logprob).sum()
         engine.backward(loss, is_last=number == len(micro_batches) - 1)
     seconds = time.perf_counter() - started
-    parameters = list(engine._scorer.parameters())
+    scorer: Any = vars(engine)["_scorer"]
+    parameters = list(scorer.parameters())
     gradient = torch.cat([p.grad.flatten() for p in parameters if p.grad is not None])
     for parameter in parameters:
         parameter.grad = None

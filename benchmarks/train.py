@@ -29,7 +29,8 @@ from graphcredit.trainer.batching.bin_packing import pack
 from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import destroy_process_group
-from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine
+from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.model.flops import peak_flops, training_flops
 from graphcredit.trainer.model.packed_attention import packed_attention
 

@@ -11,7 +11,7 @@ from graphcredit.trainer.batching.plan import TrainingPlan
 from graphcredit.trainer.batching.reader import read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import choose_device
-from graphcredit.trainer.engine.engine import compute_dtype
+from graphcredit.trainer.engine.opening import compute_dtype
 from graphcredit.trainer.loss.importance import correction_of
 from graphcredit.trainer.loss.inputs import TokenInputs
 from graphcredit.trainer.loss.masks import masks_of

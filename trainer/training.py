@@ -20,7 +20,7 @@ from graphcredit.trainer.engine.distributed import (
     destroy_process_group,
     is_first_rank,
 )
-from graphcredit.trainer.engine.engine import compute_dtype, open_engine
+from graphcredit.trainer.engine.opening import compute_dtype, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
 from graphcredit.trainer.model.loading import find_model

@@ -11,8 +11,9 @@ from graphcredit.trainer.batching.plan import TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_index import IndexReport
-from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs, frozen_logprobs
+from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Unchanged, Updater
 from graphcredit.trainer.engine.profiling import traced
 from graphcredit.trainer.engine.sampler_check import check_agreement

@@ -89,7 +89,8 @@ def test_an_estimator_is_shown_with_its_formula_options_columns_and_paper(row: E
 def test_the_options_of_a_training_stand_in_their_groups():
     lines = _help("train").splitlines()
     titles = [line.removesuffix(":") for line in lines if line.endswith(":") and line[:1] != " "]
-    assert titles == ["Arguments", "Options", *GROUPS]
+    last = "Options of each objective, by --set"
+    assert titles == ["Arguments", "Options", *GROUPS, last]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -19,7 +19,7 @@ from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import read_index
-from graphcredit.trainer.engine.engine import open_engine
+from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.engine.sampler_check import SamplerAgreement, measure_agreement
 
 TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=2, seed=0)

@@ -12,7 +12,8 @@ from torch.distributed.tensor import DTensor
 
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import Process, destroy_process_group
-from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine
+from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.fingerprint import Identity
 from graphcredit.trainer.output.checkpoint import (
     Checkpoint,

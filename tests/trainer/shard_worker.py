@@ -11,7 +11,8 @@ from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
 from torch.distributed.tensor import DTensor
 
 from graphcredit.trainer.engine.distributed import Process, destroy_process_group
-from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine
+from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.output.checkpoint import latest_checkpoint, save_checkpoint
 from tests.trainer import rank_worker
 from tests.trainer.packs import pack_samples, random_samples

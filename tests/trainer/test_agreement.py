@@ -14,7 +14,8 @@ from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import StepIndex, read_index
-from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine
+from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.engine.sampler_check import check_agreement, measure_agreement
 from tests.trainer.logs import Row, episode, token_store, turn
 from tests.trainer.models import save_tiny_model

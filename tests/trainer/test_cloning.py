@@ -11,7 +11,8 @@ from graphcredit.store.errors import InputError, OptionError
 from graphcredit.trainer.cloning.clone import CloneConfig, clone, mean_loss
 from graphcredit.trainer.cloning.examples import Pairs
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine.engine import TrainingEngine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine
+from graphcredit.trainer.engine.opening import open_engine
 from tests.trainer.logs import episode, token_store, turn
 from tests.trainer.models import save_tiny_model
 from tests.trainer.packs import pack_samples

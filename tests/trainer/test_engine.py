@@ -18,7 +18,9 @@ from transformers import AutoModelForCausalLM
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import destroy_process_group
-from graphcredit.trainer.engine.engine import ShardedEngine, TrainingEngine, open_engine
+from graphcredit.trainer.engine.engine import TrainingEngine
+from graphcredit.trainer.engine.opening import open_engine
+from graphcredit.trainer.engine.sharded_engine import ShardedEngine
 from graphcredit.trainer.output.checkpoint import save_checkpoint
 from tests.trainer import rank_worker
 from tests.trainer.models import save_tiny_model

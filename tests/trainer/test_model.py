@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine.engine import open_engine
+from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.model.flops import training_flops
 from graphcredit.trainer.model.head import LogitRule
 from graphcredit.trainer.model.loading import (

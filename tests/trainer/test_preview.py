@@ -156,6 +156,18 @@ def test_activations_grow_with_the_tokens_and_not_with_their_square(tmp_path: Pa
     assert four - double == 2 * (double - small)
 
 
+def test_shared_prefixes_take_the_keys_and_values_that_each_run_gathers(tmp_path: Path):
+    """2 layers keep 2 key heads of 16 numbers for each of 900 more keys, and as many values."""
+    config = _config(tmp_path)
+    alone, shared = (
+        pass_bytes(load_shapes(config.model, config), MicroBatchSize(1024, 1, n))
+        for n in (1024, 1924)
+    )
+    kept = 2 * 2 * 2 * 16 * 4
+    assert shared - alone > 900 * kept
+    assert shared - alone < 8 * 1924 * kept
+
+
 def test_live_bytes_are_those_of_tensors_that_live_by_hand():
     """x: 400 bytes. y and z are 400 each; y dies when z is there; views and in-place are free."""
     with _LiveBytes() as live:

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from graphcredit.trainer.engine.engine import open_engine
+from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.model import export
 from tests.trainer import rank_worker, shard_worker
 from tests.trainer.models import save_tiny_model

@@ -22,7 +22,7 @@ from graphcredit.trainer.data import step_index as index_module
 from graphcredit.trainer.data.prefix_order import PrefixOrder, sort_by_prefix
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import StepIndex, read_index
-from graphcredit.trainer.engine.engine import open_engine
+from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.model import packed_attention as attention
 from graphcredit.trainer.model.flops import training_flops
 from graphcredit.trainer.model.loading import load_model, model_shape

@@ -17,7 +17,7 @@ from graphcredit.store.errors import InputError, NothingToTrainError, TrainingEr
 from graphcredit.store.sql.catalog import connect
 from graphcredit.trainer.batching.aggregation import Aggregation
 from graphcredit.trainer.config import TrainConfig, read_config
-from graphcredit.trainer.engine.engine import compute_dtype
+from graphcredit.trainer.engine.opening import compute_dtype
 from graphcredit.trainer.loss.registry import OBJECTIVES
 from graphcredit.trainer.training import train
 from graphcredit.trainer.training_run import TrainingRun

@@ -1,4 +1,4 @@
-"""The model and its optimizer: forward, backward, update; on one device or sharded by FSDP2."""
+"""The model and its optimizer: forward, backward, update."""
 
 import math
 from collections import deque
@@ -7,30 +7,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor
 
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.trainer.batching.packed_batch import PackedBatch
-from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_index import StepIndex
 from graphcredit.trainer.data.step_lengths import length_limit
-from graphcredit.trainer.engine.distributed import Process, choose_device, init_process_group
+from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.model.export import distinct, save_model
 from graphcredit.trainer.model.loading import (
-    decoder_layers,
     find_model,
-    load_model,
     model_shape,
     num_embeddings,
 )
 from graphcredit.trainer.model.logprobs import Scorer, scorer_arguments
-from graphcredit.trainer.options import ModelOptions, OptimizerOptions
+from graphcredit.trainer.options import OptimizerOptions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -271,73 +266,3 @@ class TrainingEngine(Process):
             fused=self._is_fused,
             foreach=False,
         )
-
-
-class ShardedEngine(TrainingEngine):
-    """A model sharded over processes by FSDP2, layer by layer.
-
-    Weights are float32; the arithmetic may be bfloat16. A single process uses it for bfloat16.
-    """
-
-    def _placed(self, scorer: Scorer) -> Scorer:
-        half = torch.bfloat16 if self._dtype == "bfloat16" else None
-        options: dict[str, Any] = {
-            "mesh": init_device_mesh(self.device.type, (self.world_size,)),
-            "reshard_after_forward": self.world_size > 1,
-            # Temperatures are inputs too, and stay float32.
-            "mp_policy": MixedPrecisionPolicy(
-                param_dtype=half, reduce_dtype=torch.float32, cast_forward_inputs=False
-            ),
-        }
-        for layer in decoder_layers(scorer):
-            fully_shard(layer, **options)
-        fully_shard(scorer, **options)
-        return scorer
-
-    def backward(self, loss: Tensor, *, is_last: bool) -> None:
-        """Add the gradient of a micro-batch; processes exchange gradients as the options say."""
-        is_exchanged = is_last or self._reduces_each
-        cast("FSDPModule", self._scorer).set_requires_gradient_sync(is_exchanged)
-        # Gradients are averaged over the processes, and the loss is a sum.
-        (loss * self.world_size).backward()
-
-
-def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> TrainingEngine:
-    """Load a model, or this process' shard of it, onto the device.
-
-    Args:
-        name: A directory, or a name in the local Hugging Face cache.
-        config: The options of model and optimizer are used; seed and iteration seed the adapters.
-        frozen: Whether it only computes log-probabilities: no adapters, optimizer or gradients.
-
-    Raises:
-        InputError: The model cannot be trained (see `load_model`), or the device is not available.
-    """
-    if frozen:
-        config = config.changed(lora_rank=0, gradient_checkpointing=False)
-    device = choose_device(config.device)
-    dtype = compute_dtype(config, device)
-    is_half = dtype == "bfloat16"
-    init_process_group(device, alone_too=is_half, minutes=config.timeout)
-    scorer = load_model(
-        name,
-        config,
-        adapter_seed=config.adapter_seed,
-        shares_prefixes=config.share_prefixes,
-    )
-    if frozen:
-        scorer.requires_grad_(False)
-    if config.compile:
-        for layer in decoder_layers(scorer):
-            layer.compile(dynamic=True)
-    is_sharded = is_half or Process(device).world_size > 1
-    reduces_each = config.reduce_gradients == "micro-batch"
-    kind = ShardedEngine if is_sharded else TrainingEngine
-    return kind(name, scorer, config, device, dtype, reduces_each)
-
-
-def compute_dtype(options: ModelOptions, device: torch.device) -> str:
-    """Return the type of the arithmetic: float32 or bfloat16."""
-    if options.dtype != "auto":
-        return options.dtype
-    return "bfloat16" if device.type == "cuda" else "float32"

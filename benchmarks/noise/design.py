@@ -5,133 +5,10 @@ import json
 import random
 import re
 import textwrap
-from collections.abc import Callable
-from dataclasses import dataclass
 
+from benchmarks.noise.advertised import STRENGTHS, advertised
 from benchmarks.noise.disturb import Disturb
-
-_OFFERS = (
-    "{percent}% off {thing} until {day}",
-    "Buy two {thing} and get the third for free",
-    "Sponsored: the {adjective} {thing} that {person} loves",
-    "Only {number} {thing} left in stock, order now",
-    "Subscribe to our newsletter about {thing}",
-    "New: {adjective} {thing} from {number}.99 a month",
-    "{person} near you bought {number} {thing} this week",
-    "Tired of old {thing}? Try ours for {number} days",
-    "Rated {number} of 5 by owners of {thing}",
-    "Free delivery of {adjective} {thing} on {day}",
-)
-_WORDS = {
-    "thing": [
-        "running shoes",
-        "garden hoses",
-        "phone cases",
-        "office chairs",
-        "headphones",
-        "protein bars",
-        "travel bags",
-        "desk lamps",
-        "cat toys",
-        "coffee beans",
-        "yoga mats",
-        "board games",
-    ],
-    "adjective": [
-        "waterproof",
-        "award-winning",
-        "handmade",
-        "organic",
-        "wireless",
-        "limited",
-        "smart",
-    ],
-    "person": [
-        "everyone",
-        "your neighbour",
-        "a dentist",
-        "Maria",
-        "Coach Tom",
-        "one in three people",
-    ],
-    "day": [
-        "Monday",
-        "Wednesday",
-        "Friday",
-        "midnight",
-        "Sunday evening",
-    ],
-}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Noise:
-    """How much a text is disturbed."""
-
-    name: str
-    """Name in tables."""
-    advertisements: float
-    """Mean number of advertisements in a text."""
-    layout: float
-    """Share of texts whose layout changes."""
-
-
-STRENGTHS: tuple[Noise, ...] = (
-    Noise(name="light", advertisements=0.25, layout=0.1),
-    Noise(name="medium", advertisements=0.5, layout=0.25),
-    Noise(name="heavy", advertisements=1.0, layout=0.5),
-    Noise(name="extreme", advertisements=3.0, layout=1.0),
-)
-
-
-def advertisement(rng: random.Random) -> str:
-    """Return one of some 5,000 advertisements."""
-    words = {name: rng.choice(choices) for name, choices in _WORDS.items()}
-    numbers = {"percent": rng.randrange(5, 75, 5), "number": rng.randrange(2, 60)}
-    return rng.choice(_OFFERS).format(**words, **numbers) + rng.choice(("!", ".", "!!!"))
-
-
-def _shouted(text: str, rng: random.Random) -> str:
-    return text.upper()
-
-
-def _bulleted(text: str, rng: random.Random) -> str:
-    return "\n".join(f"* {line}" for line in text.splitlines())
-
-
-def _spaced(text: str, rng: random.Random) -> str:
-    return "\n\n".join(line.replace(" ", " " * rng.randrange(1, 4)) for line in text.splitlines())
-
-
-def _on_one_line(text: str, rng: random.Random) -> str:
-    return " | ".join(text.splitlines())
-
-
-def _framed(text: str, rng: random.Random) -> str:
-    return f"```\n{text}\n```"
-
-
-LAYOUTS: tuple[Callable[[str, random.Random], str], ...] = (
-    _shouted,
-    _bulleted,
-    _spaced,
-    _on_one_line,
-    _framed,
-)
-
-
-def advertised(noise: Noise) -> Disturb:
-    """Return a noise that inserts advertisements between lines and sometimes changes the layout."""
-
-    def disturb(text: str, rng: random.Random, index: int) -> str:
-        lines = text.splitlines()
-        whole, rest = divmod(noise.advertisements, 1)
-        for _ in range(int(whole) + (rng.random() < rest)):
-            lines.insert(rng.randrange(len(lines) + 1), advertisement(rng))
-        text = "\n".join(lines)
-        return rng.choice(LAYOUTS)(text, rng) if rng.random() < noise.layout else text
-
-    return disturb
+from benchmarks.noise.phrases import rephrased, retold, reworded
 
 
 def _logged(text: str, rng: random.Random, index: int) -> str:
@@ -206,52 +83,6 @@ def _metered(text: str, rng: random.Random, index: int) -> str:
     return f"{text}\nFuel: {fuel:.1f} litres. It is {rng.randrange(12, 30)} degrees outside."
 
 
-_PHRASES = (
-    ("You are", "You're", "You find yourself"),
-    ("to the", "towards the", "in the direction of the"),
-    ("You see", "You can see", "Before you is"),
-    ("There is", "There's", "One sees"),
-)
-
-
-_CLAUSES = (
-    ("You are carrying", "You hold", "Your load is"),
-    ("You need", "Should you want", "You look for"),
-    ("There is", "You see", "Look, here is"),
-    ("leading", "which leads", "heading"),
-)
-
-
-def _rephrased(text: str, rng: random.Random, index: int) -> str:
-    """Say some clauses in another way, which share words with each other."""
-    for phrases in _CLAUSES:
-        pattern = "|".join(map(re.escape, phrases))
-        text = re.sub(pattern, lambda _, phrases=phrases: rng.choice(phrases), text)
-    return text
-
-
-_OPENINGS = (
-    ("You are carrying", "You bear", "On your back there is"),
-    ("There is", "Here lies", "Around you there is"),
-)
-
-
-def _retold(text: str, rng: random.Random, index: int) -> str:
-    """Open some sentences in another way."""
-    for phrases in _OPENINGS:
-        pattern = re.compile("|".join(map(re.escape, phrases)))
-        text = pattern.sub(lambda _, phrases=phrases: rng.choice(phrases), text)
-    return text
-
-
-def _reworded(text: str, rng: random.Random, index: int) -> str:
-    """Say some phrases in another way."""
-    for phrases in _PHRASES:
-        pattern = "|".join(map(re.escape, phrases))
-        text = re.sub(pattern, lambda _, phrases=phrases: rng.choice(phrases), text)
-    return text
-
-
 def _emphasised(text: str, rng: random.Random, index: int) -> str:
     """Set the lines of a text in one of many ways, behind a host with a random name."""
     mark = rng.choice(("**", "__", "`", "~~", "==", "''"))
@@ -313,9 +144,9 @@ KINDS: dict[str, Disturb] = {
     "enveloped": _enveloped,
     "tagged": _tagged,
     "metered": _metered,
-    "reworded": _reworded,
-    "retold": _retold,
-    "rephrased": _rephrased,
+    "reworded": reworded,
+    "retold": retold,
+    "rephrased": rephrased,
     "emphasised": _emphasised,
     "coloured": _coloured,
     "terminal": _terminal,

@@ -20,9 +20,10 @@ from graphcredit.credit.merging.exact import same_text
 from graphcredit.credit.merging.nearest import Vectors
 from graphcredit.credit.merging.recognise import NAME_SCHEMA, Identities, Looks, recognise
 from graphcredit.credit.merging.segments.compare import SameSegments, written
+from graphcredit.credit.merging.segments.evidence import Evidence
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.passing import Evidence, Judge
+from graphcredit.credit.merging.segments.passing import Judge
 from graphcredit.credit.merging.segments.rules import NoiseRules
 from graphcredit.credit.merging.segments.slots import SlotRules
 from graphcredit.credit.merging.table import MergeSettings

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from graphcredit.credit.merging.segments.align import looks
+from graphcredit.credit.merging.segments.evidence import gather
 from graphcredit.credit.merging.segments.parse import Segment, parse
 from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.passing import Judge, gather
+from graphcredit.credit.merging.segments.passing import Judge
 from graphcredit.credit.merging.segments.rules import NoiseRules, without_layout
 from graphcredit.credit.merging.segments.sample import SampledGroups
 from graphcredit.credit.merging.segments.slots import learn_slots

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from graphcredit.credit.merging.segments.evidence import Evidence
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.passing import Evidence, Judge
+from graphcredit.credit.merging.segments.passing import Judge
 from graphcredit.credit.merging.segments.slots import SlotRules
 from graphcredit.credit.merging.segments.tokens import is_layout
 from graphcredit.credit.merging.segments.typos import (

@@ -14,7 +14,7 @@ SCHEMA_VERSION_KEY = b"graphcredit.schema_version"
 CONFIGURATION_KEY = b"graphcredit.configuration"
 """Metadata key of a credit shard: JSON, per estimator the options that made its columns."""
 MERGE_KEY = b"graphcredit.merge"
-"""Metadata key of `nodes.parquet`: JSON with the estimated precision of the merge, or null."""
+"""Metadata key of `nodes.parquet`: JSON with what the merge is worth."""
 
 
 LARGEST_NUMBER = 1e24

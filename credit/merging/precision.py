@@ -109,9 +109,9 @@ class MergePrecision:
     def from_metadata(cls, metadata: Mapping[bytes, bytes]) -> "MergePrecision | None":
         """Return what the metadata of `nodes.parquet` says; None where there is nothing."""
         try:
-            found = json.loads(metadata.get(MERGE_KEY, b"null"))
+            found = json.loads(metadata.get(MERGE_KEY, b"{}")).get("precision")
             return cls(**found) if found else None
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, AttributeError):
             return None
 
     def __str__(self) -> str:

@@ -94,6 +94,10 @@ class Judge:
         """Segments that were seen to come and go."""
         return sorted(self._comes)
 
+    def knows(self, part: Segment) -> bool:
+        """Return whether certain looks at a state show that a segment stays there, or does not."""
+        return part in self._comes or part in self._stays
+
     def noise_in(self, parsed: Parsed, visits: Visits) -> Bools:
         """Return [num_pairs] which of the texts' segments are noise.
 

@@ -26,6 +26,10 @@ def test_order_does_not_matter_and_other_places_do():
     assert count([[A, B], [A, C]], [0, 1]) == 0
 
 
+def test_states_of_one_segment_have_nothing_in_common():
+    assert count([[A], [B], [C]], [0, 0, 0]) == 0
+
+
 def test_what_is_known_is_decided():
     texts = [[A, B], [A, C]]
     known = tuple(" ".join(part.tokens) for part in Parsed.of([B], False).segments)
@@ -41,7 +45,7 @@ def test_what_is_known_is_decided():
 )
 def test_it_counts_what_comparing_each_pair_counts(states: list[tuple[set[str], int]]):
     slow = sum(
-        place == other and max(len(one - two), len(two - one)) == 1
+        place == other and max(len(one - two), len(two - one)) == 1 and bool(one & two)
         for number, (one, place) in enumerate(states)
         for two, other in states[:number]
     )

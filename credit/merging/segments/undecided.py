@@ -11,8 +11,8 @@ _NONE = -1
 def count_undecided(parsed: Parsed, place: Ints, is_known: Bools) -> int:
     """Return how many pairs of states are the same but for one segment that nothing is known of.
 
-    One of the two may have no segment in its place. The segments that they share are compared by
-    the sum of their hashes, whatever their order.
+    They share at least one segment, and one of the two may have none where the other has one. What
+    they share is compared by the sum of its hashes, whatever its order.
 
     Args:
         parsed: What is left of the texts without noise.
@@ -25,11 +25,13 @@ def count_undecided(parsed: Parsed, place: Ints, is_known: Bools) -> int:
     mixed = np.random.default_rng(0).integers(1 << 62, size=len(parsed.segments), dtype=np.int64)
     whole = np.zeros(parsed.num_texts, np.int64)
     np.add.at(whole, parsed.text, mixed[parsed.segment])
-    is_open = ~is_known[parsed.segment]
+    size = np.bincount(parsed.text, minlength=parsed.num_texts)
+    is_open = ~is_known[parsed.segment] & (size[parsed.text] > 1)
     text, segment = parsed.text[is_open], parsed.segment[is_open]
-    owner = np.concatenate([place[text], place])
-    rest = np.concatenate([whole[text] - mixed[segment], whole])
-    other = np.concatenate([segment, np.full(parsed.num_texts, _NONE)])
+    texts = np.flatnonzero(size)
+    owner = np.concatenate([place[text], place[texts]])
+    rest = np.concatenate([whole[text] - mixed[segment], whole[texts]])
+    other = np.concatenate([segment, np.full(len(texts), _NONE)])
     rest = np.unique(rest, return_inverse=True)[1]
     among, _, _ = factorise_pairs(owner, rest)
     _, where, _ = factorise_pairs(among, other - _NONE)

@@ -217,9 +217,7 @@ class _Stage:
             report.add(batch.report)
             on_progress((number + 1) / len(work.plan.shards_of_batch))
         report.notices += notices_of(report, self.settings)
-        writer.describe(
-            graph_dir / "nodes.parquet", MERGE_KEY, json.dumps(report.as_json()["merge_precision"])
-        )
+        writer.describe(graph_dir / "nodes.parquet", MERGE_KEY, json.dumps(report.merge_as_json()))
         return report
 
 

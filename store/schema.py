@@ -17,7 +17,7 @@ RULES_MET_KEY = b"graphcredit.state_rules"
 """Metadata of credit that was made with rules of states: JSON, each rule and in how many texts of
 a group there is what it means."""
 MERGE_KEY = b"graphcredit.merge"
-"""Metadata key of `nodes.parquet`: JSON with the estimated precision of the merge, or null."""
+"""Metadata key of `nodes.parquet`: JSON with what the merge is worth."""
 
 
 LARGEST_NUMBER = 1e24

@@ -1,7 +1,4 @@
-"""Kinds of noise that `--merge segments` was designed with. It is judged with `judge.py`.
-
-Here are those that change how a text is presented, and the table of all.
-"""
+"""Kinds of noise that `--merge segments` was designed with. It is judged with `judge.py`."""
 
 import html
 import json
@@ -9,9 +6,9 @@ import random
 import re
 import textwrap
 
-from benchmarks.noise.advertisements import STRENGTHS, advertised, babbled, lured
+from benchmarks.noise.advertised import STRENGTHS, advertised
 from benchmarks.noise.disturb import Disturb
-from benchmarks.noise.wording import mistyped, rephrased, retold, reworded
+from benchmarks.noise.phrases import rephrased, retold, reworded
 
 
 def _logged(text: str, rng: random.Random, index: int) -> str:
@@ -26,6 +23,33 @@ def _logged(text: str, rng: random.Random, index: int) -> str:
 def _counted(text: str, rng: random.Random, index: int) -> str:
     """Add the number of steps taken."""
     return f"Step {index} of 30\n{text}"
+
+
+def _babbled(text: str, rng: random.Random, index: int) -> str:
+    """Add up to two lines of random new words."""
+    lines = text.splitlines()
+    for _ in range(rng.randrange(3)):
+        words = ["".join(rng.choices("abcdefghiklmnoprstuvwy", k=6)) for _ in range(6)]
+        lines.insert(rng.randrange(len(lines) + 1), f"{' '.join(words).capitalize()}!")
+    return "\n".join(lines)
+
+
+_LURES = (
+    "You are in for a treat: visit our kitchen store",
+    "There is a closed door leading to savings",
+    "You see a key to success at the office",
+    "You are carrying a coin? Spend it at our shop",
+    "On the table you see a bargain",
+    "You can make out a great deal on a wooden chair",
+)
+
+
+def _lured(text: str, rng: random.Random, index: int) -> str:
+    """Add up to two advertisements in the words of the games."""
+    lines = text.splitlines()
+    for _ in range(rng.randrange(3)):
+        lines.insert(rng.randrange(len(lines) + 1), rng.choice(_LURES) + rng.choice("!."))
+    return "\n".join(lines)
 
 
 def _rewrapped(text: str, rng: random.Random, index: int) -> str:
@@ -97,12 +121,25 @@ def _referenced(text: str, rng: random.Random, index: int) -> str:
     )
 
 
+def _mistyped(text: str, rng: random.Random, index: int) -> str:
+    """Double or lose a letter in one word of forty."""
+
+    def type_(found: re.Match[str]) -> str:
+        word = found[0]
+        if rng.random() > 1 / 40:
+            return word
+        place = rng.randrange(1, len(word) - 1)
+        return word[:place] + rng.choice(("", word[place] * 2)) + word[place + 1 :]
+
+    return re.sub(r"[A-Za-z]{4,}", type_, text)
+
+
 KINDS: dict[str, Disturb] = {
     **{noise.name: advertised(noise) for noise in STRENGTHS},
     "logged": _logged,
     "counted": _counted,
-    "babbled": babbled,
-    "lured": lured,
+    "babbled": _babbled,
+    "lured": _lured,
     "rewrapped": _rewrapped,
     "enveloped": _enveloped,
     "tagged": _tagged,
@@ -114,6 +151,6 @@ KINDS: dict[str, Disturb] = {
     "coloured": _coloured,
     "terminal": _terminal,
     "referenced": _referenced,
-    "mistyped": mistyped,
+    "mistyped": _mistyped,
 }
 """Advertisements at four strengths, then others."""

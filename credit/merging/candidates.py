@@ -31,6 +31,8 @@ class Union:
     """One node for each state."""
     num_refused: int
     """Merges that the guard did not allow."""
+    num_undecided: int = 0
+    """Pairs of states that stayed apart for want of evidence."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

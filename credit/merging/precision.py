@@ -39,8 +39,9 @@ SAMPLED_STEPS = 5_000
 """Steps of an iteration that are looked at, in whole groups, about."""
 
 _LEAST_GROUPS = 4
-"""With fewer, chance decides."""
-_VISITS = 8
+_LEAST_PAIRS = 100
+"""With fewer groups or united pairs, chance decides."""
+_VISITS = 32
 """Visits of a node that are compared, each with each."""
 _LASTING = 0.8
 """Share of the certain looks at a state that show a part of it, mistyped ones left out."""
@@ -108,9 +109,9 @@ class MergePrecision:
     def from_metadata(cls, metadata: Mapping[bytes, bytes]) -> "MergePrecision | None":
         """Return what the metadata of `nodes.parquet` says; None where there is nothing."""
         try:
-            found = json.loads(metadata.get(MERGE_KEY, b"null"))
+            found = json.loads(metadata.get(MERGE_KEY, b"{}")).get("precision")
             return cls(**found) if found else None
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, AttributeError):
             return None
 
     def __str__(self) -> str:
@@ -122,8 +123,9 @@ class MergePrecision:
         return asdict(self)
 
     def is_below(self, limit: float) -> bool:
-        """Return whether it is below a limit, in enough groups to say so."""
-        return self.precision < limit and self.num_groups >= _LEAST_GROUPS
+        """Return whether it is below a limit, with enough groups and pairs to say so."""
+        is_enough = self.num_groups >= _LEAST_GROUPS and self.num_pairs >= _LEAST_PAIRS
+        return self.precision < limit and is_enough
 
 
 def estimate(evidence: Iterable[GroupEvidence]) -> MergePrecision | None:

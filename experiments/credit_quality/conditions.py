@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from benchmarks.noise.advertisements import STRENGTHS
+from benchmarks.noise.advertised import STRENGTHS
 from graphcredit.credit.merging.table import MergeSettings
 
 EPSILONS: tuple[float, ...] = (0.5, 0.7, 0.85, 0.95)
 """Share of random actions of the policies `oracle:EPSILON`."""
 GROUP_SIZES: tuple[int, ...] = (4, 8, 16)
 NOISES: tuple[str, ...] = ("none", *(noise.name for noise in STRENGTHS))
-"""Strengths of the noise of benchmarks/noise/advertisements.py in the texts of states."""
+"""Strengths of the noise of benchmarks/noise/advertised.py in the texts of states."""
 LISTS: tuple[str, ...] = ("exact", "none", "constant")
 """What is logged of the admissible actions: their list, nothing, or in every state the same."""
 WINDOWS: tuple[int, ...] = (1, 3, 5)

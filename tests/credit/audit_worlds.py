@@ -110,7 +110,7 @@ def painted_rooms(root: Path) -> Store:
     rows: list[Row] = []
     for number in range(4):
         for name, colour in zip("abcd", ("red", "red", "blue", "blue"), strict=True):
-            path = ["start", f"paint {colour}", *(f"room {colour}", "wait") * 2, f"room {colour}"]
+            path = ["start", f"paint {colour}", *(f"room {colour}", "wait") * 3, f"room {colour}"]
             rows += trajectory(f"t{number}-{name}", path, task_id=f"t{number}")
     store = write_store(root, rows)
     merge = MergeSettings(substitute=("red|blue=>",))

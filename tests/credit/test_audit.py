@@ -379,12 +379,12 @@ FAULTS = (
         "ways, for example at t0-a step 0, t0-c step 0",
     ),
     Fault(
-        # Eight visits of the room and four of the start are 28 + 6 pairs; 4 · 4 of them are wrong.
+        # Twelve visits of the room and four of the start are 66 + 6 pairs; 6 · 6 are wrong.
         check="imprecise_merges",
         make=painted_rooms,
         severity=WARNING,
         counted=(1, 1),
-        detail="at most 0.529 ± 0.000 of the pairs of visits on one node are of one state, by 64 "
+        detail="at most 0.500 ± 0.000 of the pairs of visits on one node are of one state, by 144 "
         "merged pairs of 4 groups",
         task=None,
     ),

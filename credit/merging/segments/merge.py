@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from graphcredit.credit.merging.admissible import unite
+from graphcredit.credit.merging.admissible import UNKNOWN, unite
 from graphcredit.credit.merging.candidates import Candidates, Union
 from graphcredit.credit.merging.recognise import Identities
 from graphcredit.credit.merging.segments.compare import SameSegments, written
@@ -13,6 +13,7 @@ from graphcredit.credit.merging.segments.learn import learn
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.rules import NoiseRules, identities
 from graphcredit.credit.merging.segments.sample import take_sample
+from graphcredit.credit.merging.segments.undecided import count_undecided
 from graphcredit.credit.merging.segments.visits import visits_of
 from graphcredit.credit.steps.arrays import factorise_pairs
 from graphcredit.credit.steps.nodes import merge_nodes
@@ -45,13 +46,26 @@ class SegmentMerge:
         identity = identities(parsed, self.rules.any_order)
         label, num_refused = unite(found.keys(identity), found.signature_of(found.nodes))
         return SegmentUnion(
-            nodes=merge_nodes(found.nodes, label), num_refused=num_refused, parsed=parsed
+            nodes=merge_nodes(found.nodes, label),
+            num_refused=num_refused,
+            num_undecided=self._num_undecided(found, parsed),
+            parsed=parsed,
         )
 
     def recognise(self, found: Candidates, union: SegmentUnion) -> Identities:
         """Return what is left of the normal forms without noise."""
         texts = written(union.parsed, self.rules.any_order)
         return found.identities(union.nodes, texts, SameSegments(rules=self.rules))
+
+    def _num_undecided(self, found: Candidates, parsed: Parsed) -> int:
+        """Return how many pairs of states may be one: nothing is known of what they differ in."""
+        nodes = found.nodes
+        is_known = np.array([self.rules.judge.knows(part) for part in parsed.segments], np.bool_)
+        place, _, _ = factorise_pairs(nodes.group_of_node, found.signature_of(nodes) - UNKNOWN)
+        # A goal has the text of any state, and is none.
+        is_goal = nodes.text_of_node < 0
+        place[is_goal] = len(place) + np.flatnonzero(is_goal)
+        return count_undecided(parsed, place, is_known)
 
     def _without_noise(self, found: Candidates) -> Parsed:
         rules, group = self.rules, found.nodes.group_of_node

@@ -16,19 +16,56 @@ b how many more such segments other visits have. It is noise if the score exceed
 
 import math
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.evidence import CLASSES, SOUND, Evidence
+from graphcredit.credit.merging.segments.evidence import (
+    LEAST_CLASSES,
+    SOUND,
+    UNKNOWN,
+    Evidence,
+    masked,
+)
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.recurrence import Recurrence
-from graphcredit.credit.merging.segments.versions import UNKNOWN, masked
 from graphcredit.credit.merging.segments.visits import Visits
-from graphcredit.credit.steps.arrays import Bools, Floats
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 
 _LEAST_SCORE = math.log(20)
 """How much likelier than not a segment without evidence must be noise."""
+
+_LASTING = 0.4
+"""How often a part of a state is there at the next visit, too."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Recurrence:
+    """How often the segments of a group are seen again there."""
+
+    key: Ints
+    """[n] group · number of segments + segment, ascending."""
+    is_once: Bools
+    """[n] whether one visit has it."""
+    lasting: Floats
+    """[n] how much likelier a part of a state stays as often from one visit to the next."""
+
+    @classmethod
+    def count(cls, parsed: Parsed, visits: Visits) -> "_Recurrence":
+        visit, segment = parsed.of_visits(visits.node)
+        num_segments = max(len(parsed.segments), 1)
+        order = np.lexsort((visits.index, visits.trajectory))
+        place = np.empty(len(order), np.int64)
+        # Trajectories have a gap between them: the last visit of one is before no other.
+        place[order] = np.arange(len(order)) + visits.trajectory[order]
+        here = place[visit] * num_segments + segment
+        follows = np.isin(here + num_segments, here)
+        key, of_key = np.unique(visits.group[visit] * num_segments + segment, return_inverse=True)
+        number = np.bincount(of_key, minlength=len(key))
+        share = number / np.bincount(visits.group)[key // num_segments]
+        stays = np.bincount(of_key, follows, len(key))
+        lasting = (stays * np.log(np.maximum(_LASTING / share, 1))).astype(np.float64)
+        return cls(key=key, is_once=number == 1, lasting=lasting)
 
 
 class Judge:
@@ -38,7 +75,7 @@ class Judge:
         self._comes = {
             part: number
             for part, number in evidence.comes.items()
-            if number > evidence.stays[part] or (part in evidence.drawn and number >= CLASSES)
+            if number > evidence.stays[part] or (part in evidence.drawn and number >= LEAST_CLASSES)
         }
         self._stays = {part for part in evidence.stays if part not in self._comes} | {
             part for part in evidence.comes if part not in self._comes
@@ -57,6 +94,10 @@ class Judge:
         """Segments that were seen to come and go."""
         return sorted(self._comes)
 
+    def knows(self, part: Segment) -> bool:
+        """Return whether certain looks at a state show that a segment stays there, or does not."""
+        return part in self._comes or part in self._stays
+
     def noise_in(self, parsed: Parsed, visits: Visits) -> Bools:
         """Return [num_pairs] which of the texts' segments are noise.
 
@@ -69,7 +110,7 @@ class Judge:
         num_segments = max(len(parsed.segments), 1)
         group_of_text = np.zeros(parsed.num_texts, np.int64)
         group_of_text[visits.node] = visits.group
-        recurrence = Recurrence.count(parsed, visits)
+        recurrence = _Recurrence.count(parsed, visits)
         place = np.searchsorted(
             recurrence.key, group_of_text[parsed.text] * num_segments + parsed.segment
         )

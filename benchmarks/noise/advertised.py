@@ -1,4 +1,4 @@
-"""Kinds of noise that put sentences between the lines: advertisements, lures, babble."""
+"""Advertisements between the lines of a text, and changes of its layout."""
 
 import random
 from collections.abc import Callable
@@ -128,30 +128,3 @@ def advertised(noise: Noise) -> Disturb:
         return rng.choice(LAYOUTS)(text, rng) if rng.random() < noise.layout else text
 
     return disturb
-
-
-def babbled(text: str, rng: random.Random, index: int) -> str:
-    """Add up to two lines of random new words."""
-    lines = text.splitlines()
-    for _ in range(rng.randrange(3)):
-        words = ["".join(rng.choices("abcdefghiklmnoprstuvwy", k=6)) for _ in range(6)]
-        lines.insert(rng.randrange(len(lines) + 1), f"{' '.join(words).capitalize()}!")
-    return "\n".join(lines)
-
-
-_LURES = (
-    "You are in for a treat: visit our kitchen store",
-    "There is a closed door leading to savings",
-    "You see a key to success at the office",
-    "You are carrying a coin? Spend it at our shop",
-    "On the table you see a bargain",
-    "You can make out a great deal on a wooden chair",
-)
-
-
-def lured(text: str, rng: random.Random, index: int) -> str:
-    """Add up to two advertisements in the words of the games."""
-    lines = text.splitlines()
-    for _ in range(rng.randrange(3)):
-        lines.insert(rng.randrange(len(lines) + 1), rng.choice(_LURES) + rng.choice("!."))
-    return "\n".join(lines)

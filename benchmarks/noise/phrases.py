@@ -1,4 +1,4 @@
-"""Kinds of noise that say the same in other words, or with typing errors."""
+"""Phrases that are said in several ways."""
 
 import random
 import re
@@ -47,16 +47,3 @@ def reworded(text: str, rng: random.Random, index: int) -> str:
         pattern = "|".join(map(re.escape, phrases))
         text = re.sub(pattern, lambda _, phrases=phrases: rng.choice(phrases), text)
     return text
-
-
-def mistyped(text: str, rng: random.Random, index: int) -> str:
-    """Double or lose a letter in one word of forty."""
-
-    def type_(found: re.Match[str]) -> str:
-        word = found[0]
-        if rng.random() > 1 / 40:
-            return word
-        place = rng.randrange(1, len(word) - 1)
-        return word[:place] + rng.choice(("", word[place] * 2)) + word[place + 1 :]
-
-    return re.sub(r"[A-Za-z]{4,}", type_, text)

@@ -181,7 +181,7 @@ def gather_evidence(found: Candidates, nodes: Nodes, share: float) -> list[Group
             node=nodes.state_of_step[part],
             text=codes[: stop - start],
             next_text=codes[stop - start :],
-            certain=visits.certain[:num_steps][part],
+            certain=visits.walked[:num_steps][part],
             index=visits.index[:num_steps][part],
             trajectory=visits.trajectory[:num_steps][part],
             action=steps.action[part],

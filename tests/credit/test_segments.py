@@ -161,7 +161,7 @@ def visits_in(rng: random.Random, number: int) -> Visits:
         certain=certain,
         group=group,
         index=place % 4,
-        moves=place % 4,
+        walked=certain,
         trajectory=trajectory,
         action=np.array([rng.choice([-1, 0, 1]) for _ in place]),
         succeeds=trajectory % 3 == 0,

@@ -6,6 +6,7 @@ import numpy as np
 
 from graphcredit.credit.merging.segments.align import looks
 from graphcredit.credit.merging.segments.evidence import gather
+from graphcredit.credit.merging.segments.invalid import invalid_actions_move
 from graphcredit.credit.merging.segments.parse import Segment, parse
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.passing import Judge
@@ -26,8 +27,11 @@ _LEAST = 2
 
 def learn(sample: SampledGroups) -> NoiseRules:
     """Return what the sample shows."""
+    moves = invalid_actions_move(sample.texts, sample.visits)
+    if moves:
+        sample = replace(sample, visits=sample.visits.if_invalid_actions_move())
     visits = sample.visits
-    rules = NoiseRules(joined=_breaks_change(sample))
+    rules = NoiseRules(invalid_moves=moves, joined=_breaks_change(sample))
     parsed = Parsed.of(sample.texts, rules.joined)
     rules = replace(rules, slots=learn_slots(parsed, visits))
     if not (sample.has_noise or any(rules.slots.is_noise.values())):

@@ -70,6 +70,8 @@ class SegmentMerge:
     def _without_noise(self, found: Candidates) -> Parsed:
         rules, group = self.rules, found.nodes.group_of_node
         visits = visits_of(found.steps, found.nodes, found.marks())
+        if rules.invalid_moves:
+            visits = visits.if_invalid_actions_move()
         parsed = Parsed.of(found.texts(), rules.joined)
         if not rules.finds_noise:
             return parsed

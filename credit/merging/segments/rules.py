@@ -28,6 +28,8 @@ class NoiseRules:
 
     finds_noise: bool = False
     """Whether one state was seen with two texts at all; if not, each text is a state."""
+    invalid_moves: bool = False
+    """Actions that were called invalid leave the state, after all."""
     joined: bool = False
     """Line breaks say no more than blanks."""
     no_layout: bool = False

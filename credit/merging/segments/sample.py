@@ -96,9 +96,9 @@ def _groups(found: Candidates) -> Iterator[_Group]:
             visits=Visits(
                 node=node,
                 certain=factorise(visits.certain[rows])[0],
+                walked=factorise(visits.walked[rows])[0],
                 group=np.zeros(len(rows), np.int64),
                 index=visits.index[rows],
-                moves=visits.moves[rows],
                 trajectory=factorise(visits.trajectory[rows])[0],
                 succeeds=visits.succeeds[rows],
                 action=np.where(action < 0, -1, np.searchsorted(taken, action)),
@@ -111,11 +111,10 @@ def _groups(found: Candidates) -> Iterator[_Group]:
 
 def _joined(groups: list[_Group]) -> SampledGroups:
     num_nodes = np.cumsum([0, *(len(group.texts) for group in groups)])
-    num_classes = np.cumsum([0, *(int(g.visits.certain.max(initial=-1)) + 1 for g in groups)])
-    num_trajectories = np.cumsum(
-        [0, *(int(g.visits.trajectory.max(initial=-1)) + 1 for g in groups)]
-    )
     parts = [group.visits for group in groups]
+
+    def num_of(name: str) -> np.ndarray:
+        return np.cumsum([0, *(int(getattr(part, name).max(initial=-1)) + 1 for part in parts)])
 
     def join(name: str, offsets: np.ndarray | None = None) -> np.ndarray:
         arrays = [
@@ -131,11 +130,11 @@ def _joined(groups: list[_Group]) -> SampledGroups:
         texts=[text for group in groups for text in group.texts],
         visits=Visits(
             node=join("node", num_nodes),
-            certain=join("certain", num_classes),
+            certain=join("certain", num_of("certain")),
+            walked=join("walked", num_of("walked")),
             group=join("group", np.arange(len(groups))),
             index=join("index"),
-            moves=join("moves"),
-            trajectory=join("trajectory", num_trajectories),
+            trajectory=join("trajectory", num_of("trajectory")),
             succeeds=np.concatenate([np.empty(0, bool), *(part.succeeds for part in parts)]),
             action=np.concatenate(
                 [np.empty(0, np.int64), *(c[p.action] for c, p in zip(codes, parts, strict=True))]

@@ -2,10 +2,11 @@
 
 The trajectories of a group start from one state; the same actions lead from one state to one
 state, where the admissible actions and the rewards do not contradict; an invalid action does not
-leave a state. Each such class of visits is several looks at one state.
+leave a state (`invalid.py` asks whether that is so). Each such class of visits is several looks at
+one state.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,14 +31,18 @@ class Visits:
     """[num_visits] the group."""
     index: Ints
     """[num_visits] steps taken before."""
-    moves: Ints
-    """[num_visits] valid steps taken before."""
+    walked: Ints
+    """[num_visits] the same, if actions that were called invalid may leave a state, too."""
     trajectory: Ints
     """[num_visits] the trajectory."""
     action: Ints
     """[num_visits] code of the valid action that was taken there; -1 where there was none."""
     succeeds: Bools
     """[num_visits] whether the trajectory accomplished its task."""
+
+    def if_invalid_actions_move(self) -> "Visits":
+        """Return the visits with classes in which no invalid action is trusted to do nothing."""
+        return replace(self, certain=self.walked)
 
 
 def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
@@ -48,13 +53,49 @@ def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
         nodes: Of their texts.
         signature_of_node: [num_nodes] what the guard knows; it splits classes.
     """
-    first, last = steps.trajectory_start[:-1], steps.trajectory_start[1:] - 1
-    trajectory = np.repeat(np.arange(len(first)), np.diff(steps.trajectory_start))
+    last = steps.trajectory_start[1:] - 1
+    trajectory = np.repeat(np.arange(len(last)), np.diff(steps.trajectory_start))
     # From `UNKNOWN`, which is -1, signatures become codes from 0.
     signature = signature_of_node - UNKNOWN
-    # An invalid action does not leave a state: only the others are moves. A trajectory of m moves
-    # is in m + 1 places, one after the other, so each trajectory before adds one to the count.
-    is_move = steps.is_valid
+    # A failure's last step leads to one more visit.
+    failures = last[~steps.is_success[last]]
+    node = np.concatenate([nodes.state_of_step, nodes.target_of_step[failures]])
+    index = np.arange(len(steps.row)) - steps.trajectory_start[trajectory]
+    # The guard has the last word: what was called invalid may have changed what is admissible.
+    certain, walked = (
+        _pair(_classes(steps, nodes, signature, failures, is_move), signature[node])
+        for is_move in (steps.is_valid, np.ones(len(steps.row), np.bool_))
+    )
+    return Visits(
+        node=node,
+        certain=certain,
+        walked=walked,
+        group=np.concatenate([nodes.group_of_step, nodes.group_of_step[failures]]),
+        index=np.concatenate([index, index[failures] + 1]),
+        trajectory=np.concatenate([trajectory, trajectory[failures]]),
+        action=np.concatenate(
+            [np.where(steps.is_valid, steps.action, -1), np.full(len(failures), -1)]
+        ),
+        succeeds=np.concatenate(
+            [steps.is_success[last][trajectory], np.zeros(len(failures), np.bool_)]
+        ),
+    )
+
+
+def _classes(steps: Steps, nodes: Nodes, signature: Ints, failures: Ints, is_move: Bools) -> Ints:
+    """Return [num_visits] the class of each visit.
+
+    Args:
+        steps: Complete trajectories, sorted.
+        nodes: Of their texts.
+        signature: [num_nodes] codes of what the guard knows.
+        failures: The last steps of failures.
+        is_move: [num_steps] whether a step may leave its state.
+    """
+    first = steps.trajectory_start[:-1]
+    trajectory = np.repeat(np.arange(len(first)), np.diff(steps.trajectory_start))
+    # A trajectory of m moves is in m + 1 places, one after the other, so each trajectory before
+    # adds one to the count.
     moves_before = np.concatenate(([0], np.cumsum(is_move)))
     place = moves_before[:-1] + trajectory
     class_of_place = _prefix_classes(
@@ -63,25 +104,8 @@ def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
         action=steps.action[is_move],
         outcome=_pair(signature[nodes.target_of_step], _rewards(steps))[is_move],
     )
-    # A failure's last step leads to one more visit: in the next place if the step was a move.
-    failures = last[~steps.is_success[last]]
-    node = np.concatenate([nodes.state_of_step, nodes.target_of_step[failures]])
-    of_visit = class_of_place[np.concatenate([place, place[failures] + is_move[failures]])]
-    index = np.arange(len(steps.row)) - steps.trajectory_start[trajectory]
-    moves = moves_before[:-1] - moves_before[steps.trajectory_start[trajectory]]
-    # The guard has the last word: what was called invalid may have changed what is admissible.
-    return Visits(
-        node=node,
-        certain=_pair(of_visit, signature[node]),
-        group=np.concatenate([nodes.group_of_step, nodes.group_of_step[failures]]),
-        index=np.concatenate([index, index[failures] + 1]),
-        moves=np.concatenate([moves, moves[failures] + is_move[failures]]),
-        trajectory=np.concatenate([trajectory, trajectory[failures]]),
-        action=np.concatenate([np.where(is_move, steps.action, -1), np.full(len(failures), -1)]),
-        succeeds=np.concatenate(
-            [steps.is_success[last][trajectory], np.zeros(len(failures), np.bool_)]
-        ),
-    )
+    found: Ints = class_of_place[np.concatenate([place, place[failures] + is_move[failures]])]
+    return found
 
 
 def _rewards(steps: Steps) -> Ints:

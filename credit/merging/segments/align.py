@@ -10,7 +10,7 @@ import numpy as np
 
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.tokens import Tokens
+from graphcredit.credit.merging.segments.tokens import Tokens, is_word
 from graphcredit.credit.merging.segments.visits import Visits
 
 _LOOKS = 5
@@ -19,6 +19,10 @@ LEAST_OVERLAP = 0.5
 """Share of equal words from which two segments may be two versions of one."""
 _WHOLE = 0.3
 """With fewer equal words, segments are exchanged whole."""
+_COMMON = 0.4
+"""Share of the words of two looks at one state that must be equal."""
+_FEW = 6
+"""With fewer words of its own a text cannot be told from another."""
 _LONGEST = 6
 """Words that are exchanged at once."""
 
@@ -119,10 +123,45 @@ def looks(visits: Visits) -> Iterator[tuple[int, list[int]]]:
             yield int(own[0]), own.tolist()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Likeness:
+    """Tells versions of one text from two texts.
+
+    Where two looks at one state have few words in common, the state was not one: an environment of
+    chance went elsewhere. Words that most texts have say nothing of that.
+    """
+
+    own: list[Counter[str]]
+    """The words of each segment that most texts have not."""
+
+    @classmethod
+    def of(cls, parsed: Parsed) -> "_Likeness":
+        seen = Counter[str]()
+        times = np.bincount(parsed.segment, minlength=len(parsed.segments)).tolist()
+        for part, number in zip(parsed.segments, times, strict=True):
+            for token in {*part.tokens}:
+                seen[token] += number
+        return cls(
+            own=[
+                Counter(t for t in part.tokens if is_word(t) and 2 * seen[t] <= parsed.num_texts)
+                for part in parsed.segments
+            ]
+        )
+
+    def are_versions(self, one: list[int], other: list[int]) -> bool:
+        """Return whether two texts, as segments, may be versions of one."""
+        first, second = (sum((self.own[c] for c in codes), Counter()) for codes in (one, other))
+        longest = max(first.total(), second.total())
+        return longest < _FEW or (first & second).total() >= _COMMON * longest
+
+
 def aligned(parsed: Parsed, visits: Visits) -> Iterator[tuple[int, list[Variation]]]:
     """Yield the differences between looks at one state, with a number of the state."""
     aligner, lists = Aligner(segments=parsed.segments), parsed.lists()
+    likeness = _Likeness.of(parsed)
     for number, (_, nodes) in enumerate(looks(visits)):
         for one, other in combinations(nodes[:_LOOKS], 2):
+            if not likeness.are_versions(lists[one], lists[other]):
+                continue
             for a, b in aligner.match(lists[one], lists[other]):
                 yield number, aligner.differences(a, b)

@@ -1,4 +1,4 @@
-"""An action that was called invalid is trusted to leave the state alone, unless it does not."""
+"""Looks at one state are certain only where invalid actions do nothing, and chance little."""
 
 import random
 from typing import Any
@@ -26,8 +26,11 @@ ROOMS = (
 )
 
 
-def walks(*, moves: bool, num_rollouts: int = 8) -> list[dict[str, Any]]:
-    """Return steps through rooms, of which every fifth is called invalid and moves, or not."""
+def walks(*, moves: bool, num_rollouts: int = 8, slip: float = 0.0) -> list[dict[str, Any]]:
+    """Return steps through rooms, of which every fifth is called invalid and moves, or not.
+
+    A share `slip` of all moves leads anywhere.
+    """
     rows: list[dict[str, Any]] = []
     for task in range(8):
         for number in range(num_rollouts):
@@ -38,6 +41,7 @@ def walks(*, moves: bool, num_rollouts: int = 8) -> list[dict[str, Any]]:
                 is_invalid = rng.random() < 0.2
                 if moves or not is_invalid:
                     place = (place + {"on": 1, "back": -1, "across": 2}[action]) % len(ROOMS)
+                    place = rng.randrange(len(ROOMS)) if rng.random() < slip else place
                 if is_invalid:
                     invalid.append(index)
                 path += [action, ROOMS[place]]
@@ -51,16 +55,19 @@ def pairs(codes: list[tuple[int, ...]]) -> int:
 
 
 @pytest.mark.parametrize("noise", ["none", "metered", "tagged", "logged", "terminal"])
-@pytest.mark.parametrize("moves", [True, False])
-def test_states_are_found_whether_invalid_actions_move_or_not(noise: str, moves: bool):
-    clean = step_table(walks(moves=moves))
+@pytest.mark.parametrize(("moves", "slip"), [(True, 0), (False, 0), (False, 0.3), (True, 0.6)])
+def test_states_are_found_whatever_invalid_actions_and_chance_do(
+    noise: str, moves: bool, slip: float
+):
+    clean = step_table(walks(moves=moves, slip=slip))
     seen = clean if noise == "none" else disturb_steps(clean, KINDS[noise], 0)
     merger = open_merger(MergeSettings(merge="segments")).learn([seen])
     truth = assemble(clean).batch.state_of_step.tolist()
     found = assemble(seen, merger=merger).batch.state_of_step.tolist()
     both = pairs(list(zip(truth, found, strict=True)))
     assert both == pairs([(code,) for code in found])
-    assert both == pairs([(code,) for code in truth])
+    # Where chance leads anywhere, little is certain, and texts may stay apart.
+    assert slip or both == pairs([(code,) for code in truth])
 
 
 def sample_of(rows: list[dict[str, Any]]) -> SampledGroups:

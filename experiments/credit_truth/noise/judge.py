@@ -3,7 +3,7 @@
 import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -57,13 +57,7 @@ def noisy(chosen: list[Unit]) -> list[NoisyUnit]:
     """Return each unit with each noise; `MANY` groups of it, by default of `ESTIMATORS`."""
     return [
         NoisyUnit(
-            unit=Unit(
-                **{
-                    **asdict(unit),
-                    "num_groups": MANY,
-                    "estimators": unit.estimators or ESTIMATORS,
-                }
-            ),
+            unit=replace(unit, num_groups=MANY, estimators=unit.estimators or ESTIMATORS),
             noise=noise,
         )
         for unit in chosen

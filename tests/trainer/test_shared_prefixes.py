@@ -246,10 +246,11 @@ def test_numbers_and_gradients_are_those_of_samples_one_by_one(kind: str, sample
     batch = _pack(samples)
     found, expected = _scored(shared, batch), _one_by_one(plain, samples)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
-    for ours, theirs in zip(
-        _gradients(shared, batch, found), _gradients(plain, batch, expected), strict=True
-    ):
-        assert (ours - theirs).norm() <= 1e-5 * theirs.norm() + 1e-6
+    ours, theirs = _gradients(shared, batch, found), _gradients(plain, batch, expected)
+    # What is rounded in one weight's gradient has the size of what passes through all of them.
+    whole = torch.stack([each.norm() for each in theirs]).norm()
+    for one, other in zip(ours, theirs, strict=True):
+        assert (one - other).norm() <= 1e-5 * (1 + whole)
 
 
 def _growing(num_trajectories: int, num_steps: int, *, seed: int = 0) -> list[list[Row]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from graphcredit.credit.audit.states import StatesOfTask, states_of_task
-from graphcredit.credit.audit.suggest import Piece, Suggestion, differences
+from graphcredit.credit.audit.suggest import Suggestion, TextDifference, differences
 from graphcredit.store.errors import InputError
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.layout import Store
@@ -60,7 +60,7 @@ class _Seen:
     """The task, and the state or the two states."""
     times: int = 0
     """In so many texts, or pairs."""
-    example: tuple[str, tuple[int, ...], Piece] | None = None
+    example: tuple[str, tuple[int, ...], TextDifference] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,7 +156,7 @@ def _tasks(store: Store, run_id: str, iteration: int) -> list[str]:
     return found
 
 
-_Difference = tuple[tuple[int, ...], Iterable[Piece]]
+_Difference = tuple[tuple[int, ...], Iterable[TextDifference]]
 
 
 def _within(found: StatesOfTask) -> Iterator[_Difference]:

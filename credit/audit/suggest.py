@@ -35,7 +35,7 @@ class Suggestion(NamedTuple):
         return StateRule(**values)
 
 
-class Piece(NamedTuple):
+class TextDifference(NamedTuple):
     """What two texts differ in at one place."""
 
     suggestion: Suggestion | None
@@ -51,7 +51,7 @@ class _Token(NamedTuple):
     stop: int
 
 
-def differences(first: str, second: str) -> Iterator[Piece]:
+def differences(first: str, second: str) -> Iterator[TextDifference]:
     """Yield what two texts differ in, and the rule that means it."""
     one, other = _fields(first), _fields(second)
     found = _of_lines(first, second) if one is None or other is None else _of_fields(one, other)
@@ -79,7 +79,9 @@ def _fields(text: str) -> dict[str, Any] | None:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
-def _of_fields(one: Mapping[str, Any], other: Mapping[str, Any], path: str = "") -> Iterator[Piece]:
+def _of_fields(
+    one: Mapping[str, Any], other: Mapping[str, Any], path: str = ""
+) -> Iterator[TextDifference]:
     for name in sorted(one.keys() | other.keys()):
         mine, theirs = one.get(name), other.get(name)
         if mine == theirs and (name in one) == (name in other):
@@ -95,10 +97,10 @@ def _of_fields(one: Mapping[str, Any], other: Mapping[str, Any], path: str = "")
                 json.dumps(own[name], ensure_ascii=False) if name in own else ""
                 for own in (one, other)
             )
-            yield Piece(Suggestion("field", path + name), *shown)
+            yield TextDifference(Suggestion("field", path + name), *shown)
 
 
-def _of_lines(first: str, second: str) -> Iterator[Piece]:
+def _of_lines(first: str, second: str) -> Iterator[TextDifference]:
     ours, theirs = _tokens(first), _tokens(second)
     matcher = SequenceMatcher(a=[t.text for t in ours], b=[t.text for t in theirs], autojunk=False)
     codes = [("equal", 0, 0, 0, 0), *matcher.get_opcodes(), ("equal", len(ours), len(ours), 0, 0)]
@@ -112,14 +114,18 @@ def _of_lines(first: str, second: str) -> Iterator[Piece]:
         shown = _raw(first, here), _raw(second, there)
         kind = _kind_of(here, there)
         if kind:
-            yield Piece(_value_between(first, ours, mine, equal, kind), *shown)
+            yield TextDifference(_value_between(first, ours, mine, equal, kind), *shown)
         elif _is_phrase(here) and _is_phrase(there):
-            yield Piece(Suggestion("words", tuple(sorted(shown))), *shown)
+            yield TextDifference(Suggestion("words", tuple(sorted(shown))), *shown)
         else:
             for line in _lines_of(here):
-                yield Piece(Suggestion("text", _pattern(first, line)), _raw(first, line), "")
+                yield TextDifference(
+                    Suggestion("text", _pattern(first, line)), _raw(first, line), ""
+                )
             for line in _lines_of(there):
-                yield Piece(Suggestion("text", _pattern(second, line)), "", _raw(second, line))
+                yield TextDifference(
+                    Suggestion("text", _pattern(second, line)), "", _raw(second, line)
+                )
 
 
 def _tokens(text: str) -> list[_Token]:

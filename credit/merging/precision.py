@@ -49,7 +49,7 @@ _LONGEST = 4_000
 """Words of a text that are compared."""
 
 
-class Tally(NamedTuple):
+class PairTally(NamedTuple):
     """Sums over pairs of visits on one node."""
 
     total: float = 0.0
@@ -76,9 +76,9 @@ class Tally(NamedTuple):
         )
         return (max(excess, 0.0) + self.carried) / self.total if self.total else 0.0
 
-    def plus(self, other: "Tally", times: float = 1.0) -> "Tally":
+    def plus(self, other: "PairTally", times: float = 1.0) -> "PairTally":
         """Return the sum of this one and some times another."""
-        return Tally(*(a + times * b for a, b in zip(self, other, strict=True)))
+        return PairTally(*(a + times * b for a, b in zip(self, other, strict=True)))
 
 
 class GroupEvidence(NamedTuple):
@@ -88,7 +88,7 @@ class GroupEvidence(NamedTuple):
     """Hash of its task."""
     num_pairs: int
     """United pairs that were looked at."""
-    tally: Tally
+    tally: PairTally
     """Over all pairs; those of a node that are looked at stand for the others."""
 
 
@@ -134,7 +134,7 @@ def estimate(evidence: Iterable[GroupEvidence]) -> MergePrecision | None:
     num_pairs, number = sum(own.num_pairs for own in found), len(found)
     if not num_pairs:
         return None
-    total = Tally()
+    total = PairTally()
     for own in found:
         total = total.plus(own.tally)
     left = np.array([total.plus(own.tally, -1).wrong_share for own in found])
@@ -214,21 +214,21 @@ class _Group:
     def evidence(self, mark: str) -> GroupEvidence:
         """Return the sums over the pairs of visits on one node."""
         lasting = self._lasting()
-        num_pairs, tally = 0, Tally()
+        num_pairs, tally = 0, PairTally()
         for weight, one, other in self._pairs():
             found = self._compare(one, other, lasting)
             num_pairs += int(found.united)
             tally = tally.plus(found, weight)
         return GroupEvidence(mark=mark, num_pairs=num_pairs, tally=tally)
 
-    def _compare(self, one: int, other: int, lasting: frozenset[str]) -> Tally:
+    def _compare(self, one: int, other: int, lasting: frozenset[str]) -> PairTally:
         """Return what a pair of steps says."""
         acted = bool(self.action[one] == self.action[other])
         disagrees = acted and bool(self.outcome[one] != self.outcome[other])
         if self.text[one] == self.text[other] or self.certain[one] == self.certain[other]:
-            return Tally(total=1, certain=acted, certain_disagreeing=disagrees)
+            return PairTally(total=1, certain=acted, certain_disagreeing=disagrees)
         carried = 0 if disagrees else self._carries(one, other, lasting)
-        return Tally(total=1, united=1, acted=acted, disagreeing=disagrees, carried=carried)
+        return PairTally(total=1, united=1, acted=acted, disagreeing=disagrees, carried=carried)
 
     def _pairs(self) -> Iterator[tuple[float, int, int]]:
         """Yield pairs of steps from one node, with how many pairs each stands for."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphcredit.store import Store
 from graphcredit.viewer.graph import chains as chains_module
-from graphcredit.viewer.graph.chains import FEWEST, Chain, chains_of, folded, outside
+from graphcredit.viewer.graph.chains import FEWEST, StateChain, chains_of, folded, outside
 from graphcredit.viewer.graph.cytoscape import draw_part
 from graphcredit.viewer.graph.keys import chain_key, edge_key, node_key, parse_key
 from graphcredit.viewer.graph.layout import layers_of
@@ -28,7 +28,7 @@ def _graph(ends: list[tuple[int, int]], goal: int | None = None) -> TaskGraph:
     return graph_of("0", *(f"{source} {target}" for source, target in ends), goal=goal)
 
 
-def _states(chains: list[Chain]) -> list[list[int]]:
+def _states(chains: list[StateChain]) -> list[list[int]]:
     return [[node.state_id for node in chain.nodes] for chain in chains]
 
 

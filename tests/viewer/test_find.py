@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.viewer.graph.find import Found, found, states_with
+from graphcredit.viewer.graph.find import FoundStates, found, states_with
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from tests.viewer.browser import open_page
 from tests.viewer.stores import corridors, credited
@@ -47,7 +47,7 @@ def test_found_states_that_are_not_shown_are_counted(graph: TaskGraph):
     result = found(graph, shown, "right")
     assert result.total == 20
     assert result.keys == [f"n{state}" for state in states_with(graph, "right 1")]
-    assert found(graph, shown, "") == Found(keys=[])
+    assert found(graph, shown, "") == FoundStates(keys=[])
 
 
 def _component(app: AppTest, name: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Chain:
+class StateChain:
     """States that follow each other, with no other way between, into or out of them."""
 
     nodes: tuple[Node, ...]
@@ -31,7 +31,7 @@ class Chain:
         return self.nodes[-1].state_id
 
 
-def chains_of(graph: TaskGraph, kept: Collection[int] = ()) -> list[Chain]:
+def chains_of(graph: TaskGraph, kept: Collection[int] = ()) -> list[StateChain]:
     """Return the longest chains of a graph; none of a graph that can be read as it is.
 
     The start, the goal and states with a transition to themselves are in no chain.
@@ -53,7 +53,7 @@ def chains_of(graph: TaskGraph, kept: Collection[int] = ()) -> list[Chain]:
     }
     onward = {edge.source: edge for edge in graph.edges if edge.source in inner}
     before = {edge.target: edge.source for edge in graph.edges if edge.target in inner}
-    found: list[Chain] = []
+    found: list[StateChain] = []
     for state, node in inner.items():
         if before[state] in inner:
             continue
@@ -62,11 +62,11 @@ def chains_of(graph: TaskGraph, kept: Collection[int] = ()) -> list[Chain]:
             edges.append(edge)
             nodes.append(inner[edge.target])
         if len(nodes) >= FEWEST:
-            found.append(Chain(nodes=tuple(nodes), edges=tuple(edges)))
+            found.append(StateChain(nodes=tuple(nodes), edges=tuple(edges)))
     return found
 
 
-def folded(graph: TaskGraph, chains: Sequence[Chain]) -> TaskGraph:
+def folded(graph: TaskGraph, chains: Sequence[StateChain]) -> TaskGraph:
     """Return the graph in which the first state of each chain stands for all of them.
 
     The transitions within chains are left out, the others keep their order. Those that leave a
@@ -86,7 +86,7 @@ def folded(graph: TaskGraph, chains: Sequence[Chain]) -> TaskGraph:
     )
 
 
-def outside(graph: TaskGraph, chains: Sequence[Chain]) -> list[Edge]:
+def outside(graph: TaskGraph, chains: Sequence[StateChain]) -> list[Edge]:
     """Return the transitions that are not within a chain."""
     inside = {edge.ends for chain in chains for edge in chain.edges}
     return [edge for edge in graph.edges if edge.ends not in inside]

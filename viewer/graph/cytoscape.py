@@ -7,7 +7,7 @@ from typing import Any
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.appearance import Appearance, Scales
 from graphcredit.viewer.graph.bends import Point
-from graphcredit.viewer.graph.chains import Chain, folded, outside
+from graphcredit.viewer.graph.chains import StateChain, folded, outside
 from graphcredit.viewer.graph.frames import Frames
 from graphcredit.viewer.graph.geometry import Sizes, labels_of, places_of, routed
 from graphcredit.viewer.graph.keys import chain_key, node_key
@@ -54,7 +54,7 @@ def draw_part(
     graph: TaskGraph,
     layers: Mapping[int, int],
     shading: Shading,
-    chains: Sequence[Chain] = (),
+    chains: Sequence[StateChain] = (),
     frames: Frames | None = None,
 ) -> Drawing:
     """Return the drawing of a graph.
@@ -136,7 +136,7 @@ def _edge(data: dict[str, Any], route: Route, key_of: Mapping[str, str]) -> Elem
     return {"data": data | ends | shift}
 
 
-def _chain(chain: Chain, shading: Shading, place: Point) -> Element:
+def _chain(chain: StateChain, shading: Shading, place: Point) -> Element:
     values = [shading.drawn_value(edge) for edge in chain.edges]
     data = {
         "id": chain_key(chain.first),
@@ -151,7 +151,7 @@ def _chain(chain: Chain, shading: Shading, place: Point) -> Element:
 
 
 def _open(
-    chain: Chain, looks: Appearance, sizes: Sizes, place: Point, column: float
+    chain: StateChain, looks: Appearance, sizes: Sizes, place: Point, column: float
 ) -> dict[str, Any]:
     """Return what stands in the place of an open chain; its states take a column each."""
     x, y = place

@@ -9,7 +9,7 @@ from graphcredit.viewer.graph.task_graph import TaskGraph
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
+class FoundStates:
     """What was searched for, and the states whose text contains it."""
 
     words: str = ""
@@ -35,11 +35,11 @@ def states_with(graph: TaskGraph, words: str) -> list[int]:
     return [node.state_id for node in graph.nodes if wanted in node.state.lower()]
 
 
-def found(graph: TaskGraph, shown: TaskGraph, words: str) -> Found:
+def found(graph: TaskGraph, shown: TaskGraph, words: str) -> FoundStates:
     """Return the states of a graph with some words, and which of them are shown."""
     there = {node.state_id for node in shown.nodes}
     states = states_with(graph, words)
-    return Found(
+    return FoundStates(
         words=words,
         keys=[node_key(state) for state in states if state in there],
         total=len(states),

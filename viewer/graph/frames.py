@@ -6,7 +6,7 @@ from typing import Any
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.appearance import Appearance
-from graphcredit.viewer.graph.chains import Chain
+from graphcredit.viewer.graph.chains import StateChain
 from graphcredit.viewer.graph.geometry import Sizes
 from graphcredit.viewer.graph.keys import chain_key
 from graphcredit.viewer.graph.task_graph import Node, TaskGraph
@@ -38,7 +38,7 @@ class Frames:
         return f"iteration {iteration}{ended} · {counted(len(graph.nodes), 'state')} drawn"
 
     def as_json(
-        self, looks: Appearance, sizes: Sizes, chains: Sequence[Chain]
+        self, looks: Appearance, sizes: Sizes, chains: Sequence[StateChain]
     ) -> list[dict[str, Any]]:
         """Return, for each iteration, its words and the data of the elements that it has."""
         return [
@@ -52,7 +52,7 @@ class Frames:
 
 
 def _data(
-    graph: TaskGraph, looks: Appearance, sizes: Sizes, chains: Sequence[Chain]
+    graph: TaskGraph, looks: Appearance, sizes: Sizes, chains: Sequence[StateChain]
 ) -> dict[str, dict[str, Any]]:
     there = {node.state_id: node for node in graph.nodes}
     found: dict[str, dict[str, Any]] = {}
@@ -73,7 +73,7 @@ def _data(
     return found
 
 
-def _chain_label(nodes: Sequence[Node], chain: Chain, values: Sequence[float | None]) -> str:
+def _chain_label(nodes: Sequence[Node], chain: StateChain, values: Sequence[float | None]) -> str:
     if len(nodes) == len(chain.nodes):
         return chain_label(nodes, values)
     return f"{len(nodes)} of {len(chain.nodes)} states\nof this chain"

@@ -8,7 +8,7 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph import facts, visible_part
-from graphcredit.viewer.graph.chains import Chain, chains_of
+from graphcredit.viewer.graph.chains import StateChain, chains_of
 from graphcredit.viewer.graph.component import show_graph
 from graphcredit.viewer.graph.cytoscape import Drawing, draw_part
 from graphcredit.viewer.graph.find import found, states_with
@@ -29,7 +29,7 @@ from graphcredit.viewer.pages.graph_iterations import (
 )
 from graphcredit.viewer.pages.graph_panel import Panel
 from graphcredit.viewer.pages.graph_place import (
-    Place,
+    GraphPlace,
     choose_place,
     choose_trajectory,
     other_side,
@@ -135,7 +135,7 @@ def show() -> None:
         lists.show_steps(here)
 
 
-def _iterations(place: Place, graph: TaskGraph, column: str) -> ReadIterations | None:
+def _iterations(place: GraphPlace, graph: TaskGraph, column: str) -> ReadIterations | None:
     """Offer the graphs of all iterations if there are several; return them if they are wanted."""
     if len(iterations_with_graphs(place.run_id)) < 2 or not controls.choose_over_iterations():
         return None
@@ -198,7 +198,7 @@ def _states(
     return visible_part.most_visited(graph, visible_part.around(graph, centres, view.num_hops))
 
 
-def _play(place: Place, steps: pa.Table, trajectory: str | None) -> Play:
+def _play(place: GraphPlace, steps: pa.Table, trajectory: str | None) -> Play:
     if trajectory is None:
         return Play()
     texts = ask(
@@ -211,7 +211,7 @@ def _play(place: Place, steps: pa.Table, trajectory: str | None) -> Play:
 
 
 def _say_what_is_shown(
-    graph: TaskGraph, shown: TaskGraph, shading: Shading, chains: Sequence[Chain]
+    graph: TaskGraph, shown: TaskGraph, shading: Shading, chains: Sequence[StateChain]
 ) -> None:
     words = f"{len(shown.nodes):,} of {len(graph.nodes):,} states"
     if chains:
@@ -233,7 +233,7 @@ def _say_what_is_shown(
 
 
 def _offer_export(
-    place: Place,
+    place: GraphPlace,
     shown: TaskGraph,
     steps: pa.Table,
     ranked_by: str,

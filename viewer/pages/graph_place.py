@@ -23,7 +23,7 @@ _ITERATION = "iteration "
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class GraphPlace:
     """Selection of the shown graph."""
 
     run_id: str
@@ -46,7 +46,7 @@ class Other:
     """What to subtract from single steps: another column, or the means."""
 
 
-def other_side(place: Place, graph: TaskGraph, part: str, steps: pa.Table) -> Other:
+def other_side(place: GraphPlace, graph: TaskGraph, part: str, steps: pa.Table) -> Other:
     """Return the other side of the comparison; one that cannot be read is named, and is empty.
 
     Args:
@@ -72,7 +72,7 @@ def other_side(place: Place, graph: TaskGraph, part: str, steps: pa.Table) -> Ot
     return Other(name=f" − {place.other}", of_edges={}, values={})
 
 
-def choose_place(store: Store) -> Place | None:
+def choose_place(store: Store) -> GraphPlace | None:
     """Show boxes of run, iteration, task, estimator and the other side of a comparison."""
     columns = st.columns([3, 2, 5, 3, 3])
     with columns[0]:
@@ -97,13 +97,13 @@ def choose_place(store: Store) -> Place | None:
     if task_id is None or estimator is None:
         return None
     controls.forget_when_changed((run_id, iteration, task_id))
-    place = Place(run_id=run_id, iteration=iteration, task_id=task_id, estimator=estimator)
+    place = GraphPlace(run_id=run_id, iteration=iteration, task_id=task_id, estimator=estimator)
     with columns[4]:
         other = _choose_other(place, names)
     return replace(place, other=other)
 
 
-def _choose_other(place: Place, names: Sequence[str]) -> str | None:
+def _choose_other(place: GraphPlace, names: Sequence[str]) -> str | None:
     iterations = [n for n in iterations_with_graphs(place.run_id) if n != place.iteration]
     return controls.choose_optional(
         "other",
@@ -130,7 +130,7 @@ def choose_trajectory(steps: pa.Table) -> str | None:
     )
 
 
-def read_graph(place: Place, iteration: int, column: str) -> TaskGraph:
+def read_graph(place: GraphPlace, iteration: int, column: str) -> TaskGraph:
     """Return the graph of the place's task in an iteration, with an advantage on its edges."""
     return ask(
         read_task_graph,

@@ -15,7 +15,7 @@ _BLANKS = " \t"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
+class RuleMatch:
     """What a rule meant in a text."""
 
     text: str
@@ -24,23 +24,25 @@ class Found:
     """The places that it meant, as far as they tell states apart: without case and blanks."""
 
 
-def find(rule: StateRule, text: str) -> Found:
+def find(rule: StateRule, text: str) -> RuleMatch:
     """Return what a rule means in a text."""
     if rule.means == "field":
         left, values = without_fields(text, rule.expression)
-        return Found(text=left, pieces=tuple(values))
+        return RuleMatch(text=left, pieces=tuple(values))
     # Most rules find nothing in most texts.
     if rule.expression.search(text) is None:
-        return Found(text=text, pieces=())
+        return RuleMatch(text=text, pieces=())
     matches = list(rule.expression.finditer(text))
     if rule.means == "values":
         spans = [span for match in matches for span in _groups(match)]
-        return Found(text=_replaced(text, spans, VALUE), pieces=_plain(text[a:b] for a, b in spans))
+        return RuleMatch(
+            text=_replaced(text, spans, VALUE), pieces=_plain(text[a:b] for a, b in spans)
+        )
     spans = [match.span() for match in matches]
     pieces = _plain(text[start:stop] for start, stop in spans)
     if rule.means == "words":
-        return Found(text=_replaced(text, spans, rule.words[0]), pieces=pieces)
-    return Found(text=_without(text, spans), pieces=pieces)
+        return RuleMatch(text=_replaced(text, spans, rule.words[0]), pieces=pieces)
+    return RuleMatch(text=_without(text, spans), pieces=pieces)
 
 
 def _groups(match: re.Match[str]) -> Iterator[tuple[int, int]]:

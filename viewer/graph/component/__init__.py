@@ -17,7 +17,7 @@ from streamlit.components.v2 import component
 
 from graphcredit.viewer.graph.assets import asset, graph_script
 from graphcredit.viewer.graph.cytoscape import Drawing
-from graphcredit.viewer.graph.find import Found
+from graphcredit.viewer.graph.find import FoundStates
 from graphcredit.viewer.graph.play import Play
 
 _ANNOUNCE_LIBRARY = """
@@ -41,7 +41,7 @@ def show_graph(
     *,
     path: Sequence[str],
     selected: str | None,
-    found: Found,
+    found: FoundStates,
     play: Play,
     on_click: Callable[[str], None],
     on_find: Callable[[str], None],

@@ -10,10 +10,6 @@ training. A figure is the most memory that a stage holds beyond what was there b
 
 import argparse
 import json
-import os
-import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -29,6 +25,7 @@ from torch.distributed.tensor import DTensor
 
 from benchmarks.machine import describe
 from benchmarks.train_memory import prepare, status
+from benchmarks.workers import run_workers
 from graphcredit.trainer.batching.packed_batch import Sample, pack_samples
 from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
@@ -51,32 +48,11 @@ def main() -> None:
     print(f"{describe()}, torch {torch.__version__}, {options.processes} processes")
     with tempfile.TemporaryDirectory() as directory:
         prepare(Path(directory))
-        said = _run(Path(directory), options.processes)
+        said = run_workers("benchmarks.checkpoint_memory", Path(directory), options.processes)
     print(f"{'stage':<28}{'seconds':>9}" + "".join(f"{f'rank {r}':>10}" for r in range(len(said))))
     for stage in said[0]:
         peaks = "".join(f"{each[stage][1] / 2**20:>6.0f} MiB" for each in said)
         print(f"{stage:<28}{said[0][stage][0]:>9.2f}{peaks}")
-
-
-def _run(directory: Path, num_processes: int) -> list[dict[str, Any]]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(num_processes)}
-    # Large blocks go back to the system when they are freed, and so out of the peak.
-    shared |= {"OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
-    command = [sys.executable, "-m", "benchmarks.checkpoint_memory", "--worker", str(directory)]
-    workers = [
-        subprocess.Popen(
-            command,
-            env={**os.environ, **shared, "RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(num_processes)
-    ]
-    said = [worker.communicate(timeout=300)[0] for worker in workers]
-    return [json.loads(text.splitlines()[-1]) for text in said]
 
 
 def _work(directory: Path) -> None:

@@ -8,11 +8,6 @@ most memory that it held beyond what it had when its libraries were loaded.
 """
 
 import argparse
-import json
-import os
-import socket
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -23,6 +18,7 @@ from transformers import AutoModelForCausalLM, Qwen2Config
 from transformers.utils.logging import disable_progress_bar
 
 from benchmarks.machine import describe
+from benchmarks.workers import run_workers
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.preview import preview
 from graphcredit.trainer.training import train
@@ -61,27 +57,7 @@ def measure(directory: Path, num_processes: int) -> tuple[dict[str, int], list[i
     """Train a model; return the estimate by part, and the peak of each process in bytes."""
     config = prepare(directory)
     estimated = preview(config, num_processes=num_processes)["memory"]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    # Large blocks go back to the system when they are freed, and so out of the peak.
-    shared = {"OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
-    if num_processes > 1:
-        shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        shared |= {"WORLD_SIZE": str(num_processes)}
-    command = [sys.executable, "-m", "benchmarks.train_memory", "--worker", str(directory)]
-    workers = [
-        subprocess.Popen(
-            command,
-            env={**os.environ, **shared, "RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).parents[1],
-        )
-        for rank in range(num_processes)
-    ]
-    said = [worker.communicate(timeout=300)[0] for worker in workers]
-    return estimated, [json.loads(text.splitlines()[-1]) for text in said]
+    return estimated, run_workers("benchmarks.train_memory", directory, num_processes)
 
 
 def prepare(directory: Path, *, write: bool = True) -> TrainConfig:

@@ -83,7 +83,7 @@ class Merge:
 
 MERGES: tuple[Merge, ...] = (
     Merge(name="exact", open=lambda settings, keep: ExactMerge(), goes_on=False),
-    Merge(name="segments", open=lambda settings, keep: SegmentMerge(), version=3),
+    Merge(name="segments", open=lambda settings, keep: SegmentMerge(), version=4),
     Merge(
         name="embedding",
         options=("threshold", "embedder"),

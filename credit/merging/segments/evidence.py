@@ -20,8 +20,8 @@ UNKNOWN = "\0"
 
 LEAST_CLASSES = 2
 """In so many classes must a segment that is drawn at random come and go."""
-SOUND = 0.25
-"""Share of the segments of the looks at a state, and of any text, that must stay."""
+SOUND = 0.4
+"""Share of the words of the looks at a state, and of any text, that must stay."""
 
 _REPLACED = 0.6
 """Share of the looks without a segment that have another version of it, if it has versions."""
@@ -64,8 +64,9 @@ def gather(parsed: Parsed, visits: Visits) -> Evidence:
     having = np.bincount(pair, minlength=len(owner))
     stays = having == size[owner]
     # Where next to nothing stays, each look is a text of its own: it shows no noise.
-    lasting = np.bincount(owner, stays * having, len(size)) / np.maximum(
-        np.bincount(owner, having, len(size)), 1
+    weight = having * weights(parsed)[code]
+    lasting = np.bincount(owner, stays * weight, len(size)) / np.maximum(
+        np.bincount(owner, weight, len(size)), 1
     )
     is_sound = lasting[owner] >= SOUND
     owner, code, stays = owner[is_sound], code[is_sound], stays[is_sound]
@@ -171,6 +172,11 @@ def _versions(parsed: Parsed, visits: Visits, owner: Ints, code: Ints) -> list[b
 def _replacement(aligner: Aligner, segment: int, model: list[int], other: list[int]) -> int:
     """Return what another text has instead of a segment of a model; -1 if nothing."""
     return next((b for a, b in aligner.match(model, other) if a == segment), -1)
+
+
+def weights(parsed: Parsed) -> Ints:
+    """Return [num_segments] how much each segment says: its words, and one for its address."""
+    return np.array([max(len(masked(part)), 1) for part in parsed.segments], np.int64)
 
 
 def masked(part: Segment) -> list[str]:

@@ -11,7 +11,9 @@ shows is judged by its words and by whether it recurs in its group:
 n of the N words of noise segments and m of the M words of the others are this one, p is its share
 of all of them; digits count as 0, and words of one segment only as one unknown word. a is how many
 segments that come and go and that no other visit has are in a visit of a class of two or more, and
-b how many more such segments other visits have. It is noise if the score exceeds log 20.
+b how many more such segments other visits have. It is noise if the score exceeds log 20, and half
+of its words are those of one segment that was seen to come and go: one by one, the words of free
+text are in all that is said.
 """
 
 import math
@@ -26,9 +28,11 @@ from graphcredit.credit.merging.segments.evidence import (
     UNKNOWN,
     Evidence,
     masked,
+    weights,
 )
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.resemblance import Resemblance
 from graphcredit.credit.merging.segments.visits import Visits
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 
@@ -87,6 +91,7 @@ class Judge:
         for part in names:
             (self._noise if part in self._comes else self._signal).update(self._words(part))
         self._num_noise, self._num_signal = self._noise.total(), self._signal.total()
+        self._known_noise = Resemblance([self._words(part) for part in self._comes])
         self._lonely_score = _lonely_score(evidence)
 
     @property
@@ -119,11 +124,22 @@ class Judge:
         score = self.scores(parsed.segments)[parsed.segment] - recurrence.lasting[place]
         score[recurrence.is_once[place]] += self._lonely_score
         is_noise = score > _LEAST_SCORE
+        is_noise[is_noise] = self._resembles_noise(parsed, parsed.segment[is_noise])
         # Where next to nothing would be left, the text is no state with noise in it.
-        size = np.bincount(parsed.text, minlength=parsed.num_texts)
-        dropped = np.bincount(parsed.text, is_noise, parsed.num_texts)
+        weight = weights(parsed)[parsed.segment]
+        size = np.bincount(parsed.text, weight, parsed.num_texts)
+        dropped = np.bincount(parsed.text, weight * is_noise, parsed.num_texts)
         is_sound = size - dropped >= SOUND * size
         return is_noise & is_sound[parsed.text]
+
+    def _resembles_noise(self, parsed: Parsed, codes: Ints) -> Bools:
+        """Return [n] which segments, from [n] codes, have the words of one that comes and goes."""
+        distinct, of = np.unique(codes, return_inverse=True)
+        parts = (parsed.segments[code] for code in distinct.tolist())
+        found = [
+            part in self._comes or self._known_noise.resembles(self._words(part)) for part in parts
+        ]
+        return np.array(found, np.bool_)[of]
 
     def scores(self, parts: list[Segment]) -> Floats:
         """Return [len(parts)] the score of each, if it recurs in its group.

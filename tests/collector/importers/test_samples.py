@@ -1,5 +1,6 @@
 """Logs that other programs wrote come through, where they are at hand."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,16 +8,9 @@ import pytest
 from tests.cli.in_process import run
 from tests.collector.importers.read_back import imported
 
-SAMPLES = next(
-    (
-        folder
-        for parent in (Path(__file__).parents[4], Path("/work"))
-        if (folder := parent / "shared" / "samples").is_dir()
-    ),
-    None,
-)
+SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
 
-needs_samples = pytest.mark.skipif(SAMPLES is None, reason="no logs in ../shared/samples")
+needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="no logs in ../shared/samples")
 
 
 @needs_samples
@@ -35,7 +29,6 @@ needs_samples = pytest.mark.skipif(SAMPLES is None, reason="no logs in ../shared
 def test_a_sample_is_imported_twice_checked_and_credited(
     tmp_path: Path, name: str, num_trajectories: int, num_groups: int, num_steps: int
 ):
-    assert SAMPLES is not None
     report = imported(SAMPLES / name, tmp_path)
     assert report.num_bad_rows == 0
     assert (report.num_trajectories, report.num_groups) == (num_trajectories, num_groups)
@@ -48,7 +41,15 @@ def test_a_sample_is_imported_twice_checked_and_credited(
 @needs_samples
 @pytest.mark.parametrize(("name", "number"), [("swe-agent", 2), ("mini-swe-agent", 2)])
 def test_a_sample_without_rewards_is_incomplete(tmp_path: Path, name: str, number: int):
-    assert SAMPLES is not None
     report = imported(SAMPLES / name, tmp_path)
     assert (report.num_unjudged, report.num_bad_rows) == (number, 0)
     assert f"({number} incomplete): 0 errors" in run("check", tmp_path).out
+
+
+@needs_samples
+def test_what_users_say_is_not_taken_for_noise(tmp_path: Path):
+    imported(SAMPLES / "tau-bench", tmp_path)
+    credit = run("credit", tmp_path, "-e", "graphgpo", "--merge", "segments", "--json")
+    (report,) = json.loads(credit.out)
+    assert (report["num_texts"], report["num_merged_texts"]) == (527, 0)
+    assert report["num_undecided_merges"] > 0

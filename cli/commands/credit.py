@@ -67,6 +67,14 @@ def credit(
         str | None,
         typer.Option(help="HOST:PORT of a Ray cluster; else RAY_ADDRESS, or a new local one."),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes that compute the batches of an iteration; by default 1, and with "
+            "--merge segments one per core, but at most 4.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     **flags: Any,
 ) -> None:
@@ -88,12 +96,15 @@ def credit(
 
         graphcredit credit STORE -e graphgpo --watch --every 2 --json
     """
-    from graphcredit.credit.iteration.engines.local import open_engine
+    from graphcredit.credit.iteration.engines.local import num_workers_for, open_engine
     from graphcredit.credit.iteration.settings import settings_of
     from graphcredit.credit.stage import assign_credit
     from graphcredit.store.layout import open_store
 
     settings = settings_of(CreditOptions(**given(flags)))
+    if workers is None and engine == "local":
+        workers = num_workers_for(settings.merge)
+    opened_engine = open_engine(engine, ray_address, workers)
     if watch:
         watch_store(
             store,
@@ -101,8 +112,7 @@ def credit(
             run=run,
             iteration=iteration,
             every=every,
-            engine=engine,
-            ray_address=ray_address,
+            engine=opened_engine,
             as_json=as_json,
         )
         return
@@ -110,7 +120,7 @@ def credit(
     remedy = "each iteration has its new credit or its old one"
     with (
         interruptible(remedy),
-        open_engine(engine, ray_address) as opened_engine,
+        opened_engine as computing,
         progress("credit") as show,
     ):
         reports = assign_credit(
@@ -119,7 +129,7 @@ def credit(
             run_id=run,
             iteration=iteration,
             only_new=new,
-            engine=opened_engine,
+            engine=computing,
             on_progress=show,
         )
     _finish(opened)

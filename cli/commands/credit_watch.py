@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from graphcredit.store.errors import interrupts
 from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
+    from graphcredit.credit.iteration.engines.local import BatchEngine
     from graphcredit.credit.iteration.settings import CreditSettings
     from graphcredit.credit.watch import Watched
     from graphcredit.store import Store
@@ -28,16 +29,14 @@ def watch(
     run: str | None,
     iteration: int | None,
     every: float,
-    engine: str,
-    ray_address: str | None,
+    engine: "AbstractContextManager[BatchEngine]",
     as_json: bool,
 ) -> None:
     """Credit what appears, and print a line for each iteration, until a signal ends it."""
     from graphcredit.cli.commands.credit import rebuild
-    from graphcredit.credit.iteration.engines.local import open_engine
     from graphcredit.credit.watch import CreditWatch
 
-    with _until_signal(), open_engine(engine, ray_address) as opened_engine:
+    with _until_signal(), engine as opened_engine:
         store = _wait_for_store(root, every)
         watch = CreditWatch(
             store, settings, run_id=run, iteration=iteration, rest=every, engine=opened_engine

@@ -25,6 +25,7 @@ from graphcredit.collector.playing.schedule import Rollout, Schedule
 from graphcredit.collector.recording.recorder import StepRecorder
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.plural import counted
+from graphcredit.store.processors import num_processors
 
 
 @dataclass(kw_only=True, slots=True)
@@ -117,7 +118,7 @@ def _send_next(worker: _Worker, schedule: Schedule) -> None:
 def _start(job: Job, worker_id: str, num_workers: int) -> _Worker:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    num_threads = max(1, len(os.sched_getaffinity(0)) // num_workers)
+    num_threads = max(1, num_processors() // num_workers)
     process = context.Process(
         target=_work, args=(theirs, job, worker_id, num_threads), name=worker_id
     )

@@ -19,6 +19,7 @@ from graphcredit.collector.playing.processes import end_with_parent, interrupts_
 from graphcredit.collector.replaying.values import Playing
 from graphcredit.collector.replaying.work import Log, Row, TaskWork, replay_task
 from graphcredit.store.errors import GraphcreditError
+from graphcredit.store.processors import num_processors
 
 
 @dataclass(kw_only=True, slots=True)
@@ -101,7 +102,7 @@ def _send(worker: _Worker, waiting: Iterator[TaskWork]) -> None:
 def _start(log: Log, playing: Playing, num_workers: int) -> _Worker:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    num_threads = max(1, len(os.sched_getaffinity(0)) // num_workers)
+    num_threads = max(1, num_processors() // num_workers)
     process = context.Process(target=_work, args=(theirs, log, playing, num_threads))
     with interrupts_blocked():
         process.start()

@@ -75,6 +75,8 @@ class Merge:
     version: int = 1
     """Goes up where the merge comes to make other states: credit and names of an earlier version
     are of another graph."""
+    is_python: bool = False
+    """Whether most of its time is in Python, so that several processes are faster than one."""
     goes_on: bool = True
     """Whether it may unite texts that the rules leave apart."""
     check: Callable[[MergeSettings], None] = lambda settings: None
@@ -83,7 +85,12 @@ class Merge:
 
 MERGES: tuple[Merge, ...] = (
     Merge(name="exact", open=lambda settings, keep: ExactMerge(), goes_on=False),
-    Merge(name="segments", open=lambda settings, keep: SegmentMerge(), version=4),
+    Merge(
+        name="segments",
+        open=lambda settings, keep: SegmentMerge(),
+        version=4,
+        is_python=True,
+    ),
     Merge(
         name="embedding",
         options=("threshold", "embedder"),

@@ -1,6 +1,5 @@
 """Processes that help to read: each is told of a piece, and sends what it became."""
 
-import os
 import subprocess
 import sys
 from collections import deque
@@ -11,6 +10,7 @@ from multiprocessing.connection import Connection, Pipe
 from graphcredit.collector.importers.helpers.pieces import Piece, PieceRead, read_piece
 from graphcredit.collector.importers.helpers.transfer import receive
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.store.processors import num_processors
 
 MOST_HELPERS = 3
 
@@ -26,11 +26,7 @@ _KEPT = 4
 
 def num_helpers() -> int:
     """Return how many helpers this machine has processors for, beside the import itself."""
-    try:
-        num_processors = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS
-        num_processors = os.cpu_count() or 1
-    return min(num_processors - 1, MOST_HELPERS)
+    return min(num_processors() - 1, MOST_HELPERS)
 
 
 class _Slot:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from graphcredit.credit.merging.segments.tokens import Tokens, tokenise
 
 _SENTENCE = re.compile(r"(?<=[.!?])(?=\s)|(?<=[.!?][\"')\]])(?=\s)|(?<=\s)\|(?=\s)")
+_MAY_END = re.compile(r"[.!?|][\"')\]]?\s")
+"""Is in any line that `_SENTENCE` splits, and is found faster."""
 _TAG = re.compile(
     r"<(/?[A-Za-z][\w:-]*)((?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+))?)*)\s*/?>"
 )
@@ -112,7 +114,8 @@ def _lines(text: str, address: str, joined: bool) -> Iterator[Segment]:
             own, line = f"{address}{field[1].casefold()}:", field[2]
             if not line:
                 yield Segment(own, ())
-        for part in [line] if line[:1] == "|" else _SENTENCE.split(line):
+        is_one = line[:1] == "|" or not _MAY_END.search(line)
+        for part in [line] if is_one else _SENTENCE.split(line):
             if tokens := tokenise(part.strip() if part[:1] != " " else part.rstrip()):
                 yield Segment(own, tokens)
                 own = address

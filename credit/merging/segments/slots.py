@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -121,12 +122,18 @@ def _masked(segment: Segment, is_noise: Mapping[Place, bool]) -> Segment:
         if next((verdict for verdict in verdicts if verdict is not None), False):
             tokens[position] = SLOT
     # An identifier in hexadecimal may have no digit.
-    typed = [SLOT if kind_of(token) else token for token in segment.tokens]
-    for position, (left, token, right) in enumerate(_triples(Segment("", tuple(typed)))):
-        place = ("between", segment.address, left, right)
-        if _LETTERS.fullmatch(token) and is_noise.get(place, False):
-            tokens[position] = SLOT
+    if any(map(_is_hexadecimal, segment.tokens)):
+        typed = tuple([SLOT if kind_of(token) else token for token in segment.tokens])
+        for position, (left, token, right) in enumerate(_triples(Segment("", typed))):
+            place = ("between", segment.address, left, right)
+            if _is_hexadecimal(token) and is_noise.get(place, False):
+                tokens[position] = SLOT
     return Segment(segment.address, tuple(tokens))
+
+
+@lru_cache(1 << 18)
+def _is_hexadecimal(token: str) -> bool:
+    return _LETTERS.fullmatch(token) is not None
 
 
 def _wild(parsed: Parsed, is_noise: Mapping[Place, bool], visits: Visits) -> frozenset[Place]:

@@ -11,7 +11,8 @@ SLOT = "◊"
 
 _TOKEN = re.compile(
     r"""
-      \x1b\[[0-9;]*[A-Za-z]                                       # a colour of a terminal
+      [^\W\d_]++(?:['’][^\W\d_]++)*+(?![\d-])                    # most words: no UUID begins so
+    | \x1b\[[0-9;]*[A-Za-z]                                       # a colour of a terminal
     | [0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}        # a UUID
     | \d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?   # a date
     | \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\w:])                 # a time

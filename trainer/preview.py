@@ -144,6 +144,7 @@ def _metric_names(config: TrainConfig) -> list[str]:
         kl_coefficient=config.kl_coefficient,
         kl_estimator=config.kl_estimator,
         entropy_coefficient=config.entropy_coefficient,
+        router_loss=one.sum() if config.router_loss else None,
     )
     sums: Mapping[str, float] = {name: float(value) for name, value in loss.sums.items()}
     return [*averages(sums), *loss.maxima]

@@ -2,7 +2,7 @@
 
 import random
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from huggingface_hub import snapshot_download
 from peft import LoraConfig, get_peft_model
+from peft.tuners.lora import ParamWrapper
 from peft.tuners.tuners_utils import BaseTunerLayer
 from safetensors import safe_open
 from tokenizers import Tokenizer
@@ -21,6 +22,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils.logging import disable_progress_bar
 
 from graphcredit.store.errors import InputError, library_errors
+from graphcredit.trainer.model.experts import Experts, experts_of
 from graphcredit.trainer.model.flops import ModelShape
 from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION, register_attention
@@ -194,8 +196,13 @@ def tokenizer_notices(directory: Path, num_rows: int) -> list[str]:
 
 @contextmanager
 def quiet_peft() -> Generator[None]:
-    """Silence a warning of transformers 5.23 about a name that only peft 0.21 uses."""
+    """Silence warnings that tell a user nothing.
+
+    One of transformers 5.23 is about a name that only peft 0.21 uses; one of peft is about the
+    experts that it was asked to adapt, which are refused anyway.
+    """
     with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"The following \w+_pattern keys", RuntimeWarning)
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         yield
 
@@ -213,18 +220,35 @@ def num_embeddings(scorer: Scorer) -> int:
 def model_shape(scorer: Scorer) -> ModelShape:
     """Return the sizes that determine the floating-point operations of a pass."""
     config = scorer.causal_lm.config
+    experts = experts_of(config)
+    count = _count if experts is None else experts.num_used
     head = scorer.causal_lm.get_output_embeddings().weight
     ends = {id(p): p.numel() for p in (head, scorer.causal_lm.get_input_embeddings().weight)}
     body = [p for p in scorer.parameters() if id(p) not in ends]
     heads = config.num_attention_heads
     return ModelShape(
-        num_body=sum(p.numel() for p in body),
+        num_body=count(body),
         num_head=head.numel(),
-        num_frozen=sum(p.numel() for p in body if not p.requires_grad),
+        num_frozen=count(p for p in body if not p.requires_grad),
         is_head_frozen=not head.requires_grad,
         num_layers=config.num_hidden_layers,
         attention_width=heads * (getattr(config, "head_dim", 0) or config.hidden_size // heads),
     )
+
+
+def _count(parameters: Iterable[nn.Parameter]) -> int:
+    return sum(p.numel() for p in parameters)
+
+
+def load_experts(name: str) -> Experts | None:
+    """Return the experts of a model; None for a dense one.
+
+    Raises:
+        InputError: There is no such model.
+    """
+    directory = find_model(name)
+    with library_errors(_rule(directory)):
+        return experts_of(_read_config(directory))
 
 
 def _check_config(directory: Path) -> None:
@@ -299,6 +323,12 @@ def _with_lora(model: Any, options: ModelOptions, adapter_seed: str) -> Any:
             adapted = get_peft_model(model, lora).eval()
     except ValueError as error:
         raise InputError(f"lora_targets {options.lora_targets!r}: {error}") from error
+    if any(isinstance(m, ParamWrapper) for m in adapted.modules()):
+        raise InputError(
+            f"lora_targets must not name the experts or their router, but {options.lora_targets!r} "
+            "does: they are no linear layers, and their adapters cannot be merged one by one. Name "
+            "the modules of attention, such as q_proj,k_proj,v_proj,o_proj, or take lora_rank 0"
+        )
     if any(isinstance(m, BaseTunerLayer) for m in model.get_output_embeddings().modules()):
         raise InputError(
             f"lora_targets must not name the head, but {options.lora_targets!r} does: samplers "

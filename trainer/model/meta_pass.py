@@ -55,8 +55,8 @@ def _run(scorer: Scorer, size: MicroBatchSize) -> None:
     )
     temperature = torch.ones(size.num_responses, device="meta")
     with _AnyValue():
-        logprob, _ = scorer(tokens, tokens, segments, responses, responses, temperature, False)
-        logprob.sum().backward()
+        scored = scorer(tokens, tokens, segments, responses, responses, temperature, False)
+        scored.logprob.sum().backward()
 
 
 def _numbers(count: int) -> Tensor:

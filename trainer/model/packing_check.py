@@ -45,7 +45,7 @@ def _check(name: str, scorer: Scorer, samples: list[Sample], *, shares_prefixes:
         shares_prefixes=shares_prefixes,
     )
     with torch.no_grad():
-        packed, _ = scorer(*scorer_arguments(batch, torch.from_numpy, want_entropy=False))
+        packed = scorer(*scorer_arguments(batch, torch.from_numpy, want_entropy=False)).logprob
         own = torch.cat(_own(scorer.causal_lm, samples))
     gap = (packed - own).abs().max().item()
     if not gap <= _TOLERANCE:

@@ -57,6 +57,7 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
             "num_kept": report.num_kept,
             "dropped": {why: count for why, count in report.dropped.items() if count},
             "num_masked_tokens": report.num_masked_tokens,
+            "num_images": int(plan.index.num_images.sum()),
             "advantage_mean": report.advantage_mean,
             "advantage_std": report.advantage_std,
             "advantage_zero_share": report.advantage_zero_share,
@@ -118,6 +119,7 @@ def _memory(config: TrainConfig, plan: TrainingPlan, num_processes: int) -> Memo
         dtype=compute_dtype(config, choose_device(config.device)),
         sums_gradients=most > 1 and config.reduce_gradients == "update",
         file_bytes=FILE_BYTES,
+        has_images=plan.index.has_images,
     )
 
 

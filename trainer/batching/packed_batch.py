@@ -22,6 +22,16 @@ class SharedKeys:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Pictures:
+    """N images as a vision tower takes them."""
+
+    patches: Singles
+    """[P, D] the pixels of each patch of each image."""
+    grids: Ints
+    """[N, 3] frames, rows and columns of patches of each image."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PackedBatch:
     """R response tokens of S steps, and the T tokens that predict them, one run after another.
 
@@ -34,7 +44,7 @@ class PackedBatch:
     input_ids: Ints
     """[T] tokens of each run."""
     position_ids: Ints
-    """[T] position within the sequence."""
+    """[T] position within the sequence; [3, T] if there are pictures: in time, height and width."""
     cu_seqlens: NDArray[np.int32]
     """[runs + 1] where each run starts, and T."""
     max_length: int
@@ -61,6 +71,9 @@ class PackedBatch:
     """[T] of how many steps the token is; 0 in a dummy."""
     keys: SharedKeys | None = None
     """What runs attend to; None where each attends to itself only."""
+    pictures: Pictures | None = None
+    """Images of the sequences, in the order of their tokens. One that no token stands for is there
+    to take every pass through the vision tower. None without images in the whole log."""
 
 
 class Sample(NamedTuple):
@@ -74,6 +87,12 @@ class Sample(NamedTuple):
     """Log-probability of each response token; one that is not finite does not enter the loss."""
     temperature: float
     """Of sampling."""
+    images: tuple[bytes, ...] = ()
+    """Files of the prompt's images."""
+    pictures: Pictures | None = None
+    """The same as a vision tower takes them, where they were read."""
+    positions: Ints | None = None
+    """[3, tokens] positions of the tokens, where images were read."""
 
     @property
     def tokens(self) -> NDArray[np.int32]:
@@ -90,6 +109,7 @@ class _Layout(NamedTuple):
     predictor: Ints
     copies: Ints
     keys: SharedKeys | None
+    pictures: tuple[Pictures, ...] = ()
 
 
 def pack_samples(
@@ -99,6 +119,7 @@ def pack_samples(
     weight: Floats,
     steps: Ints,
     shares_prefixes: bool = False,
+    blank: Pictures | None = None,
 ) -> PackedBatch:
     """Return S steps as one batch, equal ones once.
 
@@ -107,7 +128,9 @@ def pack_samples(
         advantage: [S] of the step.
         weight: [S] in the optimizer step, of each of the response's tokens.
         steps: [S] the caller's numbers of the steps.
-        shares_prefixes: Whether tokens at the beginning that several samples have are there once.
+        shares_prefixes: Whether tokens at the beginning that several samples have are there once;
+            none of them has images then.
+        blank: Goes to the vision tower where no sample has images.
     """
     logprobs = np.concatenate([sample.logprob for sample in samples])
     temperature = np.array([sample.temperature for sample in samples], np.float32)
@@ -131,6 +154,16 @@ def pack_samples(
         steps=steps,
         copies=layout.copies if weight.any() else np.zeros_like(layout.copies),
         keys=layout.keys,
+        pictures=_together(layout.pictures or ((blank,) if blank else ())),
+    )
+
+
+def _together(pictures: Sequence[Pictures]) -> Pictures | None:
+    if not pictures:
+        return None
+    return Pictures(
+        patches=np.concatenate([each.patches for each in pictures]),
+        grids=np.concatenate([each.grids for each in pictures]),
     )
 
 
@@ -142,14 +175,27 @@ def _layout(samples: Sequence[Sample]) -> _Layout:
     first = starts[sequence] + np.array([len(s.prompt) for s in samples]) - 1
     return _Layout(
         input_ids=_joined(ids for s in distinct for ids in (s.prompt, s.response)),
-        position_ids=np.arange(starts[-1]) - np.repeat(starts[:-1], size),
+        position_ids=_positions(distinct),
         cu_seqlens=starts,
         predictor=_joined(
             start + np.arange(len(s.response)) for start, s in zip(first, samples, strict=True)
         ),
         copies=np.repeat(np.bincount(sequence), size),
         keys=None,
+        pictures=tuple(s.pictures for s in distinct if s.pictures is not None),
     )
+
+
+def _positions(samples: Sequence[Sample]) -> Ints:
+    """Return [T] positions, or [3, T] if a sample has images."""
+    flat = [np.arange(len(s.prompt) + len(s.response)) for s in samples]
+    if all(s.positions is None for s in samples):
+        return np.concatenate(flat)
+    each = [
+        np.tile(one, (3, 1)) if sample.positions is None else sample.positions
+        for sample, one in zip(samples, flat, strict=True)
+    ]
+    return np.concatenate(each, axis=1)
 
 
 def _shared_layout(samples: Sequence[Sample]) -> _Layout:
@@ -182,9 +228,9 @@ def _shared_layout(samples: Sequence[Sample]) -> _Layout:
 
 
 def _distinct(samples: Sequence[Sample]) -> tuple[list[Sample], Ints]:
-    """Return one sample for each prompt with its response, and which of them each sample has."""
-    numbers: dict[tuple[bytes, bytes], int] = {}
-    keys = [(sample.prompt.tobytes(), sample.response.tobytes()) for sample in samples]
+    """Return each sample of another prompt, response or images, and which of them each one is."""
+    numbers: dict[tuple[bytes, bytes, tuple[bytes, ...]], int] = {}
+    keys = [(s.prompt.tobytes(), s.response.tobytes(), s.images) for s in samples]
     which = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
     first = np.unique(which, return_index=True)[1]
     return [samples[position] for position in first], which

@@ -20,7 +20,7 @@ class ModelShape:
 
     num_body: int
     """Parameters that every token goes through: all but the embeddings, the head, and the experts
-    that a token does not choose."""
+    that a token does not choose. A vision tower is not counted."""
     num_head: int
     """Entries of the head's matrix: vocabulary size times hidden size."""
     num_frozen: int

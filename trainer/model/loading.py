@@ -17,7 +17,7 @@ from safetensors import safe_open
 from tokenizers import Tokenizer
 from torch import nn
 from torch.utils.checkpoint import checkpoint
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils.logging import disable_progress_bar
 
@@ -25,8 +25,13 @@ from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.model.experts import Experts, experts_of
 from graphcredit.trainer.model.flops import ModelShape
 from graphcredit.trainer.model.logprobs import Scorer
-from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION, register_attention
+from graphcredit.trainer.model.packed_attention import (
+    PACKED_ATTENTION,
+    register_attention,
+    set_attention,
+)
 from graphcredit.trainer.model.packing_check import check_scorer
+from graphcredit.trainer.model.vision import ImageReader, has_vision
 from graphcredit.trainer.options import ModelOptions
 
 _PACKABLE_LAYERS = frozenset({"full_attention", "sliding_attention"})
@@ -44,6 +49,7 @@ _TOKENIZER_FILES = (
     "chat_template*",
     "*.tiktoken",
     "*.model",
+    "*processor_config.json",
 )
 
 
@@ -71,7 +77,7 @@ def load_model(
     model = load_weights(directory)
     _check_attention(directory, model)
     _check_head(directory, model)
-    model.set_attn_implementation(PACKED_ATTENTION)
+    set_attention(model, PACKED_ATTENTION)
     scorer = Scorer(model, head_chunk=options.head_chunk)
     check_scorer(str(directory), scorer, shares_prefixes=shares_prefixes)
     return _prepared(scorer, options, adapter_seed)
@@ -106,7 +112,7 @@ def load_shapes(name: str, options: ModelOptions) -> Scorer:
     _check_config(directory)
     with library_errors(_rule(directory)), torch.device("meta"):
         known = _read_config(directory)
-        model: Any = AutoModelForCausalLM.from_config(known, dtype=torch.float32)
+        model: Any = _models_of(known).from_config(known, dtype=torch.float32)
     _check_attention(directory, model)
     _check_head(directory, model)
     return _prepared(Scorer(model.eval(), head_chunk=options.head_chunk), options, adapter_seed="")
@@ -144,9 +150,8 @@ def load_weights(directory: Path) -> Any:
             "with transformers and save_pretrained() it; other formats can run code when read"
         )
     disable_progress_bar()
-    models: Any = AutoModelForCausalLM
     with library_errors(_rule(directory)):
-        model, report = models.from_pretrained(
+        model, report = _models_of(_read_config(directory)).from_pretrained(
             directory,
             dtype=torch.float32,
             local_files_only=True,
@@ -165,7 +170,7 @@ def load_weights(directory: Path) -> Any:
 
 
 def tokenizer_files(directory: Path) -> list[Path]:
-    """Return the files of a model's directory that make its tokenizer."""
+    """Return the files of a model's directory that make its tokenizer, and its processor."""
     found = {path for pattern in _TOKENIZER_FILES for path in directory.glob(pattern)}
     return sorted(path for path in found if path.is_file())
 
@@ -219,12 +224,12 @@ def num_embeddings(scorer: Scorer) -> int:
 
 def model_shape(scorer: Scorer) -> ModelShape:
     """Return the sizes that determine the floating-point operations of a pass."""
-    config = scorer.causal_lm.config
+    config = scorer.causal_lm.config.get_text_config()
     experts = experts_of(config)
     count = _count if experts is None else experts.num_used
     head = scorer.causal_lm.get_output_embeddings().weight
     ends = {id(p): p.numel() for p in (head, scorer.causal_lm.get_input_embeddings().weight)}
-    body = [p for p in scorer.parameters() if id(p) not in ends]
+    body = [p for p in scorer.causal_lm.get_decoder().parameters() if id(p) not in ends]
     heads = config.num_attention_heads
     return ModelShape(
         num_body=count(body),
@@ -234,6 +239,23 @@ def model_shape(scorer: Scorer) -> ModelShape:
         num_layers=config.num_hidden_layers,
         attention_width=heads * (getattr(config, "head_dim", 0) or config.hidden_size // heads),
     )
+
+
+def load_eyes(name: str) -> ImageReader | None:
+    """Return the eyes of a model; None if it has none, or those of a family that is not known.
+
+    Raises:
+        InputError: There is no such model.
+    """
+    directory = find_model(name)
+    with library_errors(_rule(directory)):
+        config = _read_config(directory)
+    return ImageReader(directory, config) if has_vision(config) else None
+
+
+def _models_of(config: Any) -> Any:
+    """Return the automatic class of transformers that loads a model."""
+    return AutoModelForImageTextToText if has_vision(config) else AutoModelForCausalLM
 
 
 def _count(parameters: Iterable[nn.Parameter]) -> int:
@@ -259,7 +281,8 @@ def _check_config(directory: Path) -> None:
             f"{directory} is quantised, and quantised weights cannot be trained: take the model "
             "it was made from"
         )
-    others = sorted({*(getattr(config, "layer_types", None) or ())} - _PACKABLE_LAYERS)
+    kinds = getattr(config.get_text_config(), "layer_types", None) or ()
+    others = sorted({*kinds} - _PACKABLE_LAYERS)
     if others:
         raise InputError(
             f"{directory} has {', '.join(others)} layers, in which packed samples would see each "

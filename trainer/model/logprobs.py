@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -58,26 +59,33 @@ class Scorer(nn.Module):
         temperature: Tensor,
         want_entropy: bool,
         want_routing: bool = False,
+        pictures: tuple[Tensor, Tensor] | None = None,
     ) -> Scored:
         """Score R response tokens in T tokens of packed samples; see `scorer_arguments`.
 
         Args:
             input_ids: [T] int64, the samples one after the other.
-            position_ids: [T] int64, from 0 in each sample.
+            position_ids: [T] int64, from 0 in each sample; [3, T] with pictures.
             segments: Where the samples are, and what each attends to.
             predictor: [R] int64, the position in [0, T) that predicts each response token.
             token_ids: [R] int64, the response tokens.
             temperature: [R] float32, by which logits are divided.
             want_entropy: Whether the entropy has a gradient.
             want_routing: Whether the logits of routers are wanted.
+            pictures: [P, D] patches and [N, 3] grids of images; the vectors that the vision tower
+                makes of them stand for the placeholders in `input_ids`, in order.
 
         Raises:
             InputError: The logits of routers are wanted and the model does not give any.
         """
         causal_lm = self.causal_lm
         found = causal_lm.get_decoder()(
-            input_ids=input_ids[None],
-            position_ids=position_ids[None],
+            **(
+                {"input_ids": input_ids[None]}
+                if pictures is None
+                else {"inputs_embeds": self._embedded(input_ids, *pictures)[None]}
+            ),
+            position_ids=position_ids.unsqueeze(-2),
             use_cache=False,
             **segments.arguments(),
             **({"output_router_logits": True} if want_routing else {}),
@@ -94,6 +102,14 @@ class Scorer(nn.Module):
             head, hidden[predictor], token_ids, temperature, want_entropy=want_entropy
         )
         return Scored(logprob, entropy, self._routing(found) if want_routing else ())
+
+    def _embedded(self, input_ids: Tensor, patches: Tensor, grids: Tensor) -> Tensor:
+        """Return [T, H] what the decoder takes: vectors of images in place of placeholders."""
+        causal_lm = self.causal_lm
+        embedded: Tensor = causal_lm.get_input_embeddings()(input_ids)
+        seen = causal_lm.get_image_features(patches, grids, return_dict=True).pooler_output
+        is_image = (input_ids == causal_lm.config.image_token_id)[:, None]
+        return embedded.masked_scatter(is_image, torch.cat(seen).to(embedded.dtype))
 
     def _routing(self, found: Any) -> tuple[Tensor, ...]:
         logits = getattr(found, "router_logits", None)
@@ -130,4 +146,6 @@ def scorer_arguments(
     )
     tokens = (put(batch.input_ids), put(batch.position_ids))
     responses = (put(batch.predictor), put(batch.token_ids), put(batch.temperature))
-    return (*tokens, segments, *responses, want_entropy, want_routing)
+    seen = batch.pictures
+    pictures = None if seen is None else (put(seen.patches), put(seen.grids))
+    return (*tokens, segments, *responses, want_entropy, want_routing, pictures)

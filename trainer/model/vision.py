@@ -1,0 +1,161 @@
+"""Vision-language models: what they take of a step's images, and where its tokens are.
+
+Qwen2-VL and Qwen2.5-VL: a prompt has a placeholder token for each vector that the vision tower
+makes of an image, and each token has a position in time, height and width (M-RoPE, arXiv
+2409.12191). Other families give images to deeper layers too, or mask them in ways of their own.
+"""
+
+import io
+import warnings
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import AutoImageProcessor
+
+from graphcredit.store.errors import InputError, MissingDependencyError, library_errors
+from graphcredit.trainer.batching.packed_batch import Pictures, Sample
+from graphcredit.trainer.data.ragged import Bools, Ints
+
+FAMILIES = frozenset({"qwen2_vl", "qwen2_5_vl"})
+"""The `model_type` of each family whose images can be trained on."""
+
+_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+
+
+def has_vision(config: Any) -> bool:
+    """Return whether a model of transformers is of a family whose images can be trained on."""
+    return config.model_type in FAMILIES
+
+
+class ImageReader:
+    """The eyes of a model: they read images as its processor does, and place them among tokens."""
+
+    def __init__(self, directory: Path, config: Any) -> None:
+        """Load nothing yet.
+
+        Args:
+            directory: Of the model, with its processor's configuration.
+            config: Of the model, of a family that `has_vision`.
+        """
+        self._directory, self._config = directory, config
+        self._merge: int = config.vision_config.spatial_merge_size
+
+    def seen(self, sample: Sample, where: str) -> Sample:
+        """Return a step with its pictures and positions; without images as it is.
+
+        Args:
+            sample: The step.
+            where: Its file and row, for messages.
+
+        Raises:
+            InputError: Its placeholder tokens do not fit its images, it has those of a video, or an
+                image cannot be read.
+            MissingDependencyError: Pillow is not installed.
+        """
+        tokens = sample.tokens
+        if (tokens == self._config.video_token_id).any():
+            raise InputError(
+                f"prompts must have no videos, which cannot be trained on: {where} has tokens "
+                f"{self._config.video_token_id}, which stand for one"
+            )
+        is_image = tokens == self._config.image_token_id
+        pictures = self._read(sample.images, where) if sample.images else None
+        expected = [] if pictures is None else self._num_vectors(pictures.grids)
+        found = [stop - start for start, stop in _runs(is_image)]
+        if found != expected:
+            raise InputError(
+                f"prompt_ids must have a token {self._config.image_token_id} for each vector of an "
+                f"image, the images apart from each other: {where} has runs of {found or 'none'}, "
+                f"and its {len(sample.images)} images make {expected or 'none'}. Log the ids that "
+                "the model's processor made, with all images of the prompt in their order"
+            )
+        if pictures is None:
+            return sample
+        positions = image_positions(is_image, pictures.grids, self._merge)
+        return sample._replace(pictures=pictures, positions=positions)
+
+    def blank(self) -> Pictures:
+        """Return the smallest image."""
+        vision = self._config.vision_config
+        size = vision.in_channels * vision.temporal_patch_size * vision.patch_size**2
+        return Pictures(
+            patches=np.zeros((self._merge**2, size), np.float32),
+            grids=np.array([[1, self._merge, self._merge]]),
+        )
+
+    def _num_vectors(self, grids: Ints) -> list[int]:
+        return (grids.prod(1) // self._merge**2).tolist()
+
+    def _read(self, images: tuple[bytes, ...], where: str) -> Pictures:
+        made = self._processor([_open(image, where) for image in images], return_tensors="np")
+        return Pictures(
+            patches=np.asarray(made["pixel_values"], np.float32),
+            grids=np.asarray(made["image_grid_thw"], np.int64),
+        )
+
+    @cached_property
+    def _processor(self) -> Any:
+        rule = f"{self._directory} must hold the configuration of its image processor"
+        with library_errors(rule):
+            return AutoImageProcessor.from_pretrained(
+                self._directory, local_files_only=True, trust_remote_code=False
+            )
+
+
+def image_positions(is_image: Bools, grids: Ints, merge: int) -> Ints:
+    """Return [3, n] the position of each token in time, height and width.
+
+    Text counts on from the greatest position before it. The vectors of an image are at one time,
+    and at their row and column in the image, counted from there.
+
+    Args:
+        is_image: [n] the token is the placeholder of a vector.
+        grids: [N, 3] frames, rows and columns of patches of each image, in the order of the tokens.
+        merge: Patches along a side of what one vector is made of.
+    """
+    positions = np.empty((3, len(is_image)), np.int64)
+    begin = place = 0
+    for (start, stop), grid in zip(_runs(is_image), grids, strict=True):
+        place = _place_text(positions[:, begin:start], place)
+        shape = (int(grid[0]), int(grid[1]) // merge, int(grid[2]) // merge)
+        positions[:, start:stop] = place + np.indices(shape).reshape(3, -1)
+        begin, place = stop, place + max(shape[1:])
+    _place_text(positions[:, begin:], place)
+    return positions
+
+
+def _place_text(positions: Ints, place: int) -> int:
+    """Write the positions of text from `place` on; return the next one."""
+    count = positions.shape[1]
+    positions[:] = place + np.arange(count)
+    return place + count
+
+
+def _runs(flags: Bools) -> list[tuple[int, int]]:
+    """Return start and end of each run of flags that are set."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.view(np.int8), [0]]))).tolist()
+    return [run for number, run in enumerate(pairwise(edges)) if number % 2 == 0]
+
+
+def _open(image: bytes, where: str) -> Any:
+    """Return an image of Pillow, read whole."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingDependencyError(
+            "to train on images, Pillow must be installed: pip install 'graphcredit[vision]'"
+        ) from error
+    try:
+        with warnings.catch_warnings():
+            # An image of more pixels than a decompression bomb has is an error, not a warning.
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(image), formats=_FORMATS) as opened:
+                return opened.convert("RGB")
+    except Exception as error:  # decoders raise many kinds
+        raise InputError(
+            f"an image must be a {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]} file that can be "
+            f"read: {where} has one that cannot ({type(error).__name__}: {error})"
+        ) from error

@@ -32,13 +32,14 @@ def image_bytes(root: Path, image: Mapping[str, Any], where: str) -> bytes:
         InputError: The image has neither or both, its path leads out of `images/`, or there is no
             such file.
     """
-    content, path = image.get("bytes"), image.get("path")
+    content: bytes | None = image.get("bytes")
+    path: str | None = image.get("path")
     if (content is None) == (path is None):
         raise InputError(
             f"an image must have either bytes or a path: {where} has one with "
             + ("neither" if path is None else "both")
         )
-    return content if path is None else _file(root, path, where)
+    return content if content is not None else _file(root, path or "", where)
 
 
 def _file(root: Path, path: str, where: str) -> bytes:

@@ -51,7 +51,8 @@ class JobOptions(TrainOptions):
     out: PathOption
     """Directory for the new policy, checkpoints and metrics."""
     model: str
-    """A Hugging Face causal LM: a path, or a name in the local cache."""
+    """A Hugging Face causal LM, or a Qwen2-VL or Qwen2.5-VL: a path, or a name in the local
+    cache."""
     run: str | None = None
     """The run to train on; the only one by default."""
     iteration: int | None = None

@@ -13,7 +13,7 @@ from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.batching.reader import read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
-from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
+from graphcredit.trainer.data.step_index import IndexReport, read_index
 from graphcredit.trainer.data.validation import signal_notices
 from graphcredit.trainer.engine.distributed import (
     choose_device,
@@ -23,8 +23,8 @@ from graphcredit.trainer.engine.distributed import (
 from graphcredit.trainer.engine.opening import compute_dtype, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
-from graphcredit.trainer.model.loading import find_model, load_experts, load_eyes
-from graphcredit.trainer.model.vision import FAMILIES
+from graphcredit.trainer.model.image_check import check_images
+from graphcredit.trainer.model.loading import find_model, load_experts
 from graphcredit.trainer.output.directory import effective_config, open_output
 from graphcredit.trainer.training_run import TrainingRun
 
@@ -99,7 +99,12 @@ def plan_training(config: TrainConfig) -> tuple[TrainConfig, Store, TrainingPlan
     index, report = read_index(
         store, run_id, iteration, column=config.column, filters=_filters(config)
     )
-    _refuse_blind(config, index)
+    check_images(
+        index,
+        config.model,
+        config.reference if config.kl_coefficient else None,
+        shares_prefixes=config.share_prefixes,
+    )
     plan = make_plan(
         index,
         seed=config.seed,
@@ -130,25 +135,6 @@ def _effective(config: TrainConfig) -> TrainConfig:
     objective = configure_objective(config.objective, config.objective_options)
     config = config.resolved().changed(objective_options=options_as_json(objective))
     return _with_router_loss(effective_config(config))
-
-
-def _refuse_blind(config: TrainConfig, index: StepIndex) -> None:
-    """Raise InputError if steps have images that the training would not see."""
-    if not index.has_images:
-        return
-    names = [config.model, config.reference if config.kl_coefficient else None]
-    for name in (name for name in names if name is not None):
-        if load_eyes(name) is None:
-            raise InputError(
-                "steps with images are trained on with a vision-language model of the families "
-                f"{', '.join(sorted(FAMILIES))}: {int((index.num_images > 0).sum())} of "
-                f"{len(index)} steps have images, and {name} is of another family"
-            )
-    if config.share_prefixes:
-        raise InputError(
-            "steps with images share no prefixes, because equal tokens may stand for different "
-            "images: train without share_prefixes"
-        )
 
 
 def _with_router_loss(config: TrainConfig) -> TrainConfig:

@@ -18,6 +18,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, open_store
 from graphcredit.store.errors import InputError
+from graphcredit.trainer.cloning.examples import read_pairs
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.model.loading import load_eyes, load_model
 from graphcredit.trainer.model.vision import image_positions
@@ -176,6 +177,7 @@ def test_recorded_steps_with_images_are_credited_and_trained_on(tmp_path: Path):
     AutoModelForImageTextToText.from_pretrained(result["model"])
 
 
+@pytest.mark.slow
 def test_adapters_see_too(tmp_path: Path):
     name, store = save_tiny_seer(tmp_path / "m"), _store(tmp_path / "s")
     config = _config(tmp_path, store, name, lora_rank=2, learning_rate=0.1)
@@ -237,6 +239,10 @@ def test_equal_tokens_before_other_images_are_other_steps(tmp_path: Path):
             "file that can be read: .* row 0",
         ),
         (
+            turn(prompt((2, 3)), [8], images=[_image(_WIDE[:-99])]),
+            "file that can be read: .* row 0",
+        ),
+        (
             turn(prompt((2, 3)), [8], images=[_image(path="images/b.png")]),
             r"images/b.png.* cannot be",
         ),
@@ -268,6 +274,12 @@ def test_what_would_not_be_seen_is_refused(tmp_path: Path, seer: str):
         train(config.changed(kl_coefficient=0.1, reference=blind))
     with pytest.raises(InputError, match="share no prefixes"):
         train(config.changed(share_prefixes=True))
+
+
+def test_images_are_not_cloned(tmp_path: Path):
+    store = _store(tmp_path / "s")
+    with pytest.raises(InputError, match="steps without images, because cloning"):
+        read_pairs(store, "r0")
 
 
 def test_a_model_without_its_processor_is_refused(tmp_path: Path, seer: str):

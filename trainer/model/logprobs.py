@@ -118,7 +118,7 @@ class Scorer(nn.Module):
                 f"{type(self.causal_lm).__name__} must give the logits of its routers for the "
                 "balance of its experts, but gives none: train it with --router-loss 0"
             )
-        return tuple(each.reshape(-1, each.shape[-1]) for each in logits)
+        return tuple(each if each.dim() == 2 else each.flatten(0, -2) for each in logits)
 
 
 def scorer_arguments(

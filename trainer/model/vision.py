@@ -7,6 +7,8 @@ makes of an image, and each token has a position in time, height and width (M-Ro
 
 import io
 import warnings
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -51,31 +53,31 @@ class ImageReader:
             where: Its file and row, for messages.
 
         Raises:
-            InputError: Its placeholder tokens do not fit its images, it has those of a video, or an
-                image cannot be read.
+            InputError: As `check`, or an image is damaged.
             MissingDependencyError: Pillow is not installed.
         """
-        tokens = sample.tokens
-        if (tokens == self._config.video_token_id).any():
-            raise InputError(
-                f"prompts must have no videos, which cannot be trained on: {where} has tokens "
-                f"{self._config.video_token_id}, which stand for one"
-            )
-        is_image = tokens == self._config.image_token_id
-        pictures = self._read(sample.images, where) if sample.images else None
-        expected = [] if pictures is None else self._num_vectors(pictures.grids)
-        found = [stop - start for start, stop in _runs(is_image)]
-        if found != expected:
-            raise InputError(
-                f"prompt_ids must have a token {self._config.image_token_id} for each vector of an "
-                f"image, the images apart from each other: {where} has runs of {found or 'none'}, "
-                f"and its {len(sample.images)} images make {expected or 'none'}. Log the ids that "
-                "the model's processor made, with all images of the prompt in their order"
-            )
-        if pictures is None:
+        if not sample.images:
+            self._compare(sample, [], where)
             return sample
+        pictures = self._read(sample.images, where)
+        self._compare(sample, pictures.grids.prod(1), where)
+        is_image = sample.tokens == self._config.image_token_id
         positions = image_positions(is_image, pictures.grids, self._merge)
         return sample._replace(pictures=pictures, positions=positions)
+
+    def check(self, sample: Sample, where: str) -> None:
+        """Refuse a step whose tokens do not fit its images, by the sizes in their files' heads.
+
+        Raises:
+            InputError: They do not fit, there are tokens of a video, or an image cannot be read.
+            MissingDependencyError: Pillow is not installed.
+        """
+        counts: list[int] = []
+        for image in sample.images:
+            with _opened(image, where) as opened:
+                width, height = opened.size
+            counts.append(self._processor.get_number_of_image_patches(height, width))
+        self._compare(sample, counts, where)
 
     def blank(self) -> Pictures:
         """Return the smallest image."""
@@ -86,11 +88,34 @@ class ImageReader:
             grids=np.array([[1, self._merge, self._merge]]),
         )
 
-    def _num_vectors(self, grids: Ints) -> list[int]:
-        return (grids.prod(1) // self._merge**2).tolist()
+    def _compare(self, sample: Sample, num_patches: Iterable[int], where: str) -> None:
+        """Compare the placeholders of a step with the patches of its images."""
+        tokens, image, video = (
+            sample.tokens,
+            self._config.image_token_id,
+            self._config.video_token_id,
+        )
+        if (tokens == video).any():
+            raise InputError(
+                f"prompts must have no videos, which cannot be trained on: {where} has tokens "
+                f"{video}, which stand for one"
+            )
+        found = [stop - start for start, stop in _runs(tokens == image)]
+        expected = [int(count) // self._merge**2 for count in num_patches]
+        if found != expected:
+            raise InputError(
+                f"prompt_ids must have a token {image} for each vector of an image, the images "
+                f"apart from each other: {where} has runs of {found or 'none'}, and its "
+                f"{len(sample.images)} images make {expected or 'none'}. Log the ids that the "
+                "model's processor made, with all images of the prompt in their order"
+            )
 
     def _read(self, images: tuple[bytes, ...], where: str) -> Pictures:
-        made = self._processor([_open(image, where) for image in images], return_tensors="np")
+        opened: list[Any] = []
+        for image in images:
+            with _opened(image, where) as each:
+                opened.append(each.convert("RGB"))
+        made = self._processor(opened, return_tensors="np")
         return Pictures(
             patches=np.asarray(made["pixel_values"], np.float32),
             grids=np.asarray(made["image_grid_thw"], np.int64),
@@ -140,8 +165,9 @@ def _runs(flags: Bools) -> list[tuple[int, int]]:
     return [run for number, run in enumerate(pairwise(edges)) if number % 2 == 0]
 
 
-def _open(image: bytes, where: str) -> Any:
-    """Return an image of Pillow, read whole."""
+@contextmanager
+def _opened(image: bytes, where: str) -> Generator[Any]:
+    """Open an image with Pillow; errors of reading it name the step."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -153,7 +179,7 @@ def _open(image: bytes, where: str) -> Any:
             # An image of more pixels than a decompression bomb has is an error, not a warning.
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(io.BytesIO(image), formats=_FORMATS) as opened:
-                return opened.convert("RGB")
+                yield opened
     except Exception as error:  # decoders raise many kinds
         raise InputError(
             f"an image must be a {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]} file that can be "

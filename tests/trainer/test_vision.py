@@ -214,6 +214,27 @@ def test_the_positions_of_an_image_by_hand():
     assert found.tolist() == [[0, 1, 1, 1, 1, 3], [0, 1, 1, 2, 2, 3], [0, 1, 2, 1, 2, 3]]
 
 
+def test_a_placeholder_that_the_policy_sampled_is_a_token_of_text(tmp_path: Path, seer: str):
+    ids, response = prompt([5], (2, 3), [7]), [8, IMAGE, VIDEO, 9]
+    step = turn(ids, response, advantage=1.0, images=[_image(_WIDE)])
+    config = _config(tmp_path, _store(tmp_path / "s", [episode("a", step)]), seer)
+    train(config)
+    model = AutoModelForImageTextToText.from_pretrained(seer)
+    image = Image.open(io.BytesIO(_WIDE))
+    seen = AutoImageProcessor.from_pretrained(seer)([image], return_tensors="pt")
+    whole = torch.tensor([[*ids, *response]])
+    kinds = torch.tensor([[token == IMAGE for token in ids] + [False] * len(response)]).int()
+    positions, _ = model.model.get_rope_index(
+        whole, mm_token_type_ids=kinds, image_grid_thw=seen["image_grid_thw"]
+    )
+    embedded = model.get_input_embeddings()(whole)
+    embedded[kinds.bool()] = torch.cat(model.get_image_features(**seen).pooler_output)
+    hidden = model.model(inputs_embeds=embedded, position_ids=positions).last_hidden_state
+    predicted = model.lm_head(hidden)[0, len(ids) - 1 : -1].log_softmax(-1)
+    loss = -predicted.gather(-1, torch.tensor(response)[:, None]).mean()
+    assert _metrics(config)["loss"] == pytest.approx(loss.item(), rel=1e-5)
+
+
 def test_equal_tokens_before_other_images_are_other_steps(tmp_path: Path):
     name, store = save_tiny_seer(tmp_path / "m"), _store(tmp_path / "s")
     _, _, plan, _ = plan_training(_config(tmp_path, store, name))
@@ -232,7 +253,7 @@ def test_equal_tokens_before_other_images_are_other_steps(tmp_path: Path):
         ),
         (turn(prompt((2, 3), [7]), [8]), r"runs of \[6\], and its 0 images make none"),
         (turn([5], [8], images=[_image(_WIDE)]), r"runs of none, and its 1 images make \[6\]"),
-        (turn(prompt((2, 3)), [IMAGE], images=[_image(_WIDE)]), r"runs of \[6, 1\]"),
+        (turn([*prompt((2, 3)), IMAGE], [8], images=[_image(_WIDE)]), r"runs of \[6, 1\]"),
         (turn([5, VIDEO], [8]), "no videos"),
         (
             turn(prompt((2, 3)), [8], images=[_image(b"no image")]),

@@ -1,7 +1,7 @@
 """Steps packed into one batch without padding, equal tokens once."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,9 @@ class Pictures:
     """[P, D] the pixels of each patch of each image."""
     grids: Ints
     """[N, 3] frames, rows and columns of patches of each image."""
+    places: Ints
+    """[V] position of the token that each vector stands for, which the tower makes of them; the
+    vectors of a blank image stand for none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -164,6 +167,7 @@ def _together(pictures: Sequence[Pictures]) -> Pictures | None:
     return Pictures(
         patches=np.concatenate([each.patches for each in pictures]),
         grids=np.concatenate([each.grids for each in pictures]),
+        places=np.concatenate([each.places for each in pictures]),
     )
 
 
@@ -182,7 +186,11 @@ def _layout(samples: Sequence[Sample]) -> _Layout:
         ),
         copies=np.repeat(np.bincount(sequence), size),
         keys=None,
-        pictures=tuple(s.pictures for s in distinct if s.pictures is not None),
+        pictures=tuple(
+            replace(sample.pictures, places=sample.pictures.places + start)
+            for sample, start in zip(distinct, starts, strict=False)
+            if sample.pictures is not None
+        ),
     )
 
 

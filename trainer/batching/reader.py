@@ -137,10 +137,13 @@ class BatchReader:
         samples: dict[int, Sample] = {}
         for (shard, group), members in of_group.items():
             tokens = self._tokens(shard, group)
+            samples |= {step: _copy(tokens, row) for step, row in members}
+            if tokens.images is None:
+                continue
             root = self._index.shards[shard].root
             for step, row in members:
                 images = images_of(tokens.images, row, root, self._index.where(step))
-                samples[step] = _copy(tokens, row, images)
+                samples[step] = samples[step]._replace(images=images)
         return [samples[step] for step in steps.tolist()]
 
     def _place(self, shard: int, row: int) -> tuple[int, int]:
@@ -178,14 +181,13 @@ def read_prefix_order(index: StepIndex) -> PrefixOrder:
     return PrefixOrder(rank=rank, shared=np.concatenate(shared), length=index.length)
 
 
-def _copy(tokens: TokenColumns, row: int, images: tuple[bytes, ...]) -> Sample:
-    """Return one step; copied, so that its row group can be let go."""
+def _copy(tokens: TokenColumns, row: int) -> Sample:
+    """Return one step, without images; copied, so that its row group can be let go."""
     return Sample(
         prompt=tokens.prompt[row].copy(),
         response=tokens.response[row].copy(),
         logprob=tokens.logprob[row].copy(),
         temperature=float(tokens.temperature[row]),
-        images=images,
     )
 
 

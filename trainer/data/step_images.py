@@ -11,11 +11,11 @@ from graphcredit.store.images import image_bytes
 from graphcredit.trainer.data.ragged import Ints
 
 
-def images_of(images: pa.ListArray | None, row: int, root: Path, where: str) -> tuple[bytes, ...]:
+def images_of(images: pa.ListArray, row: int, root: Path, where: str) -> tuple[bytes, ...]:
     """Return the images of a step, in the order of its prompt.
 
     Args:
-        images: Column of the steps; None if it has no image.
+        images: Column of the steps.
         row: The step's.
         root: Root of the store.
         where: File and row of the step, for messages.
@@ -23,8 +23,7 @@ def images_of(images: pa.ListArray | None, row: int, root: Path, where: str) -> 
     Raises:
         InputError: A file is missing, or an image is neither bytes nor a path.
     """
-    found = None if images is None else images[row].as_py()
-    return tuple(image_bytes(root, image or {}, where) for image in found or ())
+    return tuple(image_bytes(root, image or {}, where) for image in images[row].as_py() or ())
 
 
 def digests(

@@ -59,7 +59,7 @@ class Scorer(nn.Module):
         temperature: Tensor,
         want_entropy: bool,
         want_routing: bool = False,
-        pictures: tuple[Tensor, Tensor] | None = None,
+        pictures: tuple[Tensor, Tensor, Tensor] | None = None,
     ) -> Scored:
         """Score R response tokens in T tokens of packed samples; see `scorer_arguments`.
 
@@ -72,8 +72,8 @@ class Scorer(nn.Module):
             temperature: [R] float32, by which logits are divided.
             want_entropy: Whether the entropy has a gradient.
             want_routing: Whether the logits of routers are wanted.
-            pictures: [P, D] patches and [N, 3] grids of images; the vectors that the vision tower
-                makes of them stand for the placeholders in `input_ids`, in order.
+            pictures: [P, D] patches and [N, 3] grids of images, and [V] the tokens that the
+                vectors which the vision tower makes of them stand for.
 
         Raises:
             InputError: The logits of routers are wanted and the model does not give any.
@@ -103,13 +103,15 @@ class Scorer(nn.Module):
         )
         return Scored(logprob, entropy, self._routing(found) if want_routing else ())
 
-    def _embedded(self, input_ids: Tensor, patches: Tensor, grids: Tensor) -> Tensor:
+    def _embedded(
+        self, input_ids: Tensor, patches: Tensor, grids: Tensor, places: Tensor
+    ) -> Tensor:
         """Return [T, H] what the decoder takes: vectors of images in place of placeholders."""
         causal_lm = self.causal_lm
         embedded: Tensor = causal_lm.get_input_embeddings()(input_ids)
         seen = causal_lm.get_image_features(patches, grids, return_dict=True).pooler_output
-        is_image = (input_ids == causal_lm.config.image_token_id)[:, None]
-        return embedded.masked_scatter(is_image, torch.cat(seen).to(embedded.dtype))
+        vectors = torch.cat(seen)[: len(places)].to(embedded.dtype)
+        return embedded.index_copy(0, places, vectors)
 
     def _routing(self, found: Any) -> tuple[Tensor, ...]:
         logits = getattr(found, "router_logits", None)
@@ -147,5 +149,5 @@ def scorer_arguments(
     tokens = (put(batch.input_ids), put(batch.position_ids))
     responses = (put(batch.predictor), put(batch.token_ids), put(batch.temperature))
     seen = batch.pictures
-    pictures = None if seen is None else (put(seen.patches), put(seen.grids))
+    pictures = seen and tuple(put(each) for each in (seen.patches, seen.grids, seen.places))
     return (*tokens, segments, *responses, want_entropy, want_routing, pictures)

@@ -92,9 +92,10 @@ def _with_images(config: Any) -> list[Sample]:
         sample = Sample(tokens[:1], tokens[1:], zeros, 1.0)
         if shapes:
             patches = random.normal(size=(grids.prod(1).sum(), size)).astype(np.float32)
-            positions = image_positions(tokens == config.image_token_id, grids, merge)
+            is_image = tokens == config.image_token_id
             sample = sample._replace(
-                pictures=Pictures(patches=patches, grids=grids), positions=positions
+                pictures=Pictures(patches=patches, grids=grids, places=np.flatnonzero(is_image)),
+                positions=image_positions(is_image, grids, merge),
             )
         samples.append(sample)
     return samples

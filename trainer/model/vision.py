@@ -19,7 +19,7 @@ from transformers import AutoImageProcessor
 
 from graphcredit.store.errors import InputError, MissingDependencyError, library_errors
 from graphcredit.trainer.batching.packed_batch import Pictures, Sample
-from graphcredit.trainer.data.ragged import Bools, Ints
+from graphcredit.trainer.data.ragged import Bools, Ints, Singles
 
 FAMILIES = frozenset({"qwen2_vl", "qwen2_5_vl"})
 """The `model_type` of each family whose images can be trained on."""
@@ -59,11 +59,13 @@ class ImageReader:
         if not sample.images:
             self._compare(sample, [], where)
             return sample
-        pictures = self._read(sample.images, where)
-        self._compare(sample, pictures.grids.prod(1), where)
-        is_image = sample.tokens == self._config.image_token_id
-        positions = image_positions(is_image, pictures.grids, self._merge)
-        return sample._replace(pictures=pictures, positions=positions)
+        patches, grids = self._read(sample.images, where)
+        self._compare(sample, grids.prod(1), where)
+        is_image = self._is_image(sample)
+        return sample._replace(
+            pictures=Pictures(patches=patches, grids=grids, places=np.flatnonzero(is_image)),
+            positions=image_positions(is_image, grids, self._merge),
+        )
 
     def check(self, sample: Sample, where: str) -> None:
         """Refuse a step whose tokens do not fit its images, by the sizes in their files' heads.
@@ -86,21 +88,24 @@ class ImageReader:
         return Pictures(
             patches=np.zeros((self._merge**2, size), np.float32),
             grids=np.array([[1, self._merge, self._merge]]),
+            places=np.empty(0, np.int64),
         )
+
+    def _is_image(self, sample: Sample) -> Bools:
+        """Return which tokens are placeholders. One that the policy sampled is text like others."""
+        is_image = sample.tokens == self._config.image_token_id
+        is_image[len(sample.prompt) :] = False
+        return is_image
 
     def _compare(self, sample: Sample, num_patches: Iterable[int], where: str) -> None:
         """Compare the placeholders of a step with the patches of its images."""
-        tokens, image, video = (
-            sample.tokens,
-            self._config.image_token_id,
-            self._config.video_token_id,
-        )
-        if (tokens == video).any():
+        image, video = self._config.image_token_id, self._config.video_token_id
+        if (sample.prompt == video).any():
             raise InputError(
                 f"prompts must have no videos, which cannot be trained on: {where} has tokens "
                 f"{video}, which stand for one"
             )
-        found = [stop - start for start, stop in _runs(tokens == image)]
+        found = [stop - start for start, stop in _runs(self._is_image(sample))]
         expected = [int(count) // self._merge**2 for count in num_patches]
         if found != expected:
             raise InputError(
@@ -110,16 +115,15 @@ class ImageReader:
                 "model's processor made, with all images of the prompt in their order"
             )
 
-    def _read(self, images: tuple[bytes, ...], where: str) -> Pictures:
+    def _read(self, images: tuple[bytes, ...], where: str) -> tuple[Singles, Ints]:
+        """Return the patches and the grids of images."""
         opened: list[Any] = []
         for image in images:
             with _opened(image, where) as each:
                 opened.append(each.convert("RGB"))
         made = self._processor(opened, return_tensors="np")
-        return Pictures(
-            patches=np.asarray(made["pixel_values"], np.float32),
-            grids=np.asarray(made["image_grid_thw"], np.int64),
-        )
+        grids = np.asarray(made["image_grid_thw"], np.int64)
+        return np.asarray(made["pixel_values"], np.float32), grids
 
     @cached_property
     def _processor(self) -> Any:

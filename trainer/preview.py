@@ -97,8 +97,12 @@ def _of_plan(plan: TrainingPlan, num_processes: int) -> dict[str, Any]:
 
 
 def _num_distinct_tokens(config: TrainConfig, plan: TrainingPlan) -> int:
-    """Return the tokens of all updates, those that steps of an update begin with in common once."""
-    order = plan.prefixes if config.share_prefixes else read_prefix_order(plan.index)
+    """Return the tokens of all updates, those that steps of an update begin with in common once.
+
+    Steps with images share none.
+    """
+    is_known = config.share_prefixes or plan.index.has_images
+    order = plan.prefixes if is_known else read_prefix_order(plan.index)
     return sum(int(order.runs(steps).new.sum()) for steps in plan.updates)
 
 

@@ -172,6 +172,7 @@ def test_recorded_steps_with_images_are_credited_and_trained_on(tmp_path: Path):
     found = preview(config, num_processes=1)
     assert found["steps"]["num_images"] == 4
     assert found["memory"]["activations"] is None
+    assert found["plan"]["num_distinct_tokens"] == found["plan"]["num_tokens"]
     result = train(config)
     assert result["num_kept"] == 2
     AutoModelForImageTextToText.from_pretrained(result["model"])

@@ -8,7 +8,7 @@ PIP := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip instal
 FOLDERS := $(shell find api store collector credit trainer viewer loop cli -type d -not -name __pycache__)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile -q
 # ALFWorld's planner is built from source, in a minute, for those who have the games. Its build calls `python`.
-EXTRAS := play,er,ray,train,view,experiments,integrations,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
+EXTRAS := play,er,ray,train,vision,view,experiments,integrations,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
 EDITABLE := --config-settings editable_mode=strict --editable
 
 .PHONY: demo test test-slow check format clean

@@ -28,8 +28,9 @@ def scan(
 ) -> pl.LazyFrame:
     """Return a view of a store as a LazyFrame: steps, credit, enriched, groups, nodes, edges.
 
-    A view of files (steps, credit, nodes, edges, state_scores, training) is scanned: a filter keeps
-    Polars from reading other row groups, and one on run_id or iteration from opening other files.
+    A view of files (steps, credit, nodes, edges, state_scores, training, step_images) is scanned: a
+    filter keeps Polars from reading other row groups, and one on run_id or iteration from opening
+    other files.
     `enriched` joins steps and credit so. The other views (trajectories, groups, credit_state) are
     computed by DuckDB when the frame is collected, of the columns that are asked for.
 

@@ -167,6 +167,7 @@ def _pack(samples: list[Sample]) -> PackedBatch:
         weight=ones,
         segment=np.repeat(np.arange(len(samples)), counts),
         steps=np.arange(len(samples)),
+        copies=np.ones(int(starts[-1]), np.int64),
     )
 
 

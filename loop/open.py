@@ -147,7 +147,7 @@ def _check_training(loop: Loop) -> None:
 def _check_models(loop: Loop) -> None:
     """Raise an error where a model cannot play or be trained, as far as its files tell."""
     from graphcredit.collector.policies.registry import parse_policy
-    from graphcredit.trainer.model.loading import check_model
+    from graphcredit.trainer.model.loading import check_model, load_eyes
 
     config, training = loop.config, loop.train_config(0)
     for name, directory in _models(config).items():
@@ -157,6 +157,12 @@ def _check_models(loop: Loop) -> None:
                     f"{name} must be the directory of a model: {directory} has no {needed}. "
                     f"{_how_to_make_one(config) if name == 'model' else 'Name another one'}"
                 )
+        if load_eyes(str(directory)) is not None:
+            raise OptionError(
+                f"{name} must be a language model, because environments show text: {directory} is "
+                "a vision-language model. Record its steps with a program of your own, and train "
+                "it with `graphcredit train`"
+            )
         # An adapter is trained on the model; a reference is scored as it is.
         rank = training.lora_rank if name == "model" else 0
         check_model(str(directory), training.changed(lora_rank=rank))

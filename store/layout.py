@@ -73,6 +73,11 @@ class Shard:
     credit_path: Path
     """The credit shard with the same rows; it may not exist yet."""
 
+    @property
+    def root(self) -> Path:
+        """The root of its store."""
+        return self.path.parents[3]
+
 
 @dataclass(frozen=True, slots=True)
 class Store:

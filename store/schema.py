@@ -58,6 +58,8 @@ _STRING, _BOOL, _DOUBLE, _FLOAT, _INT = (
     pa.int32(),
 )
 
+_IMAGES = pa.list_(pa.struct([("bytes", pa.binary()), ("path", _STRING)]))
+
 PARTITION_COLUMNS: tuple[Column, ...] = (
     _column("run_id", _STRING, "one training run or one imported log; in the path"),
     _column("iteration", _INT, "policy iteration, 0-based; in the path"),
@@ -81,6 +83,7 @@ STEP_COLUMNS: tuple[Column, ...] = (
     _column("terminated", _BOOL, "the environment ended the episode with this step"),
     _column("truncated", _BOOL, "a limit ended the episode with this step"),
     _nullable("success", _BOOL, "task accomplished; set on the last step only"),
+    _nullable("images", _IMAGES, "pictures in the prompt, in its order: bytes, or a path"),
     _nullable("prompt_ids", pa.list_(_INT), "token ids the policy was given"),
     _nullable("response_ids", pa.list_(_INT), "token ids the policy sampled"),
     _nullable("response_logprobs", pa.list_(_FLOAT), "log-probability of each sampled token"),
@@ -221,6 +224,7 @@ TRAINING_COLUMNS: tuple[Column, ...] = (
     metric_column("policy_loss", "its part from the objective"),
     metric_column("kl_loss", "its part from the divergence; null without a reference"),
     metric_column("entropy_loss", "its part from the entropy bonus; null without one"),
+    metric_column("router_loss", "its part from the balance of experts; null without them"),
     metric_column("kl", "mean divergence from the reference per token; null without a reference"),
     metric_column("entropy", "mean entropy of the policy per token, in nats"),
     metric_column("ratio_mean", "mean probability ratio of new to old policy"),

@@ -44,6 +44,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "transformers": ("trainer", "collector/policies"),
     "tokenizers": ("trainer", "viewer/chat"),
     "peft": ("trainer", "collector/policies"),
+    "PIL": ("trainer",),
     "safetensors": ("trainer", "collector/policies"),
     "streamlit": ("viewer",),
     "trl": ("api/integrations",),
@@ -57,7 +58,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 ROOMS: dict[str, tuple[str, ...]] = {
     "store": (
         *("schema", "errors", "plural", "text_diff", "progress", "options", "files", "layout"),
-        *("parquet", "state_rules", "credit_marks", "sql", "checks", "quarantine"),
+        *("images", "parquet", "state_rules", "credit_marks", "sql", "checks", "quarantine"),
     ),
     "collector": (
         *(

@@ -28,7 +28,10 @@ from graphcredit.trainer.options import (
     RunOptions,
 )
 
-_LATER = ("timeout", "entropy_step", "reduce_gradients", "share_prefixes", "profile")
+_LATER = (
+    *("timeout", "entropy_step", "reduce_gradients", "share_prefixes", "profile"),
+    "router_loss",
+)
 """Options that trainings of before did not have: with their defaults, those can be resumed."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from graphcredit.store.errors import InputError
 
-_MODEL_FILES = ("config.json", "*.safetensors")
+_MODEL_FILES = ("config.json", "*.safetensors", "*processor_config.json")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +51,7 @@ class Identity:
 
 
 def hash_model(directory: Path) -> str:
-    """Return a hash of a model's configuration and weights."""
+    """Return a hash of a model's configuration and weights, and of how it reads images."""
     paths = sorted(path for pattern in _MODEL_FILES for path in directory.glob(pattern))
     digest = hashlib.sha256()
     for path in paths:

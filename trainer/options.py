@@ -51,7 +51,8 @@ class JobOptions(TrainOptions):
     out: PathOption
     """Directory for the new policy, checkpoints and metrics."""
     model: str
-    """A Hugging Face causal LM: a path, or a name in the local cache."""
+    """A Hugging Face causal LM, or a Qwen2-VL or Qwen2.5-VL: a path, or a name in the local
+    cache."""
     run: str | None = None
     """The run to train on; the only one by default."""
     iteration: int | None = None
@@ -137,6 +138,9 @@ class LossOptions(TrainOptions):
     off_policy_limit: Positive | None = None
     """Leave out responses of negative advantage that the policy finds less likely than the sampler
     by more than this many nats per token."""
+    router_loss: Weight | None = None
+    """Weight of the loss that keeps the experts of a mixture evenly used; by default
+    router_aux_loss_coef of the model's configuration; 0 leaves it out."""
     old_logprobs: Literal["recomputed", "behaviour"] = "recomputed"
     """Denominator of the ratios: recomputed by the model at the start, or logged by the sampler."""
     correction: CorrectionMode | None = None

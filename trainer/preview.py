@@ -57,6 +57,7 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
             "num_kept": report.num_kept,
             "dropped": {why: count for why, count in report.dropped.items() if count},
             "num_masked_tokens": report.num_masked_tokens,
+            "num_images": int(plan.index.num_images.sum()),
             "advantage_mean": report.advantage_mean,
             "advantage_std": report.advantage_std,
             "advantage_zero_share": report.advantage_zero_share,
@@ -96,8 +97,12 @@ def _of_plan(plan: TrainingPlan, num_processes: int) -> dict[str, Any]:
 
 
 def _num_distinct_tokens(config: TrainConfig, plan: TrainingPlan) -> int:
-    """Return the tokens of all updates, those that steps of an update begin with in common once."""
-    order = plan.prefixes if config.share_prefixes else read_prefix_order(plan.index)
+    """Return the tokens of all updates, those that steps of an update begin with in common once.
+
+    Steps with images share none.
+    """
+    is_known = config.share_prefixes or plan.index.has_images
+    order = plan.prefixes if is_known else read_prefix_order(plan.index)
     return sum(int(order.runs(steps).new.sum()) for steps in plan.updates)
 
 
@@ -118,6 +123,7 @@ def _memory(config: TrainConfig, plan: TrainingPlan, num_processes: int) -> Memo
         dtype=compute_dtype(config, choose_device(config.device)),
         sums_gradients=most > 1 and config.reduce_gradients == "update",
         file_bytes=FILE_BYTES,
+        has_images=plan.index.has_images,
     )
 
 
@@ -144,6 +150,7 @@ def _metric_names(config: TrainConfig) -> list[str]:
         kl_coefficient=config.kl_coefficient,
         kl_estimator=config.kl_estimator,
         entropy_coefficient=config.entropy_coefficient,
+        router_loss=one.sum() if config.router_loss else None,
     )
     sums: Mapping[str, float] = {name: float(value) for name, value in loss.sums.items()}
     return [*averages(sums), *loss.maxima]

@@ -23,7 +23,8 @@ from graphcredit.trainer.engine.distributed import (
 from graphcredit.trainer.engine.opening import compute_dtype, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
-from graphcredit.trainer.model.loading import find_model
+from graphcredit.trainer.model.image_check import check_images
+from graphcredit.trainer.model.loading import find_model, load_experts
 from graphcredit.trainer.output.directory import effective_config, open_output
 from graphcredit.trainer.training_run import TrainingRun
 
@@ -98,6 +99,12 @@ def plan_training(config: TrainConfig) -> tuple[TrainConfig, Store, TrainingPlan
     index, report = read_index(
         store, run_id, iteration, column=config.column, filters=_filters(config)
     )
+    check_images(
+        index,
+        config.model,
+        config.reference if config.kl_coefficient else None,
+        shares_prefixes=config.share_prefixes,
+    )
     plan = make_plan(
         index,
         seed=config.seed,
@@ -127,7 +134,23 @@ def _effective(config: TrainConfig) -> TrainConfig:
     """Return the configuration to save: absolute paths, all options of the objective, the run."""
     objective = configure_objective(config.objective, config.objective_options)
     config = config.resolved().changed(objective_options=options_as_json(objective))
-    return effective_config(config)
+    return _with_router_loss(effective_config(config))
+
+
+def _with_router_loss(config: TrainConfig) -> TrainConfig:
+    """Return the configuration with the model's own weight of the balance of experts.
+
+    Raises:
+        InputError: A weight is given, and the model has no such loss.
+    """
+    experts = load_experts(config.model)
+    coefficient = experts and experts.coefficient
+    if config.router_loss and coefficient is None:
+        raise InputError(
+            "router_loss needs a mixture of experts whose configuration has router_aux_loss_coef: "
+            f"{config.model} " + ("has other means" if experts else "has no experts")
+        )
+    return config if config.router_loss is not None else config.changed(router_loss=coefficient)
 
 
 def _identity(config: TrainConfig, plan: TrainingPlan) -> Identity:

@@ -21,7 +21,7 @@ from graphcredit.trainer.fingerprint import Identity
 from graphcredit.trainer.loss.coefficients import Coefficients
 from graphcredit.trainer.loss.importance import correction_of, formula
 from graphcredit.trainer.loss.registry import configure_objective
-from graphcredit.trainer.model.loading import find_model, tokenizer_notices
+from graphcredit.trainer.model.loading import find_model, load_eyes, tokenizer_notices
 from graphcredit.trainer.output.checkpoint import (
     Progress,
     latest_checkpoint,
@@ -61,7 +61,11 @@ class TrainingRun:
         engine.check_token_id(self.report.largest_token_id, self.report.largest_token_id_at)
         if checkpoint is None and config.continue_from is not None:
             self._take_over_optimizer(Output(config.continue_from))
-        reader = BatchReader(self.plan.index, shares_prefixes=config.share_prefixes)
+        reader = BatchReader(
+            self.plan.index,
+            shares_prefixes=config.share_prefixes,
+            eyes=load_eyes(config.model),
+        )
         with closing(self._open_log(num_done)) as log:
             if checkpoint is None and config.mismatch_sample:
                 self._notice(check_agreement(engine, reader, self.plan.index, config))

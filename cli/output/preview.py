@@ -36,6 +36,8 @@ def _steps(preview: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{count:>10,} left out: {why}" for why, count in steps["dropped"].items())
     if steps["num_masked_tokens"]:
         yield f"{steps['num_masked_tokens']:>10,} tokens without a finite log-probability"
+    if steps["num_images"]:
+        yield f"{steps['num_images']:>10,} images in their prompts"
 
 
 def _plan(preview: Mapping[str, Any]) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 Steps that are acknowledged together are the rows of one batch. A batch has two columns: `values`, a
 JSON object of the step's short values by column name, and `parts`, a list of its long values:
-`state`, `action`, `next_state`, `prompt_ids`, `response_ids`, `response_logprobs`. It does not have
+`state`, `action`, `next_state`, `prompt_ids`, `response_ids`, `response_logprobs`; images are among
+the values, in base64. It does not have
 one column for each column of `steps`, because each costs a microsecond or two per batch. A row
 without `parts` ends a trajectory.
 
@@ -13,6 +14,7 @@ file is valid up to its last complete batch.
 parts, so a flipped bit is detected. Older spools without checksums can be read, too.
 """
 
+import base64
 import json
 import os
 import zlib
@@ -130,6 +132,8 @@ def encode_steps(rows: Sequence[Mapping[str, Any]]) -> pa.Buffer:
 
 def _step(row: Mapping[str, Any]) -> pa.RecordBatch:
     values = {name: value for name, value in row.items() if name not in _PART_NAMES}
+    if "images" in values:
+        values["images"] = list(map(_image_to_json, values["images"]))
     parts: list[bytes] = []
     offsets = [0]
     present = 0
@@ -245,9 +249,22 @@ def _put_parts(row: dict[str, Any], parts: list[bytes | None]) -> None:
         if part is not None:
             dtype = _ARRAY_PARTS.get(name)
             row[name] = part.decode() if dtype is None else np.frombuffer(part, dtype)
+    if "images" in row:
+        row["images"] = list(map(_image_from_json, row["images"]))
     missing = _NEEDED - row.keys()
     if missing:
         raise ValueError(f"a step must have {', '.join(sorted(missing))}")
+
+
+def _image_to_json(image: Mapping[str, Any]) -> dict[str, str | None]:
+    content = image["bytes"]
+    text = None if content is None else base64.b64encode(content).decode()
+    return {"base64": text, "path": image["path"]}
+
+
+def _image_from_json(image: Mapping[str, Any]) -> dict[str, Any]:
+    text = image["base64"]
+    return {"bytes": None if text is None else base64.b64decode(text), "path": image["path"]}
 
 
 def _content(parts: Sequence[bytes | None] | None) -> bytes:

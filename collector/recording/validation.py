@@ -10,6 +10,8 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from types import NoneType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -33,6 +35,10 @@ DEFAULTS: Mapping[str, bool | float] = {
 _INT32 = np.iinfo(np.int32)
 _INTEGERS = (int, np.integer)
 _NUMBERS = (int, float, np.integer, np.floating)
+
+
+_IMAGES = "a list of images: bytes of a file, or paths in the store's folder images/"
+_TYPES = {column.name: column.type for column in STEP_COLUMNS}
 
 
 class _RuleBrokenError(Exception):
@@ -169,6 +175,25 @@ def _array(code: str, value: object, what: str) -> "array[Any]":
         raise _RuleBrokenError(f"{what} of 32 bits") from None
 
 
+def _images(value: object) -> list[dict[str, Any]]:
+    if not isinstance(value, (list, tuple)):
+        raise _RuleBrokenError(_IMAGES)
+    return [_image(each) for each in value]
+
+
+def _image(value: object) -> dict[str, Any]:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {"bytes": bytes(value), "path": None}
+    if isinstance(value, (str, PurePosixPath)):
+        return {"bytes": None, "path": _text(str(value))}
+    if not isinstance(value, Mapping) or value.keys() - {"bytes", "path"}:
+        raise _RuleBrokenError(_IMAGES)
+    content, path = value.get("bytes"), value.get("path")
+    if not isinstance(content, (bytes, NoneType)):
+        raise _RuleBrokenError(_IMAGES)
+    return {"bytes": content, "path": None if path is None else _text(path)}
+
+
 def _json(value: object) -> str:
     if isinstance(value, str):
         return _text(value)
@@ -187,6 +212,8 @@ def _refuse_column(name: str) -> NoReturn:
 
 
 def _short(value: object) -> str:
+    if isinstance(value, (bytes, bytearray)) and len(value) > 24:
+        return f"{len(value)} bytes"
     if isinstance(value, (list, tuple, np.ndarray)) and len(value) > 6:
         return f"{type(value).__name__} of {len(value)}: {list(value[:6])}…"
     text = repr(value)
@@ -202,6 +229,7 @@ _OF_TYPE: dict[pa.DataType, Callable[[Any], object]] = {
     pa.list_(pa.string()): _texts,
     pa.list_(pa.int32()): _integers,
     pa.list_(pa.float32()): _singles,
+    _TYPES["images"]: _images,
 }
 _AS_KEPT: dict[str, Callable[[Any], object]] = {
     column.name: _OF_TYPE[column.type] for column in STEP_COLUMNS if column.type in _OF_TYPE

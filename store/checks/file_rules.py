@@ -107,6 +107,12 @@ FILE_RULES: dict[str, Rule] = {
             "--quarantine` moves all of them aside",
         ),
         Rule(
+            name="image_file",
+            holds="the files that steps name as their images must be in the store's folder images/",
+            remedy="bring them back: training needs them; `--quarantine` leaves the shard alone",
+            is_movable=False,
+        ),
+        Rule(
             name="graph_pair",
             holds="edges.parquet must have its nodes.parquet beside it",
             remedy=RECREDIT,

@@ -45,6 +45,7 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
 _OTHERS: tuple[tuple[str, str | None], ...] = (
     (r"store\.json|states\.toml|store\.duckdb(\.wal)?|quarantine/.*|spool/[^/]*\.lock", None),
     (rf"(credit|replay|notes)/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
+    (r"images/.*", None),
     (r"spool/[^/]*\.(arrows|closing)", "left_over_spool"),
     (r".*\.tmp", "left_over_temporary"),
     (r"(steps|credit|graph|replay|notes|history|training)/.*\.parquet", "path_name"),

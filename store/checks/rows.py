@@ -26,6 +26,7 @@ from graphcredit.store.checks.row_rules import (
 )
 from graphcredit.store.checks.value_rules import IS_JSON_OBJECT, are_json_objects
 from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
+from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import Column
 from graphcredit.store.sql.views import (
     BASE_VIEWS,
@@ -286,16 +287,14 @@ def _create_table_view(
     connection: duckdb.DuckDBPyConnection, kind: str, files: Sequence[TableFile]
 ) -> None:
     """Create `<kind>_table`: columns with the schema's types, and file and number of each row."""
-    paths = ", ".join(quoted(literal_path(str(file.path))) for file in files)
-    source = (
-        f"read_parquet([{paths}], filename='checked_file', file_row_number=true, "
-        "union_by_name=true, hive_partitioning=false, binary_as_string=true)"
-    )
+    with_images = [file for file in files if kind == "steps" and _has_images(file)]
+    without = [file for file in files if file not in with_images]
+    sources = [_source(part, as_string=part is without) for part in (without, with_images) if part]
     columns = files[0].columns
     if kind == "credit":
-        found = connection.sql(f"SELECT * FROM {source} LIMIT 0").to_arrow_table().schema
+        found = connection.sql(f"SELECT * FROM {sources[0]} LIMIT 0").to_arrow_table().schema
         columns = _CREDIT_VIEW.all_columns(found)[len(_CREDIT_VIEW.partitions) :]
-    sql = base_view_sql((*_PLACE, *columns), [source])
+    sql = base_view_sql((*_PLACE, *columns), sources)
     if kind == "credit":
         has_credit = " OR ".join(f"{identifier(c.name)} IS NOT NULL" for c in columns if c.nullable)
         is_finite = " AND ".join(
@@ -305,6 +304,20 @@ def _create_table_view(
         )
         sql = f"SELECT *, {has_credit} AS has_credit, {is_finite} AS has_finite_credit FROM ({sql})"
     connection.execute(f"CREATE TEMP VIEW {kind}_table AS {sql}")
+
+
+def _has_images(file: TableFile) -> bool:
+    with open_parquet(file.path, whole=False) as parquet:
+        return "images" in parquet.schema_arrow.names
+
+
+def _source(files: Sequence[TableFile], *, as_string: bool) -> str:
+    """Return an item of a FROM clause that reads files; bytes are text if `as_string`."""
+    paths = ", ".join(quoted(literal_path(str(file.path))) for file in files)
+    return (
+        f"read_parquet([{paths}], filename='checked_file', file_row_number=true, "
+        f"union_by_name=true, hive_partitioning=false, binary_as_string={str(as_string).lower()})"
+    )
 
 
 def _broken(

@@ -17,6 +17,7 @@ from graphcredit.store.checks.columns import (
 )
 from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile, find_files
+from graphcredit.store.checks.images import check_images
 from graphcredit.store.checks.rows import RowCheck, check_rows, open_database, unreadable
 from graphcredit.store.checks.violations import CheckReport, Violation
 from graphcredit.store.credit_marks.sources import Sources
@@ -142,6 +143,7 @@ def _check_partition(
     readable = [file for file in sound if file.relative not in broken]
     violations += _check_credit(readable)
     steps = [file for file in readable if file.kind == "steps"]
+    violations += (found for file in steps for found in check_images(store, file))
     unreadable_files = {file.relative for file in files} - {file.relative for file in readable}
     violations += check_age(store, sources, steps, unreadable_files)
     return [*violations, *rows.violations], [file.path for file in readable], rows

@@ -16,7 +16,7 @@ from graphcredit.store.layout import Store, unreadable_folder
 
 _FOLDERS = re.compile(
     r"(steps|credit|graph|replay|notes|training)(/run_id=[^/]*(/iteration=[^/]*)?)?|history(/run_id=[^/]*)?"
-    r"|er_graph|embeddings(/[^/]*)?|spool|quarantine",
+    r"|er_graph|embeddings(/[^/]*)?|images(/.*)?|spool|quarantine",
     re.DOTALL,
 )
 _SHARDS = re.compile(

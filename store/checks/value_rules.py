@@ -6,7 +6,7 @@ them, and for files the rules `columns` and `readable` check the types.
 """
 
 import json
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphcredit.store.checks.file_rules import REWRITE, RowRule, Severity
+from graphcredit.store.images import IMAGE_PATH, IMAGE_PATH_ESCAPES, is_image_path
 from graphcredit.store.schema import LARGEST_NUMBER, SMALLEST_COST
 
 IS_JSON_OBJECT = "is_json_object"
@@ -107,6 +108,14 @@ def _have_one_length(values: Sized, others: Sized | None) -> bool:
     return others is not None and len(values) == len(others)
 
 
+def _have_one_content(images: Sequence[Mapping[str, Any]]) -> bool:
+    return all((image["bytes"] is None) != (image["path"] is None) for image in images)
+
+
+def _are_within(images: Sequence[Mapping[str, Any]]) -> bool:
+    return all(image["path"] is None or is_image_path(image["path"]) for image in images)
+
+
 VALUE_RULES: tuple[ValueRule, ...] = (
     _not_empty("task_id"),
     _not_empty("trajectory_id"),
@@ -136,6 +145,23 @@ VALUE_RULES: tuple[ValueRule, ...] = (
         beside=("response_ids",),
         found="coalesce(len(response_ids)::VARCHAR, 'no') || ' ids, '"
         " || coalesce(len(response_logprobs)::VARCHAR, 'no') || ' log-probabilities'",
+    ),
+    _rule(
+        "image_content",
+        "images",
+        "a list of images, each with either bytes or a path",
+        _have_one_content,
+        "len(list_filter(images, lambda i: i IS NULL OR (i.bytes IS NULL) = (i.path IS NULL))) = 0",
+        found="'one with neither or both'",
+    ),
+    _rule(
+        "image_path",
+        "images",
+        "images whose paths are relative to the store, within images/, without . and ..",
+        _are_within,
+        f"len(list_filter(images, lambda i: NOT regexp_full_match(i.path, '{IMAGE_PATH}') "
+        f"OR regexp_matches(i.path || '/', '{IMAGE_PATH_ESCAPES}'))) = 0",
+        found="list_filter(list_transform(images, lambda i: i.path), lambda p: p IS NOT NULL)",
     ),
     _rule(
         "extra_object",

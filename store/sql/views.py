@@ -50,7 +50,9 @@ _DUCKDB_TYPES: dict[pa.DataType, str] = {
     pa.int32(): "INTEGER",
     pa.int64(): "BIGINT",
     pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
+    pa.binary(): "BLOB",
 }
+_OF_IMAGES = ("task_id", "trajectory_id", "step_index", "images")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +70,8 @@ class BaseView:
     """Parts whose `<estimator>_<part>` columns the view has if any file has them."""
     has_metrics: bool = False
     """Whether the view also has every other column of doubles that any file has."""
+    has_bytes: bool = False
+    """Whether bytes of its files may be no text."""
 
     @property
     def is_open(self) -> bool:
@@ -103,7 +107,8 @@ BASE_VIEWS: tuple[BaseView, ...] = (
         name="steps",
         pattern=f"steps/{_ITERATION_FOLDERS}/*.parquet",
         partitions=PARTITION_COLUMNS,
-        columns=STEP_COLUMNS,
+        # A query of all columns must not read the images.
+        columns=tuple(column for column in STEP_COLUMNS if column.name != "images"),
     ),
     BaseView(
         name="credit",
@@ -149,6 +154,13 @@ BASE_VIEWS: tuple[BaseView, ...] = (
         partitions=PARTITION_COLUMNS,
         columns=TRAINING_COLUMNS,
         has_metrics=True,
+    ),
+    BaseView(
+        name="step_images",
+        pattern=f"steps/{_ITERATION_FOLDERS}/*.parquet",
+        partitions=PARTITION_COLUMNS,
+        columns=tuple(column for column in STEP_COLUMNS if column.name in _OF_IMAGES),
+        has_bytes=True,
     ),
 )
 
@@ -242,7 +254,10 @@ VIEW_NAMES: tuple[str, ...] = (*(view.name for view in BASE_VIEWS), *DERIVED_VIE
 def duckdb_type(type_: pa.DataType) -> str:
     """Return DuckDB's name for a column type of the schema."""
     if pa.types.is_list(type_):
-        return f"{_DUCKDB_TYPES[type_.value_type]}[]"
+        return f"{duckdb_type(type_.value_type)}[]"
+    if pa.types.is_struct(type_):
+        fields = ", ".join(f"{identifier(f.name)} {duckdb_type(f.type)}" for f in type_)
+        return f"STRUCT({fields})"
     return _DUCKDB_TYPES[type_]
 
 
@@ -283,6 +298,7 @@ def parquet_source(view: BaseView, paths: Iterable[str]) -> str:
     """
     path = identifier(_PATH)
     names = ", ".join(quoted(column.name) for column in view.partitions)
+    as_string = str(not view.has_bytes).lower()
     places = ", ".join(
         f"regexp_extract({path}, '.*/{c.name}=([^/]*)/', 1)::{duckdb_type(c.type)} AS {c.name}"
         for c in view.partitions
@@ -290,7 +306,8 @@ def parquet_source(view: BaseView, paths: Iterable[str]) -> str:
     listed = ", ".join(map(quoted, paths))
     files = (
         f"read_parquet([{listed}], filename={quoted(_PATH)}, "
-        "hive_partitioning=false, union_by_name=true, binary_as_string=true, allow_empty=true)"
+        f"hive_partitioning=false, union_by_name=true, binary_as_string={as_string}, "
+        "allow_empty=true)"
     )
     return (
         f"(SELECT * EXCLUDE ({path}), {places} FROM (SELECT NULL::VARCHAR AS {path} WHERE false "

@@ -25,6 +25,7 @@ from graphcredit.store.errors import (
 )
 from tests.cli.loop_worlds import corridor_loop, register_corridors, save_talker
 from tests.trainer.models import tiny_model
+from tests.trainer.vision import save_tiny_seer
 
 
 @pytest.fixture
@@ -53,6 +54,14 @@ def test_another_model_under_the_same_path_is_refused(root: Path):
     with pytest.raises(OptionError, match=rf"hash of model ends in \w+, ended in {before[-8:]}\)"):
         _open(config)
     assert _written(root, "mine")["model_hash"] == before
+
+
+def test_a_policy_that_looks_at_images_is_refused(root: Path):
+    seer = save_tiny_seer(root / "seer")
+    for changes in ({"model": seer}, {"train": {"reference": seer}}):
+        with pytest.raises(OptionError, match="must be a language model, because environments"):
+            _open(corridor_loop(root, "mine", **changes))
+    assert not (root / "mine").exists()
 
 
 def test_another_reference_under_the_same_path_is_refused(root: Path):

@@ -96,6 +96,8 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("token_lengths", STEPS, set_value(STEPS, 1, "response_logprobs", [-0.5])),
     ("no_null_elements", STEPS, set_value(STEPS, 1, "admissible_actions", ["a", None])),
     ("no_null_elements", STEPS, set_value(STEPS, 1, "prompt_ids", [None])),
+    ("image_content", STEPS, set_value(STEPS, 1, "images", [{"bytes": None, "path": None}])),
+    ("image_path", STEPS, set_value(STEPS, 1, "images", [{"bytes": None, "path": "/etc/passwd"}])),
     ("extra_object", STEPS, set_value(STEPS, 1, "extra", "[1]")),
     ("extra_object", STEPS, set_value(STEPS, 1, "extra", "{")),
     ("extra_object", STEPS, set_value(STEPS, 1, "extra", '{"a": NaN}')),
@@ -280,8 +282,10 @@ def test_every_rule_has_a_store_that_breaks_it():
     # tests/store/test_check_age.py and tests/collector/test_kill.py break these.
     elsewhere = ("stale_credit", "old_history", "live_spool", "link")
     tested |= {(rule, Severity.NOTICE) for rule in elsewhere}
-    # tests/store/test_check_age.py, test_newer.py, test_links.py, test_state_rules.py break these.
+    # tests/store/test_check_age.py, test_newer.py, test_links.py, test_state_rules.py and
+    # test_images.py break these.
     elsewhere = ("state_rules", "mixed_credit", "schema_version", "accessible", "one_name")
+    elsewhere = (*elsewhere, "image_file")
     tested |= {(rule, Severity.ERROR) for rule in elsewhere}
     assert tested == declared
 

@@ -23,6 +23,11 @@ NAN, INF, LONE = float("nan"), float("inf"), "\ud800"
 GOOD: dict[str, Any] = {"state": "A", "action": "a", "next_state": "B", "reward": 0.0}
 TYPES = {column.name: column.type for column in STEP_COLUMNS}
 
+STRAY_PATHS = [
+    *("", "images", "images/", "/images/a.png", "images/../a.png", "images/./a.png", "images/.."),
+    *("images//a.png", "images/a/", "images/a\0b", "images\\a.png", "images/a\\..\\b", "../a.png"),
+]
+IMAGE_PATHS = ["images/a.png", "images/é/b.png", "images/a\nb", "images/..a", "images/a/..\n"]
 NUMBERS = [
     NAN,
     INF,
@@ -68,11 +73,20 @@ VALUES: list[tuple[str, Any]] = [
     *(("extra", value) for value in JSON),
     *(("top_k", value) for value in (-1, 2**31 - 1, 2**31, -(2**31), 10**30, np.int64(2**40))),
     *(("prompt_ids", value) for value in ([], [-1], [2**31], [None], np.array([2**31 - 1]))),
+    *(("images", [{"bytes": None, "path": path}]) for path in (*IMAGE_PATHS, *STRAY_PATHS)),
+    *(("images", value) for value in ([], [None], [{"bytes": b"\xff\0", "path": None}])),
+    *(("images", [{"bytes": b, "path": p}]) for b, p in ((None, None), (b"", IMAGE_PATHS[0]))),
     *(
         ("response_logprobs", value)
         for value in ([], [-1.0], [NAN], [-INF], [1e39], [None], [0.0] * 2)
     ),
 ]
+
+
+def _put_images(root: Path) -> None:
+    for path in IMAGE_PATHS:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(b"an image")
 
 
 def _logged(root: Path, values: list[tuple[str, Any]]) -> list[bool]:
@@ -120,6 +134,7 @@ def _written(root: Path, values: list[tuple[str, Any]]) -> list[bool | None]:
     store.steps_dir("r0", 0).mkdir(parents=True)
     steps = pa.concat_tables(tables)
     pq.write_table(steps, store.steps_dir("r0", 0) / "foreign-000000.parquet")
+    _put_images(root)
     violations = check_store(store).violations
     assert all(violation.rows for violation in violations)
     ids = frozenset().union(*(violation.trajectories for violation in violations))
@@ -132,6 +147,7 @@ def _written(root: Path, values: list[tuple[str, Any]]) -> list[bool | None]:
 def _assert_one_rule(values: list[tuple[str, Any]]) -> list[bool]:
     with TemporaryDirectory() as folder:
         taken = _logged(Path(folder, "ours"), values)
+        _put_images(Path(folder, "ours"))
         assert check_store(open_store(Path(folder, "ours"))).violations == ()
         passes = _written(Path(folder, "theirs"), values)
     differ = [

@@ -43,5 +43,6 @@ def index_of(
         group=zeros if group is None else np.array(group, np.int64),
         staleness=zeros,
         sequence=np.arange(count) if sequence is None else np.array(sequence, np.int64),
+        num_images=zeros,
         manifest=manifest,
     )

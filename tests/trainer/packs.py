@@ -41,6 +41,7 @@ def pack_samples(
         weight=ones * np.float32(weight),
         segment=np.repeat(np.arange(len(samples)), counts),
         steps=np.arange(len(samples)),
+        copies=np.ones(int(starts[-1]), np.int64),
     )
 
 

@@ -10,10 +10,12 @@ import torch
 from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
 from torch.distributed.tensor import DTensor
 
+from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import Process, destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.output.checkpoint import latest_checkpoint, save_checkpoint
+from graphcredit.trainer.training import train as train_whole
 from tests.trainer import rank_worker
 from tests.trainer.packs import pack_samples, random_samples
 
@@ -164,3 +166,9 @@ def alone(directory: Path, lora_rank: int, num_updates: int) -> TrainingEngine:
     for update in range(num_updates):
         train(engine, update)
     return engine
+
+
+def trained(config: TrainConfig) -> None:
+    """Make a whole training as one of several processes."""
+    torch.set_num_threads(1)
+    train_whole(config)

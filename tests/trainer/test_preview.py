@@ -46,6 +46,7 @@ def test_the_steps_and_the_plan_by_hand_and_nothing_is_written(tmp_path: Path):
         "num_kept": 4,
         "dropped": {"over_long": 1},
         "num_masked_tokens": 0,
+        "num_images": 0,
         "advantage_mean": pytest.approx((0.5 + 1.5 - 0.5 - 1) / 4),
         "advantage_std": pytest.approx(1.0, rel=0.1),
         "advantage_zero_share": 0.0,

@@ -35,7 +35,7 @@ def _scorer(model: Any, head_chunk: int = 1024) -> Scorer:
 def _score(scorer: Scorer, samples: list[Sample], want_entropy: bool = True) -> list[Tensor]:
     batch = pack_samples(samples, temperature=TEMPERATURE)
     scored = scorer(*scorer_arguments(batch, torch.tensor, want_entropy=want_entropy))
-    return list(scored)
+    return [scored.logprob, scored.entropy]
 
 
 def _plain(model: Any, samples: list[Sample]) -> tuple[Tensor, Tensor]:

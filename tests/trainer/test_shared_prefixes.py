@@ -213,7 +213,8 @@ def _scored(model: Any, batch: PackedBatch) -> tuple[Tensor, Tensor]:
     register_attention()
     model.set_attn_implementation(PACKED_ATTENTION)
     scorer = Scorer(model, head_chunk=5)
-    return scorer(*scorer_arguments(batch, torch.tensor, want_entropy=True))
+    scored = scorer(*scorer_arguments(batch, torch.tensor, want_entropy=True))
+    return scored.logprob, scored.entropy
 
 
 def _one_by_one(model: Any, samples: list[Sample]) -> tuple[Tensor, Tensor]:

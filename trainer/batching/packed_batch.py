@@ -1,7 +1,7 @@
 """Steps packed into one batch without padding, equal tokens once."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,19 @@ class SharedKeys:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Pictures:
+    """N images as a vision tower takes them."""
+
+    patches: Singles
+    """[P, D] the pixels of each patch of each image."""
+    grids: Ints
+    """[N, 3] frames, rows and columns of patches of each image."""
+    places: Ints
+    """[V] position of the token that each vector stands for, which the tower makes of them; the
+    vectors of a blank image stand for none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PackedBatch:
     """R response tokens of S steps, and the T tokens that predict them, one run after another.
 
@@ -34,7 +47,7 @@ class PackedBatch:
     input_ids: Ints
     """[T] tokens of each run."""
     position_ids: Ints
-    """[T] position within the sequence."""
+    """[T] position within the sequence; [3, T] if there are pictures: in time, height and width."""
     cu_seqlens: NDArray[np.int32]
     """[runs + 1] where each run starts, and T."""
     max_length: int
@@ -57,8 +70,13 @@ class PackedBatch:
     """[R] which of the S steps."""
     steps: Ints
     """[S] positions in the index."""
+    copies: Ints
+    """[T] of how many steps the token is; 0 in a dummy."""
     keys: SharedKeys | None = None
     """What runs attend to; None where each attends to itself only."""
+    pictures: Pictures | None = None
+    """Images of the sequences, in the order of their tokens. One that no token stands for is there
+    to take every pass through the vision tower. None without images in the whole log."""
 
 
 class Sample(NamedTuple):
@@ -72,6 +90,12 @@ class Sample(NamedTuple):
     """Log-probability of each response token; one that is not finite does not enter the loss."""
     temperature: float
     """Of sampling."""
+    images: tuple[bytes, ...] = ()
+    """Files of the prompt's images."""
+    pictures: Pictures | None = None
+    """The same as a vision tower takes them, where they were read."""
+    positions: Ints | None = None
+    """[3, tokens] positions of the tokens, where images were read."""
 
     @property
     def tokens(self) -> NDArray[np.int32]:
@@ -86,7 +110,9 @@ class _Layout(NamedTuple):
     position_ids: Ints
     cu_seqlens: Ints
     predictor: Ints
+    copies: Ints
     keys: SharedKeys | None
+    pictures: tuple[Pictures, ...] = ()
 
 
 def pack_samples(
@@ -96,6 +122,7 @@ def pack_samples(
     weight: Floats,
     steps: Ints,
     shares_prefixes: bool = False,
+    blank: Pictures | None = None,
 ) -> PackedBatch:
     """Return S steps as one batch, equal ones once.
 
@@ -104,7 +131,9 @@ def pack_samples(
         advantage: [S] of the step.
         weight: [S] in the optimizer step, of each of the response's tokens.
         steps: [S] the caller's numbers of the steps.
-        shares_prefixes: Whether tokens at the beginning that several samples have are there once.
+        shares_prefixes: Whether tokens at the beginning that several samples have are there once;
+            none of them has images then.
+        blank: Goes to the vision tower where no sample has images.
     """
     logprobs = np.concatenate([sample.logprob for sample in samples])
     temperature = np.array([sample.temperature for sample in samples], np.float32)
@@ -126,7 +155,19 @@ def pack_samples(
         weight=np.where(is_scored, weight[segment], 0).astype(np.float32),
         segment=segment,
         steps=steps,
+        copies=layout.copies if weight.any() else np.zeros_like(layout.copies),
         keys=layout.keys,
+        pictures=_together(layout.pictures or ((blank,) if blank else ())),
+    )
+
+
+def _together(pictures: Sequence[Pictures]) -> Pictures | None:
+    if not pictures:
+        return None
+    return Pictures(
+        patches=np.concatenate([each.patches for each in pictures]),
+        grids=np.concatenate([each.grids for each in pictures]),
+        places=np.concatenate([each.places for each in pictures]),
     )
 
 
@@ -138,13 +179,31 @@ def _layout(samples: Sequence[Sample]) -> _Layout:
     first = starts[sequence] + np.array([len(s.prompt) for s in samples]) - 1
     return _Layout(
         input_ids=_joined(ids for s in distinct for ids in (s.prompt, s.response)),
-        position_ids=np.arange(starts[-1]) - np.repeat(starts[:-1], size),
+        position_ids=_positions(distinct),
         cu_seqlens=starts,
         predictor=_joined(
             start + np.arange(len(s.response)) for start, s in zip(first, samples, strict=True)
         ),
+        copies=np.repeat(np.bincount(sequence), size),
         keys=None,
+        pictures=tuple(
+            replace(sample.pictures, places=sample.pictures.places + start)
+            for sample, start in zip(distinct, starts, strict=False)
+            if sample.pictures is not None
+        ),
     )
+
+
+def _positions(samples: Sequence[Sample]) -> Ints:
+    """Return [T] positions, or [3, T] if a sample has images."""
+    flat = [np.arange(len(s.prompt) + len(s.response)) for s in samples]
+    if all(s.positions is None for s in samples):
+        return np.concatenate(flat)
+    each = [
+        np.tile(one, (3, 1)) if sample.positions is None else sample.positions
+        for sample, one in zip(samples, flat, strict=True)
+    ]
+    return np.concatenate(each, axis=1)
 
 
 def _shared_layout(samples: Sequence[Sample]) -> _Layout:
@@ -169,6 +228,7 @@ def _shared_layout(samples: Sequence[Sample]) -> _Layout:
         predictor=_joined(
             places[number][len(sample.prompt) - 1 : -1] for number, sample in enumerate(samples)
         ),
+        copies=np.bincount(np.concatenate(list(places.values()))),
         keys=SharedKeys(
             positions=_joined(keys), cu_seqlens=_bounds(map(len, keys)).astype(np.int32)
         ),
@@ -176,9 +236,9 @@ def _shared_layout(samples: Sequence[Sample]) -> _Layout:
 
 
 def _distinct(samples: Sequence[Sample]) -> tuple[list[Sample], Ints]:
-    """Return one sample for each prompt with its response, and which of them each sample has."""
-    numbers: dict[tuple[bytes, bytes], int] = {}
-    keys = [(sample.prompt.tobytes(), sample.response.tobytes()) for sample in samples]
+    """Return each sample of another prompt, response or images, and which of them each one is."""
+    numbers: dict[tuple[bytes, bytes, tuple[bytes, ...]], int] = {}
+    keys = [(s.prompt.tobytes(), s.response.tobytes(), s.images) for s in samples]
     which = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
     first = np.unique(which, return_index=True)[1]
     return [samples[position] for position in first], which

@@ -4,19 +4,37 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
 
 import numpy as np
 
-from graphcredit.trainer.batching.packed_batch import PackedBatch, Sample, pack_samples
+from graphcredit.trainer.batching.packed_batch import PackedBatch, Pictures, Sample, pack_samples
 from graphcredit.trainer.batching.plan import MicroBatch
 from graphcredit.trainer.data.prefix_order import PrefixOrder, sort_by_prefix
 from graphcredit.trainer.data.ragged import Ints
 from graphcredit.trainer.data.step_columns import TokenColumns, read_tokens, row_group_starts
+from graphcredit.trainer.data.step_images import images_of
 from graphcredit.trainer.data.step_index import StepIndex, windows
 
 CACHE_BYTES = 1 << 30
 _AHEAD = 2
 """Micro-batches that are read before they are asked for."""
+
+
+class Eyes(Protocol):
+    """Makes of images what a model takes."""
+
+    def seen(self, sample: Sample, where: str) -> Sample:
+        """Return a step with its pictures and positions.
+
+        Raises:
+            InputError: Its tokens do not fit its images, or an image cannot be read.
+        """
+        ...
+
+    def blank(self) -> Pictures:
+        """Return the smallest image."""
+        ...
 
 
 class BatchReader:
@@ -26,7 +44,12 @@ class BatchReader:
     """
 
     def __init__(
-        self, index: StepIndex, *, shares_prefixes: bool = False, cache_bytes: int = CACHE_BYTES
+        self,
+        index: StepIndex,
+        *,
+        shares_prefixes: bool = False,
+        eyes: Eyes | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         """Open nothing yet.
 
@@ -34,10 +57,13 @@ class BatchReader:
             index: The steps.
             shares_prefixes: Whether tokens that steps of a micro-batch have in common at their
                 beginning go through the model once.
+            eyes: Those of the model, if it has any.
             cache_bytes: Bound on the memory of the row groups that are kept. One that is larger
                 than this is read again for each micro-batch that needs it.
         """
-        self._index, self._shares_prefixes = index, shares_prefixes
+        self._index, self._shares_prefixes, self._eyes = index, shares_prefixes, eyes
+        # Processes go through the same layers only if all have an image in every pass.
+        self._blank = eyes.blank() if eyes is not None and index.has_images else None
         self._starts: dict[int, Ints] = {}
         self._cache = _Cache(cache_bytes)
         self.wait_seconds = 0.0
@@ -53,14 +79,25 @@ class BatchReader:
 
         Raises:
             SchemaError: A shard cannot be read any more.
+            InputError: The images of a step cannot be read, or its tokens do not fit them.
         """
         return pack_samples(
-            self.samples(micro.steps),
+            self._seen(micro.steps),
             advantage=self._index.advantage[micro.steps],
             weight=micro.weight,
             steps=micro.steps,
             shares_prefixes=self._shares_prefixes,
+            blank=self._blank,
         )
+
+    def _seen(self, steps: Ints) -> list[Sample]:
+        samples = self.samples(steps)
+        if self._eyes is None:
+            return samples
+        return [
+            self._eyes.seen(sample, self._index.where(step))
+            for sample, step in zip(samples, steps.tolist(), strict=True)
+        ]
 
     def ahead(self, micro_batches: Iterable[MicroBatch]) -> Iterator[PackedBatch]:
         """Yield micro-batches in order; a thread reads the next ones meanwhile.
@@ -101,6 +138,12 @@ class BatchReader:
         for (shard, group), members in of_group.items():
             tokens = self._tokens(shard, group)
             samples |= {step: _copy(tokens, row) for step, row in members}
+            if tokens.images is None:
+                continue
+            root = self._index.shards[shard].root
+            for step, row in members:
+                images = images_of(tokens.images, row, root, self._index.where(step))
+                samples[step] = samples[step]._replace(images=images)
         return [samples[step] for step in steps.tolist()]
 
     def _place(self, shard: int, row: int) -> tuple[int, int]:
@@ -139,7 +182,7 @@ def read_prefix_order(index: StepIndex) -> PrefixOrder:
 
 
 def _copy(tokens: TokenColumns, row: int) -> Sample:
-    """Return one step; copied, so that its row group can be let go."""
+    """Return one step, without images; copied, so that its row group can be let go."""
     return Sample(
         prompt=tokens.prompt[row].copy(),
         response=tokens.response[row].copy(),

@@ -141,6 +141,11 @@ def _keys(store: Store, run_id: str) -> Iterator[_Key]:
     for shard in store.shards(run_id):
         for steps in read_columns(shard.path):
             prompt, response = steps.tokens.prompt, steps.tokens.response
+            if steps.tokens.images is not None:
+                raise InputError(
+                    "a model is cloned from steps without images, because cloning reads tokens "
+                    f"only: {steps.path} has images. Train on them with `graphcredit train`"
+                )
             for row, trajectory in enumerate(steps.keys["trajectory_id"].to_pylist()):
                 if (
                     trajectory in ended[shard.iteration]

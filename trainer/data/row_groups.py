@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from graphcredit.trainer.data.ragged import Bools, Floats, Ints
 from graphcredit.trainer.data.sequence_hash import sequence_hashes
 from graphcredit.trainer.data.step_columns import UNKNOWN, StepColumns, read_columns
 from graphcredit.trainer.data.step_filters import KEPT, Filters
+from graphcredit.trainer.data.step_images import digests
 from graphcredit.trainer.data.validation import is_truncated, refuse_faults, refuse_newer
 
 
@@ -30,7 +32,9 @@ class Part:
     advantage: Floats
     staleness: Ints
     sequence: NDArray[np.uint64]
-    """[k] hash of prompt and response."""
+    """[k] hash of prompt, response and images."""
+    num_images: Ints
+    """[k] images of the prompt."""
     trajectory: pa.DictionaryArray
     """[k] trajectory_id."""
     task: pa.DictionaryArray
@@ -64,10 +68,13 @@ def scan(shards: Sequence[Shard], column: str, filters: Filters) -> Iterator[Par
     for number, shard in enumerate(shards):
         credit = read_credit(shard, column)
         for columns in read_columns(shard.path):
-            yield _part(number, columns, credit.of(columns.keys, columns.first_row), filters)
+            mine = credit.of(columns.keys, columns.first_row)
+            yield _part(number, shard.root, columns, mine, filters)
 
 
-def _part(shard: int, columns: StepColumns, credit: CreditRows, filters: Filters) -> Part:
+def _part(
+    shard: int, root: Path, columns: StepColumns, credit: CreditRows, filters: Filters
+) -> Part:
     refuse_faults(columns, allow_truncated_sampling=filters.allow_truncated_sampling)
     staleness = filters.staleness(columns)
     if filters.policy_version is not None:
@@ -76,6 +83,7 @@ def _part(shard: int, columns: StepColumns, credit: CreditRows, filters: Filters
     num_scored = tokens.logprob.count(np.isfinite(tokens.logprob.values))
     outcome = filters.outcome(columns, credit, num_scored, staleness)
     kept = np.flatnonzero(outcome == KEPT)
+    num_images, pictures = digests(tokens.images, kept, root, columns.path, columns.first_row)
     largest_token_id, where = _largest_token_id(columns, outcome == KEPT)
     return Part(
         shard=np.full(len(kept), shard),
@@ -85,7 +93,8 @@ def _part(shard: int, columns: StepColumns, credit: CreditRows, filters: Filters
         num_scored=num_scored[kept],
         advantage=credit.advantage[kept],
         staleness=staleness[kept],
-        sequence=sequence_hashes(tokens.prompt, tokens.response, kept),
+        sequence=sequence_hashes(tokens.prompt, tokens.response, kept) + pictures,
+        num_images=num_images,
         trajectory=_encoded(columns.keys["trajectory_id"], kept),
         task=_encoded(columns.keys["task_id"], kept),
         step_index=columns.keys["step_index"].to_numpy()[kept],

@@ -36,13 +36,16 @@ class TokenColumns:
     """float32, NaN for a null."""
     temperature: Singles
     """[n] sampling temperature; 1 where it was not logged."""
+    images: pa.ListArray | None
+    """[n] lists of logged images; None if no step has one."""
 
     @property
     def num_bytes(self) -> int:
         """Memory of the arrays."""
         lists = (self.prompt, self.response, self.logprob)
         per_row = sum(r.starts.nbytes + r.is_null.nbytes for r in lists) + self.temperature.nbytes
-        return per_row + sum(r.values.nbytes for r in lists)
+        images = 0 if self.images is None else self.images.nbytes
+        return per_row + images + sum(r.values.nbytes for r in lists)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +88,7 @@ def read_columns(path: Path) -> Iterator[StepColumns]:
     with open_parquet(path) as file:
         first_row = 0
         for index in range(file.num_row_groups):
-            names = (*_KEY_COLUMNS, *TOKEN_COLUMNS, *_SAMPLING_COLUMNS)
+            names = (*_KEY_COLUMNS, *TOKEN_COLUMNS, *_SAMPLING_COLUMNS, "images")
             table = _read(file, index, names, path)
             yield _step_columns(path, first_row, table)
             first_row += table.num_rows
@@ -94,7 +97,9 @@ def read_columns(path: Path) -> Iterator[StepColumns]:
 def read_tokens(path: Path, row_group: int) -> TokenColumns:
     """Return the tokens of one row group of a step shard."""
     with open_parquet(path) as file:
-        return _token_columns(_read(file, row_group, (*TOKEN_COLUMNS, "temperature"), path))
+        return _token_columns(
+            _read(file, row_group, (*TOKEN_COLUMNS, "temperature", "images"), path)
+        )
 
 
 def row_group_starts(path: Path) -> Ints:
@@ -161,7 +166,13 @@ def _token_columns(table: pa.Table) -> TokenColumns:
         response=ragged(table["response_ids"], null=-1),
         logprob=ragged(table["response_logprobs"], null=float("nan")),
         temperature=pc.fill_null(table["temperature"], 1.0).to_numpy(),
+        images=_images(table["images"]),
     )
+
+
+def _images(column: pa.ChunkedArray) -> pa.ListArray | None:
+    most = pc.max(pc.list_value_length(column)).as_py()
+    return column.combine_chunks() if most else None
 
 
 def _versions(column: pa.ChunkedArray) -> Ints:

@@ -56,7 +56,10 @@ class StepIndex:
     staleness: Ints
     """[n] versions by which the model is newer than the sampler; -1 if unknown."""
     sequence: Ints
-    """[n] number of the distinct prompt and response, by hash; equal steps have equal numbers."""
+    """[n] number of the distinct prompt, response and images, by hash; equal steps have equal
+    numbers."""
+    num_images: Ints
+    """[n] images of the prompt."""
     manifest: str
     """Hash of the step shards, and of the credit they have in the advantage column."""
 
@@ -67,6 +70,15 @@ class StepIndex:
     def length(self) -> Ints:
         """[n] tokens of prompt and response."""
         return self.prompt_length + self.response_length
+
+    @property
+    def has_images(self) -> bool:
+        """Whether any step has images."""
+        return bool(self.num_images.any())
+
+    def where(self, step: int) -> str:
+        """Return file and row of a step, for messages."""
+        return f"{self.shards[self.shard[step]].path}, row {self.row[step]}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -171,6 +183,7 @@ def _index(
         group=_codes([part.task for part in parts])[order],
         staleness=joined("staleness"),
         sequence=np.unique(joined("sequence"), return_inverse=True)[1],
+        num_images=joined("num_images"),
         manifest=_manifest(shards, column, parts),
     )
 
@@ -204,6 +217,8 @@ def _manifest(shards: Sequence[Shard], column: str, parts: Sequence[Part]) -> st
     digest = hashlib.sha256(json.dumps([shards[0].run_id, column, names]).encode())
     for part in parts:
         digest.update(part.credit)
+        if part.num_images.any():
+            digest.update(part.sequence.tobytes())
     return digest.hexdigest()
 
 

@@ -31,10 +31,9 @@ class LengthLimit:
         length = index.length
         longest = int(length.argmax())
         if length[longest] > self.num_tokens:
-            shard = index.shards[index.shard[longest]].path
             self.refuse(
                 f"{int((length > self.num_tokens).sum())} of {len(index)} steps are longer, up to "
-                f"{length[longest]} tokens in {shard}, row {index.row[longest]}",
+                f"{length[longest]} tokens in {index.where(longest)}",
                 model,
             )
 

@@ -18,24 +18,15 @@ from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.data.step_index import StepIndex
 from graphcredit.trainer.data.step_lengths import length_limit
 from graphcredit.trainer.engine.distributed import Process
+from graphcredit.trainer.model.experts import experts_of
 from graphcredit.trainer.model.export import distinct, save_model
 from graphcredit.trainer.model.loading import (
     find_model,
     model_shape,
     num_embeddings,
 )
-from graphcredit.trainer.model.logprobs import Scorer, scorer_arguments
+from graphcredit.trainer.model.logprobs import Scored, Scorer, scorer_arguments
 from graphcredit.trainer.options import OptimizerOptions
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScoredTokens:
-    """The response tokens of a micro-batch under the present weights, on the engine's device."""
-
-    logprob: Tensor
-    """[R] float32, at the sampling temperature."""
-    entropy: Tensor
-    """[R] float32, of the distribution each token was drawn from."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,18 +81,23 @@ class TrainingEngine(Process):
         self._limit = length_limit(scorer.causal_lm.config)
         self.shape = model_shape(scorer)
         """Sizes that determine the floating-point operations of a pass."""
+        self.experts = experts_of(scorer.causal_lm.config)
+        """Of the model, if it has any."""
         self._scorer = self._placed(scorer)
         # Collected now: during training, sharded modules may show unsharded tensors.
         self._tensors = scorer.model.state_dict(keep_vars=True)
         self._trained = [(n, p) for n, p in scorer.model.named_parameters() if p.requires_grad]
         assert all(p.dtype == torch.float32 for _, p in self._trained)
 
-    def score(self, batch: PackedBatch, *, want_entropy: bool = False) -> ScoredTokens:
-        """Return log-probability and entropy of each response token.
+    def score(
+        self, batch: PackedBatch, *, want_entropy: bool = False, want_routing: bool = False
+    ) -> Scored:
+        """Return log-probability and entropy of each response token, on the engine's device.
 
         Args:
             batch: The micro-batch.
             want_entropy: Whether the entropy has a gradient.
+            want_routing: Whether the logits of routers are wanted.
 
         Raises:
             InputError: A token id is not one of the model's, or a sample is too long for it.
@@ -110,10 +106,9 @@ class TrainingEngine(Process):
             self._limit.refuse(f"found {batch.max_length} tokens", self._source)
         self.check_token_id(int(batch.input_ids.min()))
         self.check_token_id(int(batch.input_ids.max()))
-        logprob, entropy = self._scorer(
-            *scorer_arguments(batch, self.put, want_entropy=want_entropy)
+        return self._scorer(
+            *scorer_arguments(batch, self.put, want_entropy=want_entropy, want_routing=want_routing)
         )
-        return ScoredTokens(logprob=logprob, entropy=entropy)
 
     def check_token_id(self, token_id: int, where: str = "a micro-batch") -> None:
         """Raise InputError if a token id is not one of the model's."""

@@ -15,6 +15,7 @@ from graphcredit.trainer.batching.plan import MicroBatch, TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs
+from graphcredit.trainer.loss.balance import Choices, balance_loss, count_choices
 from graphcredit.trainer.loss.coefficients import Coefficients, first_coefficients
 from graphcredit.trainer.loss.importance import correction_of
 from graphcredit.trainer.loss.inputs import TokenInputs
@@ -22,6 +23,7 @@ from graphcredit.trainer.loss.masks import masks_of
 from graphcredit.trainer.loss.policy_loss import PolicyLoss, averages, policy_loss
 from graphcredit.trainer.loss.registry import Objective
 from graphcredit.trainer.model.flops import peak_flops, training_flops
+from graphcredit.trainer.model.logprobs import Scored
 from graphcredit.trainer.options import LossOptions, OptimizerOptions
 
 Metrics = dict[str, float | int | None]
@@ -91,8 +93,9 @@ class Updater:
             started, waited = time.perf_counter(), self._reader.wait_seconds
             rate = learning_rate(self._optimizer_options, number, len(self._plan.updates))
             count = len(self._mine(number))
-            mine = _counted(islice(batches, count), number, count, on_part)
-            seen, flops = self._gradient(mine, count, is_first=number == 0)
+            mine, choices = self._counted_choices(islice(batches, count))
+            mine = _counted(mine, number, count, on_part)
+            seen, flops = self._gradient(mine, count, choices, is_first=number == 0)
             if self._is_far(seen["approx_kl"]):
                 return
             norm = self._engine.update(rate)
@@ -133,8 +136,34 @@ class Updater:
         self.excess = approx_kl
         return True
 
+    def _counted_choices(
+        self, batches: Iterable[PackedBatch]
+    ) -> tuple[Iterable[PackedBatch], Choices | None]:
+        """Return an update's micro-batches, and which experts their tokens choose, over all ranks.
+
+        It takes a pass without gradients; None without a balance of experts.
+        """
+        experts = self._engine.experts
+        if not self._loss_options.router_loss or experts is None:
+            return batches, None
+        batches, counts, num_tokens = list(batches), torch.zeros(()), 0
+        with self._engine.frozen():
+            for batch in batches:
+                logits = self._engine.score(batch, want_routing=True).router_logits
+                copies = self._engine.put(batch.copies)
+                counts = counts + count_choices(logits, copies, experts.chosen).cpu()
+                num_tokens += int(batch.copies.sum())
+        *flat, total = self._engine.all_reduce_sum(np.append(counts.numpy(), num_tokens))
+        every = self._engine.put(np.reshape(flat, counts.shape))
+        return batches, Choices(counts=every, num_tokens=total)
+
     def _gradient(
-        self, batches: Iterable[PackedBatch], count: int, *, is_first: bool
+        self,
+        batches: Iterable[PackedBatch],
+        count: int,
+        choices: Choices | None,
+        *,
+        is_first: bool,
     ) -> tuple[dict[str, float], float]:
         """Go forward and backward through this rank's micro-batches.
 
@@ -144,7 +173,7 @@ class Updater:
         losses: list[PolicyLoss] = []
         flops = 0.0
         for position, batch in enumerate(batches):
-            losses.append(self._loss(batch, is_first=is_first))
+            losses.append(self._loss(batch, choices, is_first=is_first))
             self._engine.backward(losses[-1].loss, is_last=position == count - 1)
             if batch.weight.any():
                 flops += training_flops(self._engine.shape, batch)
@@ -159,9 +188,13 @@ class Updater:
             **dict(zip(largest, maxima.tolist(), strict=True)),
         }, float(all_flops)
 
-    def _loss(self, batch: PackedBatch, *, is_first: bool) -> PolicyLoss:
+    def _loss(self, batch: PackedBatch, choices: Choices | None, *, is_first: bool) -> PolicyLoss:
         options, policies = self._loss_options, self._policies
-        scored = self._engine.score(batch, want_entropy=self.coefficients.entropy_bonus > 0)
+        scored = self._engine.score(
+            batch,
+            want_entropy=self.coefficients.entropy_bonus > 0,
+            want_routing=choices is not None,
+        )
         put = self._engine.put
         behaviour, present = put(batch.behaviour_logprobs), scored.logprob.detach()
         old = self._under(policies.old, batch, present)
@@ -188,7 +221,17 @@ class Updater:
             kl_coefficient=self.coefficients.kl,
             kl_estimator=options.kl_estimator,
             entropy_coefficient=self.coefficients.entropy_bonus,
+            router_loss=self._router_loss(scored, batch, choices),
         )
+
+    def _router_loss(
+        self, scored: Scored, batch: PackedBatch, choices: Choices | None
+    ) -> Tensor | None:
+        """Return a micro-batch's part of the balance of experts, with its coefficient."""
+        if choices is None or not self._loss_options.router_loss:
+            return None
+        copies = self._engine.put(batch.copies)
+        return self._loss_options.router_loss * balance_loss(scored.router_logits, copies, choices)
 
     def _under(
         self, policy: FrozenLogprobs | Unchanged | None, batch: PackedBatch, present: Tensor

@@ -127,5 +127,5 @@ def _summary(gap: Floats, owner: Ints, index: StepIndex) -> SamplerAgreement:
         p95=float(p95),
         largest=float(size.max()),
         share_large=float((size > _LARGE).mean()),
-        worst=f"{index.shards[index.shard[worst]].path}, row {index.row[worst]}",
+        worst=index.where(worst),
     )

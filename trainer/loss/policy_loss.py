@@ -12,7 +12,7 @@ from graphcredit.trainer.loss.kl import KlEstimator, divergence
 from graphcredit.trainer.loss.masks import Masks, policy_mask
 from graphcredit.trainer.loss.registry import Objective
 
-LOSSES = ("loss", "policy_loss", "kl_loss", "entropy_loss")
+LOSSES = ("loss", "policy_loss", "kl_loss", "entropy_loss", "router_loss")
 """Sums that are complete as they are: their tokens are weighted by their share of the loss."""
 
 NOTABLE_MISMATCH = 0.1
@@ -28,7 +28,7 @@ class PolicyLoss:
     """
 
     loss: Tensor
-    """[] scalar to differentiate: Σ weight · loss over tokens."""
+    """[] scalar to differentiate: Σ weight · loss over tokens, and the part of experts."""
     sums: Mapping[str, Tensor]
     """Name to [] float64 sum over scored tokens; `averages` makes means of their totals."""
     maxima: Mapping[str, Tensor]
@@ -44,8 +44,11 @@ def policy_loss(
     kl_coefficient: float,
     kl_estimator: KlEstimator,
     entropy_coefficient: float,
+    router_loss: Tensor | None = None,
 ) -> PolicyLoss:
     """Return Σ weight · (M · ρ · objective + c_KL · KL - c_H · H) over the scored tokens.
+
+    With experts it is this plus their part.
 
     The weights come from the plan, so losses of micro-batches and ranks simply add up to the loss
     of the optimizer step, however its steps are packed.
@@ -58,6 +61,7 @@ def policy_loss(
         kl_coefficient: c_KL; if above 0, `tokens.reference` must be there.
         kl_estimator: How the divergence is estimated.
         entropy_coefficient: c_H; if above 0, `tokens.entropy` must be there.
+        router_loss: [] this micro-batch's part of the balance of experts, with its coefficient.
     """
     scored = tokens.scored()
     terms = objective.terms(scored)
@@ -79,6 +83,8 @@ def policy_loss(
     if entropy_coefficient:
         parts["entropy_loss"] = -entropy_coefficient * values["entropy"]
     losses = {name: (scored.weight * part).sum() for name, part in parts.items()}
+    if router_loss is not None:
+        losses["router_loss"] = router_loss
     losses["loss"] = torch.stack(list(losses.values())).sum()
     return PolicyLoss(
         loss=losses["loss"],

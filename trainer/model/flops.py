@@ -19,7 +19,8 @@ class ModelShape:
     """Sizes of a causal language model that determine its floating-point operations."""
 
     num_body: int
-    """Parameters that every token goes through: all but the embeddings and the head."""
+    """Parameters that every token goes through: all but the embeddings, the head, and the experts
+    that a token does not choose. A vision tower is not counted."""
     num_head: int
     """Entries of the head's matrix: vocabulary size times hidden size."""
     num_frozen: int

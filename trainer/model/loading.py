@@ -2,7 +2,7 @@
 
 import random
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,20 +11,27 @@ from typing import Any
 import torch
 from huggingface_hub import snapshot_download
 from peft import LoraConfig, get_peft_model
+from peft.tuners.lora import ParamWrapper
 from peft.tuners.tuners_utils import BaseTunerLayer
 from safetensors import safe_open
 from tokenizers import Tokenizer
 from torch import nn
 from torch.utils.checkpoint import checkpoint
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils.logging import disable_progress_bar
 
 from graphcredit.store.errors import InputError, library_errors
+from graphcredit.trainer.model.experts import Experts, experts_of
 from graphcredit.trainer.model.flops import ModelShape
 from graphcredit.trainer.model.logprobs import Scorer
-from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION, register_attention
+from graphcredit.trainer.model.packed_attention import (
+    PACKED_ATTENTION,
+    register_attention,
+    set_attention,
+)
 from graphcredit.trainer.model.packing_check import check_scorer
+from graphcredit.trainer.model.vision import ImageReader, has_vision
 from graphcredit.trainer.options import ModelOptions
 
 _PACKABLE_LAYERS = frozenset({"full_attention", "sliding_attention"})
@@ -42,6 +49,7 @@ _TOKENIZER_FILES = (
     "chat_template*",
     "*.tiktoken",
     "*.model",
+    "*processor_config.json",
 )
 
 
@@ -69,7 +77,7 @@ def load_model(
     model = load_weights(directory)
     _check_attention(directory, model)
     _check_head(directory, model)
-    model.set_attn_implementation(PACKED_ATTENTION)
+    set_attention(model, PACKED_ATTENTION)
     scorer = Scorer(model, head_chunk=options.head_chunk)
     check_scorer(str(directory), scorer, shares_prefixes=shares_prefixes)
     return _prepared(scorer, options, adapter_seed)
@@ -104,7 +112,7 @@ def load_shapes(name: str, options: ModelOptions) -> Scorer:
     _check_config(directory)
     with library_errors(_rule(directory)), torch.device("meta"):
         known = _read_config(directory)
-        model: Any = AutoModelForCausalLM.from_config(known, dtype=torch.float32)
+        model: Any = _models_of(known).from_config(known, dtype=torch.float32)
     _check_attention(directory, model)
     _check_head(directory, model)
     return _prepared(Scorer(model.eval(), head_chunk=options.head_chunk), options, adapter_seed="")
@@ -142,9 +150,8 @@ def load_weights(directory: Path) -> Any:
             "with transformers and save_pretrained() it; other formats can run code when read"
         )
     disable_progress_bar()
-    models: Any = AutoModelForCausalLM
     with library_errors(_rule(directory)):
-        model, report = models.from_pretrained(
+        model, report = _models_of(_read_config(directory)).from_pretrained(
             directory,
             dtype=torch.float32,
             local_files_only=True,
@@ -163,7 +170,7 @@ def load_weights(directory: Path) -> Any:
 
 
 def tokenizer_files(directory: Path) -> list[Path]:
-    """Return the files of a model's directory that make its tokenizer."""
+    """Return the files of a model's directory that make its tokenizer, and its processor."""
     found = {path for pattern in _TOKENIZER_FILES for path in directory.glob(pattern)}
     return sorted(path for path in found if path.is_file())
 
@@ -194,8 +201,13 @@ def tokenizer_notices(directory: Path, num_rows: int) -> list[str]:
 
 @contextmanager
 def quiet_peft() -> Generator[None]:
-    """Silence a warning of transformers 5.23 about a name that only peft 0.21 uses."""
+    """Silence warnings that tell a user nothing.
+
+    One of transformers 5.23 is about a name that only peft 0.21 uses; one of peft is about the
+    experts that it was asked to adapt, which are refused anyway.
+    """
     with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"The following \w+_pattern keys", RuntimeWarning)
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         yield
 
@@ -212,19 +224,53 @@ def num_embeddings(scorer: Scorer) -> int:
 
 def model_shape(scorer: Scorer) -> ModelShape:
     """Return the sizes that determine the floating-point operations of a pass."""
-    config = scorer.causal_lm.config
+    config = scorer.causal_lm.config.get_text_config()
+    experts = experts_of(config)
+    count = _count if experts is None else experts.num_used
     head = scorer.causal_lm.get_output_embeddings().weight
     ends = {id(p): p.numel() for p in (head, scorer.causal_lm.get_input_embeddings().weight)}
-    body = [p for p in scorer.parameters() if id(p) not in ends]
+    body = [p for p in scorer.causal_lm.get_decoder().parameters() if id(p) not in ends]
     heads = config.num_attention_heads
     return ModelShape(
-        num_body=sum(p.numel() for p in body),
+        num_body=count(body),
         num_head=head.numel(),
-        num_frozen=sum(p.numel() for p in body if not p.requires_grad),
+        num_frozen=count(p for p in body if not p.requires_grad),
         is_head_frozen=not head.requires_grad,
         num_layers=config.num_hidden_layers,
         attention_width=heads * (getattr(config, "head_dim", 0) or config.hidden_size // heads),
     )
+
+
+def load_eyes(name: str) -> ImageReader | None:
+    """Return the eyes of a model; None if it has none, or those of a family that is not known.
+
+    Raises:
+        InputError: There is no such model.
+    """
+    directory = find_model(name)
+    with library_errors(_rule(directory)):
+        config = _read_config(directory)
+    return ImageReader(directory, config) if has_vision(config) else None
+
+
+def _models_of(config: Any) -> Any:
+    """Return the automatic class of transformers that loads a model."""
+    return AutoModelForImageTextToText if has_vision(config) else AutoModelForCausalLM
+
+
+def _count(parameters: Iterable[nn.Parameter]) -> int:
+    return sum(p.numel() for p in parameters)
+
+
+def load_experts(name: str) -> Experts | None:
+    """Return the experts of a model; None for a dense one.
+
+    Raises:
+        InputError: There is no such model.
+    """
+    directory = find_model(name)
+    with library_errors(_rule(directory)):
+        return experts_of(_read_config(directory))
 
 
 def _check_config(directory: Path) -> None:
@@ -235,7 +281,8 @@ def _check_config(directory: Path) -> None:
             f"{directory} is quantised, and quantised weights cannot be trained: take the model "
             "it was made from"
         )
-    others = sorted({*(getattr(config, "layer_types", None) or ())} - _PACKABLE_LAYERS)
+    kinds = getattr(config.get_text_config(), "layer_types", None) or ()
+    others = sorted({*kinds} - _PACKABLE_LAYERS)
     if others:
         raise InputError(
             f"{directory} has {', '.join(others)} layers, in which packed samples would see each "
@@ -299,6 +346,12 @@ def _with_lora(model: Any, options: ModelOptions, adapter_seed: str) -> Any:
             adapted = get_peft_model(model, lora).eval()
     except ValueError as error:
         raise InputError(f"lora_targets {options.lora_targets!r}: {error}") from error
+    if any(isinstance(m, ParamWrapper) for m in adapted.modules()):
+        raise InputError(
+            f"lora_targets must not name the experts or their router, but {options.lora_targets!r} "
+            "does: they are no linear layers, and their adapters cannot be merged one by one. Name "
+            "the modules of attention, such as q_proj,k_proj,v_proj,o_proj, or take lora_rank 0"
+        )
     if any(isinstance(m, BaseTunerLayer) for m in model.get_output_embeddings().modules()):
         raise InputError(
             f"lora_targets must not name the head, but {options.lora_targets!r} does: samplers "

@@ -1,15 +1,28 @@
 """Log-probabilities of the response tokens of packed samples, and nothing more than those need."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from graphcredit.store.errors import InputError
 from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.model.head import Head, head_logprobs, logit_rule
 from graphcredit.trainer.model.packed_attention import Segments
+
+
+class Scored(NamedTuple):
+    """What a pass over packed samples gives."""
+
+    logprob: Tensor
+    """[R] float32 log-probability of each response token, at its temperature."""
+    entropy: Tensor
+    """[R] float32 entropy of the distribution it was drawn from."""
+    router_logits: tuple[Tensor, ...]
+    """[T, E] of each layer with experts, if they are wanted; none otherwise."""
 
 
 class Scorer(nn.Module):
@@ -45,29 +58,39 @@ class Scorer(nn.Module):
         token_ids: Tensor,
         temperature: Tensor,
         want_entropy: bool,
-    ) -> tuple[Tensor, Tensor]:
+        want_routing: bool = False,
+        pictures: tuple[Tensor, Tensor, Tensor] | None = None,
+    ) -> Scored:
         """Score R response tokens in T tokens of packed samples; see `scorer_arguments`.
 
         Args:
             input_ids: [T] int64, the samples one after the other.
-            position_ids: [T] int64, from 0 in each sample.
+            position_ids: [T] int64, from 0 in each sample; [3, T] with pictures.
             segments: Where the samples are, and what each attends to.
             predictor: [R] int64, the position in [0, T) that predicts each response token.
             token_ids: [R] int64, the response tokens.
             temperature: [R] float32, by which logits are divided.
             want_entropy: Whether the entropy has a gradient.
+            want_routing: Whether the logits of routers are wanted.
+            pictures: [P, D] patches and [N, 3] grids of images, and [V] the tokens that the
+                vectors which the vision tower makes of them stand for.
 
-        Returns:
-            [R] float32 log-probability of each token, and [R] float32 entropy of the distribution
-            it was drawn from, both at the temperature.
+        Raises:
+            InputError: The logits of routers are wanted and the model does not give any.
         """
         causal_lm = self.causal_lm
-        hidden = causal_lm.get_decoder()(
-            input_ids=input_ids[None],
-            position_ids=position_ids[None],
+        found = causal_lm.get_decoder()(
+            **(
+                {"input_ids": input_ids[None]}
+                if pictures is None
+                else {"inputs_embeds": self._embedded(input_ids, *pictures)[None]}
+            ),
+            position_ids=position_ids.unsqueeze(-2),
             use_cache=False,
             **segments.arguments(),
-        ).last_hidden_state[0]
+            **({"output_router_logits": True} if want_routing else {}),
+        )
+        hidden = found.last_hidden_state[0]
         output = causal_lm.get_output_embeddings()
         head = Head(
             weight=output.weight,
@@ -75,13 +98,37 @@ class Scorer(nn.Module):
             rule=logit_rule(causal_lm.config),
             chunk=self.head_chunk,
         )
-        return head_logprobs(
+        logprob, entropy = head_logprobs(
             head, hidden[predictor], token_ids, temperature, want_entropy=want_entropy
         )
+        return Scored(logprob, entropy, self._routing(found) if want_routing else ())
+
+    def _embedded(
+        self, input_ids: Tensor, patches: Tensor, grids: Tensor, places: Tensor
+    ) -> Tensor:
+        """Return [T, H] what the decoder takes: vectors of images in place of placeholders."""
+        causal_lm = self.causal_lm
+        embedded: Tensor = causal_lm.get_input_embeddings()(input_ids)
+        seen = causal_lm.get_image_features(patches, grids, return_dict=True).pooler_output
+        vectors = torch.cat(seen)[: len(places)].to(embedded.dtype)
+        return embedded.index_copy(0, places, vectors)
+
+    def _routing(self, found: Any) -> tuple[Tensor, ...]:
+        logits = getattr(found, "router_logits", None)
+        if not logits:
+            raise InputError(
+                f"{type(self.causal_lm).__name__} must give the logits of its routers for the "
+                "balance of its experts, but gives none: train it with --router-loss 0"
+            )
+        return tuple(each if each.dim() == 2 else each.flatten(0, -2) for each in logits)
 
 
 def scorer_arguments(
-    batch: PackedBatch, put: Callable[[NDArray[Any]], Tensor], *, want_entropy: bool
+    batch: PackedBatch,
+    put: Callable[[NDArray[Any]], Tensor],
+    *,
+    want_entropy: bool,
+    want_routing: bool = False,
 ) -> tuple[Any, ...]:
     """Return the arguments of `Scorer.forward` for a micro-batch.
 
@@ -89,6 +136,7 @@ def scorer_arguments(
         batch: The micro-batch.
         put: Makes a tensor of an array, where the model is.
         want_entropy: Whether the entropy has a gradient.
+        want_routing: Whether the logits of routers are wanted.
     """
     keys, bounds = batch.keys, put(batch.cu_seqlens)
     segments = Segments(
@@ -100,4 +148,6 @@ def scorer_arguments(
     )
     tokens = (put(batch.input_ids), put(batch.position_ids))
     responses = (put(batch.predictor), put(batch.token_ids), put(batch.temperature))
-    return (*tokens, segments, *responses, want_entropy)
+    seen = batch.pictures
+    pictures = seen and tuple(put(each) for each in (seen.patches, seen.grids, seen.places))
+    return (*tokens, segments, *responses, want_entropy, want_routing, pictures)

@@ -29,7 +29,7 @@ class MemoryEstimate:
     """Its shard of AdamW's two float32 moments."""
     activations: int | None
     """What a forward and a backward pass over the heaviest micro-batch hold at most, without
-    logits; None where they depend on data (mixtures of experts)."""
+    logits; None where they depend on data (mixtures of experts, images)."""
     logits: int | None
     """What the head adds to that peak."""
     checkpoint: int
@@ -56,6 +56,7 @@ def estimate_memory(
     dtype: str,
     sums_gradients: bool,
     file_bytes: int,
+    has_images: bool = False,
 ) -> MemoryEstimate:
     """Return the memory that a training takes in each process.
 
@@ -67,6 +68,7 @@ def estimate_memory(
         sums_gradients: Whether a process sums whole gradients over micro-batches before it
             exchanges them.
         file_bytes: Most bytes of a file of a checkpoint, which is put together in memory.
+        has_images: Whether steps have images, whose size is seen only when they are read.
     """
     width = torch.finfo(getattr(torch, dtype)).bits // 8
     is_sharded = num_processes > 1 or dtype == "bfloat16"
@@ -76,7 +78,9 @@ def estimate_memory(
     num_whole = num_all if num_processes == 1 else num_all - sum(layers) + 2 * max(layers)
     num_summed = num_trained if sums_gradients else -(-num_trained // num_processes)
     num_saved = (1 + _MOMENTS) * -(-num_trained // num_processes)
-    activations, logits = _passes(scorer.to(getattr(torch, dtype)), sizes)
+    activations, logits = (
+        (None, None) if has_images else _passes(scorer.to(getattr(torch, dtype)), sizes)
+    )
     return MemoryEstimate(
         parameters=_FLOAT32 * -(-num_all // num_processes),
         gathered=width * num_whole if is_sharded else 0,

@@ -17,7 +17,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 
 from graphcredit.trainer.batching.plan import MicroBatchSize
 from graphcredit.trainer.model.logprobs import Scorer
-from graphcredit.trainer.model.packed_attention import Segments
+from graphcredit.trainer.model.packed_attention import Segments, set_attention
 
 _META_ATTENTION = "graphcredit_meta"
 
@@ -34,7 +34,7 @@ def pass_bytes(scorer: Scorer, size: MicroBatchSize) -> int:
     """
     AttentionInterface.register(_META_ATTENTION, cast("Any", _attention))
     AttentionMaskInterface.register(_META_ATTENTION, cast("Any", lambda **_: None))
-    scorer.causal_lm.set_attn_implementation(_META_ATTENTION)
+    set_attention(scorer.causal_lm, _META_ATTENTION)
     _run(scorer, size)
     # The gradients are there now, as they are from the second micro-batch on.
     with _LiveBytes() as live:
@@ -55,8 +55,8 @@ def _run(scorer: Scorer, size: MicroBatchSize) -> None:
     )
     temperature = torch.ones(size.num_responses, device="meta")
     with _AnyValue():
-        logprob, _ = scorer(tokens, tokens, segments, responses, responses, temperature, False)
-        logprob.sum().backward()
+        scored = scorer(tokens, tokens, segments, responses, responses, temperature, False)
+        scored.logprob.sum().backward()
 
 
 def _numbers(count: int) -> Tensor:

@@ -18,6 +18,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, AttentionMaskInterface
 
 from graphcredit.store.errors import InputError
+from graphcredit.trainer.model.vision import has_vision
 
 PACKED_ATTENTION = "graphcredit_packed"
 
@@ -58,6 +59,17 @@ def register_attention() -> None:
     """Make `PACKED_ATTENTION` known to transformers."""
     AttentionInterface.register(PACKED_ATTENTION, cast("Any", packed_attention))
     AttentionMaskInterface.register(PACKED_ATTENTION, cast("Any", _no_mask))
+
+
+def set_attention(causal_lm: Any, name: str) -> None:
+    """Choose the attention of a model's language; a vision tower keeps its own.
+
+    Args:
+        causal_lm: Of transformers.
+        name: `PACKED_ATTENTION`, or another one that transformers knows.
+    """
+    of_text = {"text_config": name}
+    causal_lm.set_attn_implementation(of_text if has_vision(causal_lm.config) else name)
 
 
 def _no_mask(*, attention_mask: Tensor | None = None, **_: Any) -> None:

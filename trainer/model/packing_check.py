@@ -1,6 +1,7 @@
 """Check that packed log-probabilities equal those of the model's own forward pass."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,11 @@ import torch
 from torch import Tensor
 
 from graphcredit.store.errors import InputError
-from graphcredit.trainer.batching.packed_batch import Sample, pack_samples
+from graphcredit.trainer.batching.packed_batch import Pictures, Sample, pack_samples
+from graphcredit.trainer.data.ragged import Ints
 from graphcredit.trainer.model.logprobs import Scorer, scorer_arguments
-from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION
+from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION, set_attention
+from graphcredit.trainer.model.vision import ImageReader, has_vision, image_positions
 
 _SAMPLES = ((0, 24), (0, 40))
 _WITH_PREFIXES = (*_SAMPLES, (20, 24), (20, 16), (31, 9))
@@ -26,12 +29,15 @@ def check_scorer(name: str, scorer: Scorer, *, shares_prefixes: bool = False) ->
 
     The check finds faults that no list of architectures can: logits with a scale or cap that
     `head.py` does not know, layers that see across samples, positions that are ignored, layers in
-    which a token depends on more than those before it in its own sequence.
+    which a token depends on more than those before it in its own sequence. Of a model that sees,
+    images are compared too.
 
     Raises:
         InputError: They differ, as they are or with shared prefixes if these are asked for.
     """
     _check(name, scorer, _samples(scorer, _SAMPLES), shares_prefixes=False)
+    if has_vision(scorer.causal_lm.config):
+        _check(name, scorer, _with_images(scorer.causal_lm.config), shares_prefixes=False)
     if shares_prefixes:
         _check(name, scorer, _samples(scorer, _WITH_PREFIXES), shares_prefixes=True)
 
@@ -45,7 +51,7 @@ def _check(name: str, scorer: Scorer, samples: list[Sample], *, shares_prefixes:
         shares_prefixes=shares_prefixes,
     )
     with torch.no_grad():
-        packed, _ = scorer(*scorer_arguments(batch, torch.from_numpy, want_entropy=False))
+        packed = scorer(*scorer_arguments(batch, torch.from_numpy, want_entropy=False)).logprob
         own = torch.cat(_own(scorer.causal_lm, samples))
     gap = (packed - own).abs().max().item()
     if not gap <= _TOLERANCE:
@@ -71,15 +77,57 @@ def _samples(scorer: Scorer, shapes: Sequence[tuple[int, int]]) -> list[Sample]:
     return samples
 
 
+def _with_images(config: Any) -> list[Sample]:
+    """Return samples of random pixels: two images in text, none, and one at the end."""
+    merge, random = config.vision_config.spatial_merge_size, np.random.default_rng(0)
+    size = ImageReader(Path(), config).blank().patches.shape[1]
+    samples: list[Sample] = []
+    for shapes in (((2, 3), (4, 1)), (), ((1, 2),)):
+        grids = np.array([(1, merge * rows, merge * columns) for rows, columns in shapes])
+        ids = [_text(config, random, 5)]
+        for rows, columns in shapes:
+            ids += [np.full(rows * columns, config.image_token_id), _text(config, random, 4)]
+        tokens = np.concatenate(ids).astype(np.int32)
+        zeros = np.zeros(len(tokens) - 1, np.float32)
+        sample = Sample(tokens[:1], tokens[1:], zeros, 1.0)
+        if shapes:
+            patches = random.normal(size=(grids.prod(1).sum(), size)).astype(np.float32)
+            is_image = tokens == config.image_token_id
+            sample = sample._replace(
+                pictures=Pictures(patches=patches, grids=grids, places=np.flatnonzero(is_image)),
+                positions=image_positions(is_image, grids, merge),
+            )
+        samples.append(sample)
+    return samples
+
+
+def _text(config: Any, random: np.random.Generator, count: int) -> Ints:
+    """Return tokens of text."""
+    special = (config.image_token_id, config.video_token_id)
+    known = np.setdiff1d(np.arange(config.get_text_config().vocab_size), special)
+    return random.choice(known, count)
+
+
 def _own(causal_lm: Any, samples: list[Sample]) -> list[Tensor]:
-    causal_lm.set_attn_implementation("eager")
+    set_attention(causal_lm, "eager")
     try:
         return [
-            causal_lm(input_ids=ids[None], use_cache=False)
+            causal_lm(input_ids=ids[None], use_cache=False, **_own_pictures(causal_lm, sample, ids))
             .logits[0, :-1]
             .log_softmax(-1)
             .gather(-1, ids[1:, None])[:, 0]
-            for ids in (torch.from_numpy(sample.tokens).long() for sample in samples)
+            for sample, ids in ((s, torch.from_numpy(s.tokens).long()) for s in samples)
         ]
     finally:
-        causal_lm.set_attn_implementation(PACKED_ATTENTION)
+        set_attention(causal_lm, PACKED_ATTENTION)
+
+
+def _own_pictures(causal_lm: Any, sample: Sample, ids: Tensor) -> dict[str, Tensor]:
+    """Return the arguments by which the model itself takes a sample's images."""
+    if sample.pictures is None:
+        return {}
+    return {
+        "pixel_values": torch.from_numpy(sample.pictures.patches),
+        "image_grid_thw": torch.from_numpy(sample.pictures.grids),
+        "mm_token_type_ids": (ids == causal_lm.config.image_token_id).int()[None],
+    }

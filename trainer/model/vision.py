@@ -1,0 +1,191 @@
+"""Vision-language models: what they take of a step's images, and where its tokens are.
+
+Qwen2-VL and Qwen2.5-VL: a prompt has a placeholder token for each vector that the vision tower
+makes of an image, and each token has a position in time, height and width (M-RoPE, arXiv
+2409.12191). Other families give images to deeper layers too, or mask them in ways of their own.
+"""
+
+import io
+import warnings
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import AutoImageProcessor
+
+from graphcredit.store.errors import InputError, MissingDependencyError, library_errors
+from graphcredit.trainer.batching.packed_batch import Pictures, Sample
+from graphcredit.trainer.data.ragged import Bools, Ints, Singles
+
+FAMILIES = frozenset({"qwen2_vl", "qwen2_5_vl"})
+"""The `model_type` of each family whose images can be trained on."""
+
+_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+
+
+def has_vision(config: Any) -> bool:
+    """Return whether a model of transformers is of a family whose images can be trained on."""
+    return config.model_type in FAMILIES
+
+
+class ImageReader:
+    """The eyes of a model: they read images as its processor does, and place them among tokens."""
+
+    def __init__(self, directory: Path, config: Any) -> None:
+        """Load nothing yet.
+
+        Args:
+            directory: Of the model, with its processor's configuration.
+            config: Of the model, of a family that `has_vision`.
+        """
+        self._directory, self._config = directory, config
+        self._merge: int = config.vision_config.spatial_merge_size
+
+    def seen(self, sample: Sample, where: str) -> Sample:
+        """Return a step with its pictures and positions; without images as it is.
+
+        Args:
+            sample: The step.
+            where: Its file and row, for messages.
+
+        Raises:
+            InputError: As `check`, or an image is damaged.
+            MissingDependencyError: Pillow is not installed.
+        """
+        if not sample.images:
+            self._compare(sample, [], where)
+            return sample
+        patches, grids = self._read(sample.images, where)
+        self._compare(sample, grids.prod(1), where)
+        is_image = self._is_image(sample)
+        return sample._replace(
+            pictures=Pictures(patches=patches, grids=grids, places=np.flatnonzero(is_image)),
+            positions=image_positions(is_image, grids, self._merge),
+        )
+
+    def check(self, sample: Sample, where: str) -> None:
+        """Refuse a step whose tokens do not fit its images, by the sizes in their files' heads.
+
+        Raises:
+            InputError: They do not fit, there are tokens of a video, or an image cannot be read.
+            MissingDependencyError: Pillow is not installed.
+        """
+        counts: list[int] = []
+        for image in sample.images:
+            with _opened(image, where) as opened:
+                width, height = opened.size
+            counts.append(self._processor.get_number_of_image_patches(height, width))
+        self._compare(sample, counts, where)
+
+    def blank(self) -> Pictures:
+        """Return the smallest image."""
+        vision = self._config.vision_config
+        size = vision.in_channels * vision.temporal_patch_size * vision.patch_size**2
+        return Pictures(
+            patches=np.zeros((self._merge**2, size), np.float32),
+            grids=np.array([[1, self._merge, self._merge]]),
+            places=np.empty(0, np.int64),
+        )
+
+    def _is_image(self, sample: Sample) -> Bools:
+        """Return which tokens are placeholders. One that the policy sampled is text like others."""
+        is_image = sample.tokens == self._config.image_token_id
+        is_image[len(sample.prompt) :] = False
+        return is_image
+
+    def _compare(self, sample: Sample, num_patches: Iterable[int], where: str) -> None:
+        """Compare the placeholders of a step with the patches of its images."""
+        image, video = self._config.image_token_id, self._config.video_token_id
+        if (sample.prompt == video).any():
+            raise InputError(
+                f"prompts must have no videos, which cannot be trained on: {where} has tokens "
+                f"{video}, which stand for one"
+            )
+        found = [stop - start for start, stop in _runs(self._is_image(sample))]
+        expected = [int(count) // self._merge**2 for count in num_patches]
+        if found != expected:
+            raise InputError(
+                f"prompt_ids must have a token {image} for each vector of an image, the images "
+                f"apart from each other: {where} has runs of {found or 'none'}, and its "
+                f"{len(sample.images)} images make {expected or 'none'}. Log the ids that the "
+                "model's processor made, with all images of the prompt in their order"
+            )
+
+    def _read(self, images: tuple[bytes, ...], where: str) -> tuple[Singles, Ints]:
+        """Return the patches and the grids of images."""
+        opened: list[Any] = []
+        for image in images:
+            with _opened(image, where) as each:
+                opened.append(each.convert("RGB"))
+        made = self._processor(opened, return_tensors="np")
+        grids = np.asarray(made["image_grid_thw"], np.int64)
+        return np.asarray(made["pixel_values"], np.float32), grids
+
+    @cached_property
+    def _processor(self) -> Any:
+        rule = f"{self._directory} must hold the configuration of its image processor"
+        with library_errors(rule):
+            return AutoImageProcessor.from_pretrained(
+                self._directory, local_files_only=True, trust_remote_code=False
+            )
+
+
+def image_positions(is_image: Bools, grids: Ints, merge: int) -> Ints:
+    """Return [3, n] the position of each token in time, height and width.
+
+    Text counts on from the greatest position before it. The vectors of an image are at one time,
+    and at their row and column in the image, counted from there.
+
+    Args:
+        is_image: [n] the token is the placeholder of a vector.
+        grids: [N, 3] frames, rows and columns of patches of each image, in the order of the tokens.
+        merge: Patches along a side of what one vector is made of.
+    """
+    positions = np.empty((3, len(is_image)), np.int64)
+    begin = place = 0
+    for (start, stop), grid in zip(_runs(is_image), grids, strict=True):
+        place = _place_text(positions[:, begin:start], place)
+        shape = (int(grid[0]), int(grid[1]) // merge, int(grid[2]) // merge)
+        positions[:, start:stop] = place + np.indices(shape).reshape(3, -1)
+        begin, place = stop, place + max(shape[1:])
+    _place_text(positions[:, begin:], place)
+    return positions
+
+
+def _place_text(positions: Ints, place: int) -> int:
+    """Write the positions of text from `place` on; return the next one."""
+    count = positions.shape[1]
+    positions[:] = place + np.arange(count)
+    return place + count
+
+
+def _runs(flags: Bools) -> list[tuple[int, int]]:
+    """Return start and end of each run of flags that are set."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.view(np.int8), [0]]))).tolist()
+    return [run for number, run in enumerate(pairwise(edges)) if number % 2 == 0]
+
+
+@contextmanager
+def _opened(image: bytes, where: str) -> Generator[Any]:
+    """Open an image with Pillow; errors of reading it name the step."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingDependencyError(
+            "to train on images, Pillow must be installed: pip install 'graphcredit[vision]'"
+        ) from error
+    try:
+        with warnings.catch_warnings():
+            # An image of more pixels than a decompression bomb has is an error, not a warning.
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(image), formats=_FORMATS) as opened:
+                yield opened
+    except Exception as error:  # decoders raise many kinds
+        raise InputError(
+            f"an image must be a {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]} file that can be "
+            f"read: {where} has one that cannot ({type(error).__name__}: {error})"
+        ) from error

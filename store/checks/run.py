@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from graphcredit.store.checks.age import check_age
+from graphcredit.store.checks.age import check_age, stale_summary, stale_violations
 from graphcredit.store.checks.columns import (
     check_columns,
     check_credit_rows,
@@ -136,6 +136,8 @@ def _check_partition(
         # The rows of an old history may break rules that are newer than it.
         if not any(v.is_error or v.rule.name == "old_history" for v in found):
             sound.append(file)
+    stale = stale_summary(store, sound)
+    sound = [file for file in sound if file not in stale]
     rows, damaged = _check_sound(database, sound)
     violations += damaged
     broken = {v.file for v in damaged}
@@ -143,7 +145,9 @@ def _check_partition(
     violations += _check_credit(readable)
     steps = [file for file in readable if file.kind == "steps"]
     unreadable_files = {file.relative for file in files} - {file.relative for file in readable}
-    violations += check_age(store, sources, steps, unreadable_files)
+    aged = list(check_age(store, sources, steps, unreadable_files))
+    # What mends stale credit mends its summary, too.
+    violations += aged or stale_violations(stale)
     return [*violations, *rows.violations], [file.path for file in readable], rows
 
 

@@ -163,7 +163,7 @@ def test_only_a_bundle_is_replaced(tmp_path: Path):
     assert (report.num_tasks, report.num_trajectories) == (1, 2)
     files = [path for path in target.rglob("*") if path.is_file()]
     assert report.num_bytes == sum(path.stat().st_size for path in files)
-    assert len(files) == 3 + 1 + 2
+    assert len(files) == 5 + 1 + 2
     for inside in (store.root, store.root / "site"):
         with pytest.raises(InputError, match="outside the store"):
             write_bundle(store, inside, BundleChoice())

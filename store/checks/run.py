@@ -146,8 +146,10 @@ def _check_partition(
     steps = [file for file in readable if file.kind == "steps"]
     unreadable_files = {file.relative for file in files} - {file.relative for file in readable}
     aged = list(check_age(store, sources, steps, unreadable_files))
+    violations += aged
     # What mends stale credit mends its summary, too.
-    violations += aged or stale_violations(stale)
+    if not aged and any(file.kind == "credit" for file in readable):
+        violations += stale_violations(stale)
     return [*violations, *rows.violations], [file.path for file in readable], rows
 
 

@@ -181,7 +181,7 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("summary_steps", PLAYED, set_value(PLAYED, 0, "trajectory_id", "gone")),
     ("columns", PLAYED, change_table(PLAYED, _drop("is_complete"))),
     ("not_null", SUMS, set_value(SUMS, 0, "scale", None)),
-    ("no_null_elements", SUMS, set_value(SUMS, 0, "bars", [None, *[1] * 16])),
+    ("no_null_elements", SUMS, set_value(SUMS, 0, "bars", [None, *[0] * 15, 4])),
     ("unique_sum", SUMS, edit(SUMS, lambda rows: rows.append(dict(rows[0])))),
     ("summary_bars", SUMS, set_value(SUMS, 0, "bars", [4])),
     ("summary_bars", SUMS, set_value(SUMS, 0, "bars", [1] * 17)),

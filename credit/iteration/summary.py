@@ -79,7 +79,9 @@ def _advantages(
 ) -> pa.Table:
     values = advantage.astype(np.float64)
     first, lengths = start[:-1], np.diff(start)
-    is_known = ~np.isnan(values)
+    # Columns that are kept may be another program's, whose infinite numbers count as none.
+    is_known = np.isfinite(values)
+    values[~is_known] = np.nan
     known = np.where(is_known, values, 0.0)
     most, least = np.fmax.reduceat(values, first), np.fmin.reduceat(values, first)
     scale = _scale(np.fmax(np.abs(most), np.abs(least)))

@@ -19,8 +19,9 @@ from graphcredit.store.schema import SUMMARY_KEY
 TABLES = ("trajectories", "advantages")
 """Names of the tables, each a file of the folder `summary/run_id=…/iteration=…`."""
 
-SummaryState: TypeAlias = Literal["current", "stale", "damaged", "none"]
-"""`stale`: of other step or credit shards than there are. `none`: the iteration has no summary."""
+SummaryState: TypeAlias = Literal["current", "stale", "unreadable", "none"]
+"""`stale`: of other step or credit shards than there are. `unreadable`: a table is missing, damaged
+or of a newer schema. `none`: the iteration has no summary."""
 
 _VERSION = 1
 """Of what the columns mean."""
@@ -65,7 +66,7 @@ def summary_state(store: Store, shards: Sequence[Shard]) -> SummaryState:
     try:
         said = {_said(path) for path in paths}
     except InputError:
-        return "damaged"
+        return "unreadable"
     return "current" if said == {_wanted(shards)} else "stale"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -108,8 +109,8 @@ def test_it_is_what_the_steps_and_their_credit_add_up_to(tmp_path: Path, batch_r
 def test_bars_by_hand():
     # Scale 1: 0.25 ends the second bar of eight, and the next number begins the third.
     next_up = float(np.nextafter(np.float32(0.25), np.float32(1)))
-    values = np.array([0, 0.25, next_up, 1, -1, -1e-9, np.nan, 0, 0, 0.5, -0.5, np.nan, np.nan])
-    names = summary.pa.array(["mixed", "zero", "half", "unknown"])
+    values = np.array([0, 0.25, next_up, 1, -1, -1e-9, np.nan, 0, 0, 0.5, -0.5, np.nan, -np.inf])
+    names = pa.array(["mixed", "zero", "half", "unknown"])
     start = np.array([0, 7, 9, 11, 13])
     rows = summary._advantages(names, start, "e", values.astype(np.float32)).to_pylist()
     mixed = [0] * 17
@@ -121,7 +122,8 @@ def test_bars_by_hand():
     assert [row["scale"] for row in rows] == [1.0, 0.0, 0.5, 0.0]
     assert [row["num_steps"] for row in rows] == [6, 2, 2, 0]
     assert [row["most"] for row in rows] == [1.0, 0.0, 0.5, None]
-    assert (rows[2]["total"], rows[2]["squares"], rows[2]["least"]) == (0.0, 0.5, -0.5)
+    assert [row["least"] for row in rows] == [-1.0, 0.0, -0.5, None]
+    assert (rows[2]["total"], rows[2]["squares"]) == (0.0, 0.5)
 
 
 def test_credit_that_is_kept_is_summed_too(tmp_path: Path):
@@ -169,9 +171,9 @@ def test_half_a_summary_and_one_of_another_credit_are_not_current(tmp_path: Path
     paths["advantages"].write_bytes(old)
     assert _state(store) == "stale"
     paths["advantages"].write_bytes(new[:-40])
-    assert _state(store) == "damaged"
+    assert _state(store) == "unreadable"
     paths["advantages"].unlink()
-    assert _state(store) == "damaged"
+    assert _state(store) == "unreadable"
     paths["trajectories"].unlink()
     assert _state(store) == "none"
 

@@ -100,7 +100,7 @@ def test_iterations_with_and_without_a_summary_are_one_run(tmp_path: Path):
     assert (third["num_trajectories"], third["num_credited"]) == (3, 0)
 
 
-@pytest.mark.parametrize("fault", ["current", "none", "stale", "damaged"])
+@pytest.mark.parametrize("fault", ["current", "none", "stale", "unreadable"])
 def test_the_tasks_page_says_why_it_read_all_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ):
@@ -111,7 +111,7 @@ def test_the_tasks_page_says_why_it_read_all_steps(
     if fault == "stale":
         credit = store.shards()[0].credit_path
         pq.write_table(pq.read_table(credit, partitioning=None), credit)
-    if fault == "damaged":
+    if fault == "unreadable":
         path.write_bytes(path.read_bytes()[:-40])
     app = open_page(monkeypatch, store, "tasks", estimator="grpo")
     assert not app.exception
@@ -121,6 +121,6 @@ def test_the_tasks_page_says_why_it_read_all_steps(
     ]
     expected = {
         "stale": "The summary of this iteration is of other steps or other credit",
-        "damaged": "The summary of this iteration is damaged",
+        "unreadable": "The summary of this iteration cannot be read",
     }
     assert [line.partition(":")[0] for line in told] == [*filter(None, [expected.get(fault)])]

@@ -87,7 +87,7 @@ def no_summary(run_id: str, iteration: int, num_steps: int) -> None:
     found = {
         "none": "This iteration has no summary",
         "stale": "The summary of this iteration is of other steps or other credit",
-        "damaged": "The summary of this iteration is damaged",
+        "unreadable": "The summary of this iteration cannot be read",
     }
     st.caption(
         f"{found[state]}: all steps are read instead, which takes longer. `graphcredit credit` "

@@ -102,7 +102,7 @@ function build(root, data) {
   delete root.dataset.picture;
   delete root.dataset.ready;
   const all = [...data.nodes, ...data.edges];
-  addInSlices(cy, all.map(copy), (there) => {
+  addInSlices(cy, all.map(copy), data.nodes.length, (there) => {
     if (there >= data.nodes.length) root.dataset.picture = "";
     if (there < all.length) return;
     isWhole = true;

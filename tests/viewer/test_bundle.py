@@ -100,6 +100,9 @@ def test_a_log_is_text_on_every_page(tmp_path: Path):
         assert "\x1b" not in page.text
         (policy,) = [of["content"] for tag, of in page.tags if of.get("http-equiv")]
         assert policy.startswith("default-src 'none'")
+        assert "script-src 'unsafe-inline'" not in policy
+        scripts = {of["src"] for tag, of in page.tags if tag == "script" and "src" in of}
+        assert scripts == ({"../cytoscape.min.js", "../graph.js"} if num_scripts else set())
         assert "<script>alert(1)</script>" in page.text
     assert not any(HOSTILE in path.name for path in (tmp_path / "b").rglob("*"))
 

@@ -20,8 +20,8 @@ from graphcredit.viewer.bundle.html import (
 )
 from graphcredit.viewer.graph.chains import chains_of
 from graphcredit.viewer.graph.cytoscape import draw_part
+from graphcredit.viewer.graph.export.page import Site, graph_html
 from graphcredit.viewer.graph.facts import with_shown
-from graphcredit.viewer.graph.html_export import Site, graph_html
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph

@@ -1,4 +1,4 @@
-"""The files of the graph component, for the app and for the HTML export."""
+"""The files of the graph component, for the app and for the exported pages."""
 
 from importlib.resources import files
 
@@ -18,17 +18,3 @@ def asset(name: str) -> str:
 def graph_script() -> str:
     """Return the script that draws a graph; it exports `drawGraph`."""
     return "\n".join(map(asset, _SCRIPTS))
-
-
-def page_script() -> str:
-    """Return the script of an exported page, which needs the library before it.
-
-    It is no module: browsers load none from a file beside a page that is itself a file.
-    """
-    script = graph_script().replace("export default function", "function")
-    return f'(() => {{\n"use strict";\n{script}\n{asset("page.js")}\n}})();\n'
-
-
-def page_style() -> str:
-    """Return the style of an exported page."""
-    return asset("page.css") + asset("graph.css")

@@ -9,8 +9,9 @@ from html import escape
 import pyarrow as pa
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.assets import asset, page_script, page_style
+from graphcredit.viewer.graph.assets import asset
 from graphcredit.viewer.graph.cytoscape import Drawing
+from graphcredit.viewer.graph.export.assets import page_asset, page_script, page_style
 from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
 from graphcredit.viewer.graph.keys import edge_key, node_key
 from graphcredit.viewer.graph.play import Play
@@ -76,7 +77,7 @@ def graph_html(
         "BELOW": "" if site is None else site.below,
         "DATA": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
     }
-    return re.sub(r"\[\[([A-Z]+)\]\]", lambda place: parts[place[1]], asset("page.html"))
+    return re.sub(r"\[\[([A-Z]+)\]\]", lambda place: parts[place[1]], page_asset("page.html"))
 
 
 def _inside() -> dict[str, str]:

@@ -8,8 +8,8 @@ from graphcredit.store.errors import InputError, system_errors
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.viewer.graph import visible_part
 from graphcredit.viewer.graph.cytoscape import draw_part
+from graphcredit.viewer.graph.export.page import graph_html
 from graphcredit.viewer.graph.facts import with_shown
-from graphcredit.viewer.graph.html_export import graph_html
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph

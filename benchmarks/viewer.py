@@ -72,6 +72,7 @@ VISITS = (
     ("trajectory", TOLD),
     ("graph?view=matters", DRAWN),
     ("graph?view=matters", DRAWN),
+    ("graph?view=matters&at=n0", DRAWN),
     ("graph?view=path", DRAWN),
     ("graph?view=everything", DRAWN),
     ("graph?view=everything", DRAWN),

@@ -1,11 +1,10 @@
-"""The credit stage: step shards in, credit shards and graph tables out."""
+"""The credit stage: step shards in; credit shards, graph tables and summaries out."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from graphcredit.credit.steps.batches import Plan, plan_batches, read_batches
 from graphcredit.credit.steps.complete import COLUMNS
 from graphcredit.store.credit_marks.formulas import configuration_of
 from graphcredit.store.credit_marks.sources import Sources
+from graphcredit.store.credit_marks.summary import summary_paths
 from graphcredit.store.errors import InputError, NothingToCreditError
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.layout import AnyStore, Shard, Store, open_store
@@ -170,11 +170,15 @@ class _Stage:
         plan = plan_batches(shards, self.settings.batch_rows)
         marks = self.settings.as_json(partial(self.sources.marks, run_id, iteration))
         work = self._work(run_id, iteration, shards, plan)
-        configuration = work.previous.configuration | marks
-        rules_met = work.merger.rules_met
-        writer = CreditWriter(self.store, shards, plan.num_rows, configuration, rules_met)
-        graph_dir = self.store.graph_dir(run_id, iteration)
-        report = self._compute(work, written.enter_context(writer), graph_dir, on_progress)
+        writer = CreditWriter(
+            self.store,
+            shards,
+            plan.num_rows,
+            configuration=work.previous.configuration | marks,
+            rules_met=work.merger.rules_met,
+            steps=self.sources.steps(run_id, iteration),
+        )
+        report = self._compute(work, written.enter_context(writer), on_progress)
         if timeline := self.timelines.get(run_id):
             timeline.leave()
         return report
@@ -203,17 +207,22 @@ class _Stage:
         self,
         work: BatchWork,
         writer: CreditWriter,
-        graph_dir: Path,
         on_progress: Callable[[float], None],
     ) -> CreditReport:
         """Compute the batches, and hand their columns and tables to the writer."""
         report = CreditReport(
             notices=list(work.previous.notices), state_rules=work.merger.rules_met
         )
+        place = work.shards[0].run_id, work.shards[0].iteration
+        graph_dir, summary = self.store.graph_dir(*place), summary_paths(self.store, *place)
         for number, batch in enumerate(self.engine.map(work)):
             _put(writer, work.plan, number, batch.columns)
             writer.append(graph_dir / "edges.parquet", batch.edges)
             writer.append(graph_dir / "nodes.parquet", batch.nodes)
+            writer.append(summary["trajectories"], batch.trajectories)
+            # A row group each, so that who asks for one estimator need not read the others.
+            for rows in batch.advantages:
+                writer.append(summary["advantages"], rows)
             report.add(batch.report)
             on_progress((number + 1) / len(work.plan.shards_of_batch))
         report.notices += notices_of(report, self.settings)
@@ -261,6 +270,7 @@ def _refuse_newer(store: Store, iterations: Mapping[tuple[str, int], Sequence[Sh
     for place, shards in iterations.items():
         refuse_newer(path for shard in shards for path in (shard.path, shard.credit_path))
         refuse_newer(store.graph_dir(*place).glob("*.parquet"))
+        refuse_newer(summary_paths(store, *place).values())
 
 
 def _alone(store: Store, run_id: str, iteration: int) -> AbstractContextManager[None]:

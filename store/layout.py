@@ -117,6 +117,10 @@ class Store:
         """Return the folder for the graph tables of an iteration."""
         return self._partition("graph", run_id, iteration)
 
+    def summary_dir(self, run_id: str, iteration: int) -> Path:
+        """Return the folder for the summary of an iteration."""
+        return self._partition("summary", run_id, iteration)
+
     def history_path(self, run_id: str) -> Path:
         """Return the file with the counts of a run's states."""
         check_name("run_id", run_id)
@@ -283,7 +287,7 @@ def refuse_foreign_folders(store: Store) -> None:
 
     The views would read its files. Folders of other names are left to the checks.
     """
-    for table in ("steps", "credit", "graph", "replay", "notes", "training"):
+    for table in ("steps", "credit", "graph", "summary", "replay", "notes", "training"):
         for _, run_dir in _partitions(store.root / table, "run_id"):
             for _ in _partitions(run_dir, "iteration"):
                 pass

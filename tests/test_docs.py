@@ -22,6 +22,8 @@ def test_the_store_document_has_every_column_as_the_schema_declares_it():
         schema.CREDIT_COLUMNS,
         schema.NODE_COLUMNS,
         schema.EDGE_COLUMNS,
+        schema.SUMMARY_TRAJECTORY_COLUMNS,
+        schema.SUMMARY_ADVANTAGE_COLUMNS,
         schema.STATE_SCORE_COLUMNS,
         schema.REPLAY_COLUMNS,
         schema.NOTE_COLUMNS,

@@ -25,6 +25,7 @@ from graphcredit.credit.iteration.graph_tables import edge_schema, edge_table, n
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.iteration.summary import advantage_rows, trajectory_rows
 from graphcredit.credit.merging.merger import Merger
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.credit.steps.batches import Piece, Plan
@@ -34,11 +35,15 @@ from graphcredit.store.parquet.er_graph import ErGraph
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CreditedBatch:
-    """The credit, the graph tables and the report of one batch."""
+    """The credit, the graph tables, the summary and the report of one batch."""
 
     columns: Mapping[str, NDArray[np.generic]]
     edges: pa.Table
     nodes: pa.Table
+    trajectories: pa.Table
+    """Of the summary."""
+    advantages: Sequence[pa.Table]
+    """Of the summary, a table for each estimator."""
     report: CreditReport
 
 
@@ -62,8 +67,9 @@ class BatchWork:
     def credit_batch(self, number: int, pieces: Sequence[Piece]) -> CreditedBatch:
         """Build the graph of a batch, and compute every column and table."""
         past = self.past
+        table = pa.concat_tables([piece.steps for piece in pieces])
         credited = credit_steps(
-            pa.concat_tables([piece.steps for piece in pieces]),
+            table,
             self.settings,
             merger=self.merger,
             sources=InputSources(
@@ -80,6 +86,8 @@ class BatchWork:
             columns={name: scatter(assembly, values) for name, values in columns.items()},
             edges=edge_table(assembly, columns, edge_schema(list(columns))),
             nodes=node_table(assembly, self._node_values(assembly.batch)),
+            trajectories=trajectory_rows(assembly, table, columns),
+            advantages=advantage_rows(assembly, table, columns),
             report=credited.report,
         )
 

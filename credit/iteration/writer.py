@@ -1,4 +1,4 @@
-"""Credit shards and graph tables of one iteration.
+"""Credit shards, graph tables and the summary of one iteration.
 
 Everything is written to temporary files beside its final place. Only when the last one is on disk
 are they renamed, one after the other, so an interrupted run leaves the previous credit as it was. A
@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graphcredit.credit.iteration.columns import empty_column, read_keys, to_arrow
+from graphcredit.store.credit_marks.summary import summary_mark, summary_paths
 from graphcredit.store.files.atomic import (
     naming,
     parquet_writer,
@@ -38,6 +39,7 @@ from graphcredit.store.schema import (
     RULES_MET_KEY,
     SCHEMA_VERSION,
     SCHEMA_VERSION_KEY,
+    SUMMARY_KEY,
 )
 
 _WAITING_WRITES = 4
@@ -55,10 +57,23 @@ class CreditWriter:
         store: Store,
         shards: Sequence[Shard],
         num_rows: Sequence[int],
+        *,
         configuration: dict[str, Any],
         rules_met: Mapping[str, int],
+        steps: str | None,
     ) -> None:
+        """Take what is known of the iteration before any of it is credited.
+
+        Args:
+            store: The store.
+            shards: All its step shards.
+            num_rows: [shards] their rows.
+            configuration: How its columns are made, by estimator.
+            rules_met: Of the user's rules of states, each one that applied, and how often.
+            steps: The mark of its step shards.
+        """
         self._store = store
+        self._steps = steps
         self._shards = shards
         self._num_rows = num_rows
         self._missing = list(num_rows)
@@ -87,9 +102,13 @@ class CreditWriter:
     ) -> None:
         try:
             self._pool.shutdown(cancel_futures=error is not None)
-            for path, table in self._tables.items():
-                with naming(path):
-                    table.close()
+            try:
+                if error is None:
+                    self._mark_summary()
+            finally:
+                for path, table in self._tables.items():
+                    with naming(path):
+                        table.close()
             if error is None:
                 self._commit()
         finally:
@@ -122,7 +141,7 @@ class CreditWriter:
             self._submit(written.credit_path, self._write_shard, written, whole)
 
     def append(self, path: Path, table: pa.Table) -> None:
-        """Add rows to a graph table of the iteration."""
+        """Add rows to a table of the iteration, in a row group of their own."""
         if path not in self._tables:
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.parent not in {table.parent for table in self._tables}:
@@ -156,9 +175,18 @@ class CreditWriter:
         table = table.replace_schema_metadata(self._metadata)
         write_table_unsynced(table, self._temporary(shard.credit_path))
 
-    def _commit(self) -> None:
+    def _mark_summary(self) -> None:
+        """Say in the summary of which shards it is made: now all of these are written."""
         for write in self._writes:
             write.result()
+        credit = [shard.credit_path for shard in self._shards]
+        written = {path: temporary for temporary, path in self._renames.items()}
+        mark = summary_mark(self._steps, credit, written=written).encode()
+        place = self._shards[0].run_id, self._shards[0].iteration
+        for path in summary_paths(self._store, *place).values():
+            self._tables[path].add_key_value_metadata({SUMMARY_KEY: mark})
+
+    def _commit(self) -> None:
         for temporary in self._renames:
             sync_file(temporary)
         with replacing(self._store, self._shards[0].run_id):

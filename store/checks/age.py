@@ -1,4 +1,4 @@
-"""Check that the credit of an iteration is neither stale nor mixed."""
+"""Check that the credit of an iteration is neither stale nor mixed, and its summary not stale."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -7,7 +7,8 @@ from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.checks.violations import Violation
 from graphcredit.store.credit_marks.sources import Sources
 from graphcredit.store.credit_marks.state import states_of
-from graphcredit.store.layout import Store
+from graphcredit.store.credit_marks.summary import summary_state
+from graphcredit.store.layout import Shard, Store
 
 _RULES = {"stale": "stale_credit", "mixed": "mixed_credit"}
 
@@ -41,3 +42,32 @@ def check_age(
             rule = FILE_RULES[_RULES[state.state]]
             found = f"credit by {state.estimator}: {state.reason}"
             yield from (Violation(rule=rule, file=folder, found=found) for folder in folders)
+
+
+def stale_summary(store: Store, files: Sequence[TableFile]) -> list[TableFile]:
+    """Return the tables of the summary of an iteration if it is not made of what there is.
+
+    Args:
+        store: The store.
+        files: The readable files of one iteration.
+    """
+    shards = [
+        Shard(
+            run_id=file.run_id or "",
+            iteration=file.iteration or 0,
+            path=file.path,
+            credit_path=store.root / "credit" / file.path.relative_to(store.root / "steps"),
+        )
+        for file in files
+        if file.kind == "steps"
+    ]
+    if shards and summary_state(store, shards) == "current":
+        return []
+    return [file for file in files if file.kind.startswith("summary_")]
+
+
+def stale_violations(tables: Iterable[TableFile]) -> list[Violation]:
+    """Return the violation of a stale summary, which names the folder of its tables."""
+    rule, found = FILE_RULES["stale_summary"], "its tables are of other shards, or one is missing"
+    folders = sorted({file.relative.rpartition("/")[0] for file in tables})
+    return [Violation(rule=rule, file=folder, found=found) for folder in folders]

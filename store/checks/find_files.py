@@ -21,6 +21,8 @@ from graphcredit.store.schema import (
     REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
     STEP_COLUMNS,
+    SUMMARY_ADVANTAGE_COLUMNS,
+    SUMMARY_TRAJECTORY_COLUMNS,
     TRAINING_COLUMNS,
     Column,
 )
@@ -33,6 +35,12 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
     ("credit", rf"credit/{_ITERATION}/(?P<name>[^/]*)\.parquet", CREDIT_COLUMNS),
     ("nodes", rf"graph/{_ITERATION}/nodes\.parquet", NODE_COLUMNS),
     ("edges", rf"graph/{_ITERATION}/edges\.parquet", EDGE_COLUMNS),
+    (
+        "summary_trajectories",
+        rf"summary/{_ITERATION}/trajectories\.parquet",
+        SUMMARY_TRAJECTORY_COLUMNS,
+    ),
+    ("summary_advantages", rf"summary/{_ITERATION}/advantages\.parquet", SUMMARY_ADVANTAGE_COLUMNS),
     ("state_scores", rf"history/{_RUN}/state_scores\.parquet", STATE_SCORE_COLUMNS),
     ("replay", rf"replay/{_ITERATION}/(?P<name>[^/]*)\.parquet", REPLAY_COLUMNS),
     ("notes", rf"notes/{_ITERATION}/notes\.parquet", NOTE_COLUMNS),
@@ -48,7 +56,7 @@ _OTHERS: tuple[tuple[str, str | None], ...] = (
     (r"images/.*", None),
     (r"spool/[^/]*\.(arrows|closing)", "left_over_spool"),
     (r".*\.tmp", "left_over_temporary"),
-    (r"(steps|credit|graph|replay|notes|history|training)/.*\.parquet", "path_name"),
+    (r"(steps|credit|graph|summary|replay|notes|history|training)/.*\.parquet", "path_name"),
     (r".*", "unknown_file"),
 )
 """Path, and the rule that a file there breaks, or None. The first matching path counts."""

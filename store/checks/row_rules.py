@@ -14,10 +14,13 @@ from graphcredit.store.schema import (
     ENTITY_COLUMNS,
     NODE_COLUMNS,
     NOTE_COLUMNS,
+    NUM_BARS,
     RELATION_COLUMNS,
     REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
     STEP_COLUMNS,
+    SUMMARY_ADVANTAGE_COLUMNS,
+    SUMMARY_TRAJECTORY_COLUMNS,
     Column,
 )
 
@@ -200,6 +203,42 @@ EDGE_RULES: tuple[RowRule, ...] = (
          RECREDIT),
 )  # fmt: skip
 """Over `edges`."""
+
+SUMMARY_TRAJECTORY_RULES: tuple[RowRule, ...] = (
+    *_not_null(SUMMARY_TRAJECTORY_COLUMNS, RECREDIT),
+    _row("unique_summary", "a summary must list a trajectory once", "copies = 1", "trajectory_id",
+         RECREDIT),
+    _row(
+        "summary_steps",
+        "num_steps must be the number of steps that the trajectory has",
+        "num_steps = num_logged",
+        "num_steps || ' of ' || trajectory_id || ', which has ' || num_logged",
+        RECREDIT,
+    ),
+)  # fmt: skip
+"""Over `summary_trajectories`."""
+
+SUMMARY_ADVANTAGE_RULES: tuple[RowRule, ...] = (
+    *_not_null(SUMMARY_ADVANTAGE_COLUMNS, RECREDIT),
+    _no_null_elements("bars"),
+    _row("unique_sum", "a summary must list a trajectory once for each estimator", "copies = 1",
+         "trajectory_id || ', ' || estimator", RECREDIT),
+    _row(
+        "summary_bars",
+        f"bars must be {NUM_BARS} numbers whose sum is num_steps",
+        f"len(bars) = {NUM_BARS} AND list_sum(bars) = num_steps",
+        "len(bars) || ' bars of ' || coalesce(list_sum(bars), 0) || ' steps'",
+        RECREDIT,
+    ),
+    _row(
+        "summary_scale",
+        "scale must be 0 or a power of two, and no advantage greater",
+        "greatest(most, -least) <= scale AND (scale = 0 OR log2(nullif(scale, 0)) % 1 = 0)",
+        "'from ' || least || ' to ' || most || ', scale ' || scale",
+        RECREDIT,
+    ),
+)  # fmt: skip
+"""Over `summary_advantages`."""
 
 STATE_SCORE_RULES: tuple[RowRule, ...] = (
     *_not_null(STATE_SCORE_COLUMNS, REWRITE),

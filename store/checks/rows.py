@@ -23,6 +23,8 @@ from graphcredit.store.checks.row_rules import (
     START_RULES,
     STATE_SCORE_RULES,
     STEP_RULES,
+    SUMMARY_ADVANTAGE_RULES,
+    SUMMARY_TRAJECTORY_RULES,
 )
 from graphcredit.store.checks.value_rules import IS_JSON_OBJECT, are_json_objects
 from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
@@ -144,6 +146,19 @@ _EDGES = """
         (task_id, next_state_id) IN (SELECT (task_id, state_id) FROM nodes_table) AS has_target
     FROM edges_table
 """
+_SUMMARY_TRAJECTORIES = """
+    SELECT
+        summed.*, coalesce(num_logged, 0) AS num_logged,
+        count(*) OVER (PARTITION BY task_id, trajectory_id) AS copies
+    FROM summary_trajectories_table AS summed
+    LEFT JOIN (
+        SELECT task_id, trajectory_id, count(*) AS num_logged FROM steps_table GROUP BY ALL
+    ) USING (task_id, trajectory_id)
+"""
+_SUMMARY_ADVANTAGES = """
+    SELECT *, count(*) OVER (PARTITION BY trajectory_id, estimator) AS copies
+    FROM summary_advantages_table
+"""
 _STATE_SCORES = """
     SELECT *, count(*) OVER (PARTITION BY task_id, state) AS copies FROM state_scores_table
 """
@@ -209,6 +224,15 @@ ROW_RELATIONS: tuple[RowRelation, ...] = (
     _relation("credit", "steps credit", _CREDIT, CREDIT_RULES),
     _relation("nodes", "nodes", _NODES, NODE_RULES),
     _relation("edges", "nodes edges", _EDGES, EDGE_RULES),
+    _relation(
+        "summary_trajectories",
+        "steps summary_trajectories",
+        _SUMMARY_TRAJECTORIES,
+        SUMMARY_TRAJECTORY_RULES,
+    ),
+    _relation(
+        "summary_advantages", "summary_advantages", _SUMMARY_ADVANTAGES, SUMMARY_ADVANTAGE_RULES
+    ),
     _relation("replay", "steps replay", _REPLAY, REPLAY_RULES),
     _relation("notes", "steps notes", _NOTES, NOTE_RULES),
     _relation("state_scores", "state_scores", _STATE_SCORES, STATE_SCORE_RULES),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from graphcredit.store.checks.age import check_age
+from graphcredit.store.checks.age import check_age, stale_summary, stale_violations
 from graphcredit.store.checks.columns import (
     check_columns,
     check_credit_rows,
@@ -137,6 +137,8 @@ def _check_partition(
         # The rows of an old history may break rules that are newer than it.
         if not any(v.is_error or v.rule.name == "old_history" for v in found):
             sound.append(file)
+    stale = stale_summary(store, sound)
+    sound = [file for file in sound if file not in stale]
     rows, damaged = _check_sound(database, sound)
     violations += damaged
     broken = {v.file for v in damaged}
@@ -145,7 +147,11 @@ def _check_partition(
     steps = [file for file in readable if file.kind == "steps"]
     violations += (found for file in steps for found in check_images(store, file))
     unreadable_files = {file.relative for file in files} - {file.relative for file in readable}
-    violations += check_age(store, sources, steps, unreadable_files)
+    aged = list(check_age(store, sources, steps, unreadable_files))
+    violations += aged
+    # What mends stale credit mends its summary, too.
+    if not aged and any(file.kind == "credit" for file in readable):
+        violations += stale_violations(stale)
     return [*violations, *rows.violations], [file.path for file in readable], rows
 
 

@@ -14,13 +14,14 @@ from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.violations import Violation
 from graphcredit.store.layout import Store, unreadable_folder
 
+_OF_ITERATIONS = "(steps|credit|graph|summary|replay|notes|training)"
 _FOLDERS = re.compile(
-    r"(steps|credit|graph|replay|notes|training)(/run_id=[^/]*(/iteration=[^/]*)?)?|history(/run_id=[^/]*)?"
+    rf"{_OF_ITERATIONS}(/run_id=[^/]*(/iteration=[^/]*)?)?|history(/run_id=[^/]*)?"
     r"|er_graph|embeddings(/[^/]*)?|images(/.*)?|spool|quarantine",
     re.DOTALL,
 )
 _SHARDS = re.compile(
-    r"(steps|credit|graph|replay|notes|training)/run_id=[^/]*/iteration=[^/]*/[^/]*\.parquet"
+    rf"{_OF_ITERATIONS}/run_id=[^/]*/iteration=[^/]*/[^/]*\.parquet"
     r"|history/run_id=[^/]*/[^/]*\.parquet|er_graph/[^/]*\.parquet|embeddings/[^/]*/[^/]*\.parquet",
     re.DOTALL,
 )

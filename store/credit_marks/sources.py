@@ -93,6 +93,10 @@ class Sources:
         """
         return read_er_graph(self._store)
 
+    def steps(self, run_id: str, iteration: int) -> str | None:
+        """Return the mark of the step shards of an iteration; None if one is unreadable."""
+        return self._once(self._steps, run_id, iteration)
+
     def marks(
         self, run_id: str, iteration: int, estimator: str, way: Way
     ) -> dict[str, str | int | None]:
@@ -106,7 +110,7 @@ class Sources:
         """
         marks: dict[str, str | int | None] = {
             FORMULA_KEY: formula_of(estimator),
-            "steps": self._once(self._steps, run_id, iteration),
+            "steps": self.steps(run_id, iteration),
         }
         window = way.get("graph_window")
         reach = window if isinstance(window, int) else 0

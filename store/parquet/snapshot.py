@@ -30,7 +30,7 @@ PATIENCE = 60.0
 _PAUSE = 0.02
 _ATTEMPTS = 3
 
-_TABLES = ("steps", "credit", "graph", "replay", "training")
+_TABLES = ("steps", "credit", "graph", "summary", "replay", "training")
 """Folders whose files belong to an iteration; notes, which people write while they look, aside."""
 
 _NOTES = ("notes",)

@@ -21,10 +21,12 @@ from tests.store.whole_store import (
     ENTITIES,
     NODES,
     NOTES,
+    PLAYED,
     RELATIONS,
     REPLAY,
     SCORES,
     STEPS,
+    SUMS,
     VECTORS,
     add_file,
     change_table,
@@ -175,6 +177,18 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("no_null_elements", NOTES, set_value(NOTES, 0, "tags", ["odd", None])),
     ("unique_note", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[0])))),
     ("unique_note", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[1])))),
+    ("not_null", PLAYED, set_value(PLAYED, 0, "num_invalid", None)),
+    ("unique_summary", PLAYED, edit(PLAYED, lambda rows: rows.append(dict(rows[0])))),
+    ("summary_steps", PLAYED, set_value(PLAYED, 0, "num_steps", 5)),
+    ("summary_steps", PLAYED, set_value(PLAYED, 0, "trajectory_id", "gone")),
+    ("columns", PLAYED, change_table(PLAYED, _drop("is_complete"))),
+    ("not_null", SUMS, set_value(SUMS, 0, "scale", None)),
+    ("no_null_elements", SUMS, set_value(SUMS, 0, "bars", [None, *[0] * 15, 4])),
+    ("unique_sum", SUMS, edit(SUMS, lambda rows: rows.append(dict(rows[0])))),
+    ("summary_bars", SUMS, set_value(SUMS, 0, "bars", [4])),
+    ("summary_bars", SUMS, set_value(SUMS, 0, "bars", [1] * 17)),
+    ("summary_scale", SUMS, set_value(SUMS, 0, "scale", 0.5)),
+    ("summary_scale", SUMS, set_value(SUMS, 0, "scale", 1.5)),
     ("success_count", SCORES, set_value(SCORES, 0, "num_success", 4)),
     ("unique_state", SCORES, edit(SCORES, lambda rows: rows.append(dict(rows[0])))),
     ("not_null", SCORES, set_value(SCORES, 0, "score", None)),
@@ -280,7 +294,7 @@ def test_every_rule_has_a_store_that_breaks_it():
     tested = {(rule, Severity.ERROR) for rule, _, _ in ERRORS}
     tested |= {(rule, Severity.NOTICE) for rule, _, _ in NOTICES}
     # tests/store/test_check_age.py and tests/collector/test_kill.py break these.
-    elsewhere = ("stale_credit", "old_history", "live_spool", "link")
+    elsewhere = ("stale_credit", "stale_summary", "old_history", "live_spool", "link")
     tested |= {(rule, Severity.NOTICE) for rule in elsewhere}
     # tests/store/test_check_age.py, test_newer.py, test_links.py, test_state_rules.py and
     # test_images.py break these.

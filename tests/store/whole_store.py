@@ -1,6 +1,6 @@
 """A store with a file of every kind that keeps every rule, and ways to break one."""
 
-import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphcredit.store import Store
+from graphcredit.store.credit_marks.summary import summary_mark
+from graphcredit.store.parquet.shards import fingerprint
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
     CREDIT_COLUMNS,
@@ -17,9 +19,13 @@ from graphcredit.store.schema import (
     ENTITY_COLUMNS,
     NODE_COLUMNS,
     NOTE_COLUMNS,
+    NUM_BARS,
     RELATION_COLUMNS,
     REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
+    SUMMARY_ADVANTAGE_COLUMNS,
+    SUMMARY_KEY,
+    SUMMARY_TRAJECTORY_COLUMNS,
     Column,
     arrow_schema,
 )
@@ -30,6 +36,8 @@ STEPS = "steps/run_id=r0/iteration=000000/w0-000000.parquet"
 CREDIT = "credit/run_id=r0/iteration=000000/w0-000000.parquet"
 NODES = "graph/run_id=r0/iteration=000000/nodes.parquet"
 EDGES = "graph/run_id=r0/iteration=000000/edges.parquet"
+PLAYED = "summary/run_id=r0/iteration=000000/trajectories.parquet"
+SUMS = "summary/run_id=r0/iteration=000000/advantages.parquet"
 SCORES = "history/run_id=r0/state_scores.parquet"
 VECTORS = "embeddings/ngram-0123456789ab/0123456789abcdef.parquet"
 ENTITIES = "er_graph/entities.parquet"
@@ -42,12 +50,12 @@ def write_rows(
     path: Path,
     columns: tuple[Column, ...],
     rows: list[Mapping[str, Any]],
-    made_by: Mapping[str, Any] | None = None,
+    metadata: Mapping[bytes, bytes] | None = None,
 ) -> None:
     """Write rows as a Parquet file; what a row leaves out is null."""
     schema = arrow_schema(columns)
-    if made_by:
-        schema = schema.with_metadata({CONFIGURATION_KEY: json.dumps(made_by).encode()})
+    if metadata:
+        schema = schema.with_metadata(metadata)
     full = [{name: row.get(name) for name in schema.names} for row in rows]
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(full, schema=schema), path)
@@ -80,7 +88,7 @@ def whole_store(root: Path) -> Store:
     write_rows(root / NOTES, NOTE_COLUMNS, [on_step, noted | {"trajectory_id": "x", "note": ""}])
     score = {"task_id": "t0", "state": "A", "num_total": 3, "num_success": 1}
     score |= {"score": 0.5, "num_rollouts": 2}
-    write_rows(root / SCORES, STATE_SCORE_COLUMNS, [score], {"formula": 2})
+    write_rows(root / SCORES, STATE_SCORE_COLUMNS, [score], {CONFIGURATION_KEY: b'{"formula": 2}'})
     vectors = {"text_hash": [b"0123456789abcdef"], "vector": [[0.5, 0.5]]}
     (root / VECTORS).parent.mkdir(parents=True)
     pq.write_table(pa.table(vectors), root / VECTORS)
@@ -88,7 +96,25 @@ def whole_store(root: Path) -> Store:
     write_rows(root / ENTITIES, ENTITY_COLUMNS, [entity])
     relation = {"task_id": "t0", "head_id": "e0", "relation": "knows", "tail_id": "e0"}
     write_rows(root / RELATIONS, RELATION_COLUMNS, [relation])
+    _write_summary(store, steps)
     return store
+
+
+def _write_summary(store: Store, steps: list[dict[str, Any]]) -> None:
+    lengths = Counter(step["trajectory_id"] for step in steps)
+    mark = summary_mark(fingerprint([store.root / STEPS]), [store.root / CREDIT])
+    made_of = {SUMMARY_KEY: mark.encode()}
+    played = [
+        {"task_id": "t0", "trajectory_id": name, "num_steps": length, "num_invalid": 0}
+        | {"is_complete": name != "dead"}
+        for name, length in lengths.items()
+    ]
+    write_rows(store.root / PLAYED, SUMMARY_TRAJECTORY_COLUMNS, played, made_of)
+    bars = [0] * NUM_BARS
+    bars[-1] = lengths["x"]
+    summed = {"trajectory_id": "x", "estimator": "e", "num_steps": lengths["x"], "total": 4.0}
+    summed |= {"squares": 4.0, "most": 1.0, "least": 1.0, "scale": 1.0, "bars": bars}
+    write_rows(store.root / SUMS, SUMMARY_ADVANTAGE_COLUMNS, [summed], made_of)
 
 
 def replay_row(name: str, index: int, action: str, **values: Any) -> dict[str, Any]:

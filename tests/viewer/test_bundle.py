@@ -100,6 +100,9 @@ def test_a_log_is_text_on_every_page(tmp_path: Path):
         assert "\x1b" not in page.text
         (policy,) = [of["content"] for tag, of in page.tags if of.get("http-equiv")]
         assert policy.startswith("default-src 'none'")
+        assert "script-src 'unsafe-inline'" not in policy
+        scripts = {of["src"] for tag, of in page.tags if tag == "script" and "src" in of}
+        assert scripts == ({"../cytoscape.min.js", "../graph.js"} if num_scripts else set())
         assert "<script>alert(1)</script>" in page.text
     assert not any(HOSTILE in path.name for path in (tmp_path / "b").rglob("*"))
 
@@ -163,7 +166,7 @@ def test_only_a_bundle_is_replaced(tmp_path: Path):
     assert (report.num_tasks, report.num_trajectories) == (1, 2)
     files = [path for path in target.rglob("*") if path.is_file()]
     assert report.num_bytes == sum(path.stat().st_size for path in files)
-    assert len(files) == 3 + 1 + 2
+    assert len(files) == 5 + 1 + 2
     for inside in (store.root, store.root / "site"):
         with pytest.raises(InputError, match="outside the store"):
             write_bundle(store, inside, BundleChoice())

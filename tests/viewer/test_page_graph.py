@@ -15,7 +15,7 @@ from graphcredit.viewer.graph import visible_part
 from graphcredit.viewer.pages import graph_controls
 from graphcredit.viewer.pages.graph_panel import tinted
 from graphcredit.viewer.widgets.text import label
-from tests.viewer.browser import component, go, markdown_of, open_page
+from tests.viewer.browser import boxes, component, go, markdown_of, open_page
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
 
@@ -70,7 +70,7 @@ def test_a_state_shows_its_text_and_ranks_its_actions(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     app = open_page(monkeypatch, store, "graph", task="t0", estimator="graphgpo", at="n0")
-    assert app.code[0].value == "A"
+    assert boxes(app) == ["A"]
     sql = """
         SELECT action, avg(graphgpo_advantage) AS advantage FROM enriched
         WHERE task_id = 't0' AND state_id = 0 GROUP BY ALL ORDER BY advantage DESC
@@ -195,7 +195,7 @@ def test_merged_texts_are_shown_with_their_likeness_and_difference(
     assert "2 texts map to this state" in markdown_of(app)
     # One of two words is equal in each.
     assert "50% alike, 1 visit" in [expander.label for expander in app.expander]
-    assert [code.value for code in app.code] == ["a hall", "  a \n- hall\n+ HALL"]
+    assert boxes(app) == ["a hall", "  a \n- hall\n+ HALL"]
 
 
 def test_states_that_were_nearly_merged_are_shown_with_what_keeps_them_apart(
@@ -210,7 +210,7 @@ def test_states_that_were_nearly_merged_are_shown_with_what_keeps_them_apart(
     assert [expander.label for expander in app.expander if "alike" in expander.label] == [
         "67% alike: state 1"
     ]
-    assert "  a \n- red \n+ dim \n  hall" in [code.value for code in app.code]
+    assert "  a \n- red \n+ dim \n  hall" in boxes(app)
     assert "Their admissible actions differ: that alone keeps them apart." in [
         caption.value for caption in app.caption
     ]
@@ -232,7 +232,7 @@ def test_the_list_of_states_selects_without_a_mouse(store: Store, monkeypatch: p
     app = open_page(monkeypatch, store, "graph", task="t0")
     app.selectbox(key="graph_state").select("n2").run()
     assert component(app, "marks")["selected"] == "n2"
-    assert app.code[0].value == "C"
+    assert boxes(app) == ["C"]
 
 
 @pytest.mark.parametrize("at", ["n99", "e0-99", "<script>", "n", "e1"])

@@ -82,10 +82,10 @@ def test_the_credit_facts_of_the_groups(tmp_path: Path):
     assert (t0["num_states"], t0["num_merges"]) == (5, 0)
     assert t0["singleton_share"] == pytest.approx(1 / 8)  # only B is left once
     assert t0["returns"] == pytest.approx([10, 0, -0.1])
-    # x's four steps have the greatest advantage, those of y and z about -1/2 of it.
-    assert t0["advantages"] == [0, 0, 4, 0, 0, 0, 0, 0, 4]
+    # x's four steps have 1.15, those of y and z about -0.58; the bars are 0.25 wide, up to 2.
+    assert t0["advantages"] == [*[0] * 5, 4, *[0] * 7, 4, *[0] * 3]
     assert (t1["advantage_spread"], t1["singleton_share"]) == (0, 0)
-    assert t1["advantages"] == [0, 0, 0, 0, 4, 0, 0, 0, 0]
+    assert t1["advantages"] == [*[0] * 8, 4, *[0] * 8]
     steps = run_trusted_query(
         store, "SELECT task_id, grpo_advantage AS a, graphgpo_advantage AS b FROM enriched"
     ).table.to_pylist()

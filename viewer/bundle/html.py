@@ -5,8 +5,8 @@ from html import escape
 
 from graphcredit.viewer.widgets.text import one_line, visible
 
-LIBRARY = "cytoscape.min.js"
-"""The file of the drawing library, beside the index."""
+LIBRARY, GRAPH_SCRIPT, GRAPH_STYLE = "cytoscape.min.js", "graph.js", "graph.css"
+"""The files that the pages with a graph share, beside the index."""
 
 _STYLE = """
 :root { color-scheme: light dark }

@@ -8,8 +8,9 @@ import pyarrow as pa
 from graphcredit.store.plural import counted
 from graphcredit.viewer.bundle import names
 from graphcredit.viewer.bundle.html import (
+    GRAPH_SCRIPT,
+    GRAPH_STYLE,
     LIBRARY,
-    PARTS_STYLE,
     document,
     link,
     navigation,
@@ -19,8 +20,8 @@ from graphcredit.viewer.bundle.html import (
 )
 from graphcredit.viewer.graph.chains import chains_of
 from graphcredit.viewer.graph.cytoscape import draw_part
+from graphcredit.viewer.graph.export.page import Site, graph_html
 from graphcredit.viewer.graph.facts import with_shown
-from graphcredit.viewer.graph.html_export import Site, graph_html
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph
@@ -81,7 +82,12 @@ def task_page(
         ranked_by=shading.advantage,
         title=title,
         most_steps=_STEPS_OF_A_TRANSITION,
-        site=Site(library=f"../{LIBRARY}", style=PARTS_STYLE, above=above, below=below),
+        site=Site(
+            scripts=(f"../{LIBRARY}", f"../{GRAPH_SCRIPT}"),
+            style=f"../{GRAPH_STYLE}",
+            above=above,
+            below=below,
+        ),
     )
 
 

@@ -12,10 +12,11 @@ from graphcredit.store.parquet.snapshot import stamp
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.viewer.bundle.chapter import Chapter, read_chapter
 from graphcredit.viewer.bundle.choice import BundleChoice, chosen_iterations
-from graphcredit.viewer.bundle.html import LIBRARY
+from graphcredit.viewer.bundle.html import GRAPH_SCRIPT, GRAPH_STYLE, LIBRARY, PARTS_STYLE
 from graphcredit.viewer.bundle.index_page import index_page
 from graphcredit.viewer.bundle.pages import write_pages
 from graphcredit.viewer.graph.assets import asset
+from graphcredit.viewer.graph.export.assets import page_script, page_style
 
 MARKER = "bundle.json"
 """The file by which a folder is recognised as a bundle."""
@@ -61,7 +62,13 @@ def write_bundle(
         chapters = _chapters(store, run_id, iterations, choice)
         addresses = _write_all(store, chapters, folder, on_progress)
         index = index_page(run_id, chapters, addresses, choice.words())
-        files = {"index.html": index, LIBRARY: asset(LIBRARY), MARKER: json.dumps(_FORMAT)}
+        files = {
+            "index.html": index,
+            LIBRARY: asset(LIBRARY),
+            GRAPH_SCRIPT: page_script(),
+            GRAPH_STYLE: page_style() + PARTS_STYLE,
+            MARKER: json.dumps(_FORMAT),
+        }
         for name, content in files.items():
             (folder / name).write_text(content, encoding="utf-8")
         if [stamp(store, run_id, each) for each in iterations] != before:

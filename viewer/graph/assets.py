@@ -1,4 +1,4 @@
-"""The files of the graph component, for the app and for the HTML export."""
+"""The files of the graph component, for the app and for the exported pages."""
 
 from importlib.resources import files
 

@@ -11,8 +11,8 @@ from graphcredit.viewer.graph import facts, visible_part
 from graphcredit.viewer.graph.chains import StateChain, chains_of
 from graphcredit.viewer.graph.component import show_graph
 from graphcredit.viewer.graph.cytoscape import Drawing, draw_part
+from graphcredit.viewer.graph.export.page import graph_html
 from graphcredit.viewer.graph.find import found, states_with
-from graphcredit.viewer.graph.html_export import graph_html
 from graphcredit.viewer.graph.keys import parse_key
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.play import Play, play_of

@@ -10,7 +10,7 @@ from graphcredit.viewer.graph.task_graph import Node
 from graphcredit.viewer.pages import graph_controls as controls
 from graphcredit.viewer.queries.graphs import action_lists
 from graphcredit.viewer.widgets.cache import ask
-from graphcredit.viewer.widgets.text import show_code
+from graphcredit.viewer.widgets.text_box import show_box
 
 _MOST = 3
 
@@ -35,7 +35,8 @@ def show_alike(
     for alike in found:
         other = alike.node.state_id
         with st.expander(f"{alike.difference.ratio:.0%} alike: state {other}"):
-            show_code(alike.difference.lines or "They differ only in spaces.")
+            lines = alike.difference.lines or "They differ only in spaces."
+            show_box(lines, key=f"alike_{other}")
             mine, theirs = lists.get(state_id), lists.get(other)
             if mine and theirs and mine.isdisjoint(theirs):
                 st.caption("Their admissible actions differ: that alone keeps them apart.")

@@ -11,7 +11,8 @@ from graphcredit.viewer.graph.over_iterations import OverIterations, over_iterat
 from graphcredit.viewer.graph.shading import Ends
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.text import show_code, show_text
+from graphcredit.viewer.widgets.text import show_text
+from graphcredit.viewer.widgets.text_box import show_box
 
 MOST = 40
 """Most iterations to draw."""
@@ -93,8 +94,8 @@ def say_which(found: ReadIterations, *, is_compared: bool) -> None:
 def show_elsewhere(over: OverIterations, selected: int | Ends) -> None:
     """Show a state or a transition that the chosen iteration does not have."""
     states = selected if isinstance(selected, tuple) else (selected,)
-    for state in states:
+    for number, state in enumerate(states):
         node = next(node for node in over.whole.nodes if node.state_id == state)
-        numbers = ", ".join(map(str, over.seen_in(state)))
-        show_text(f"State {state} of iteration {numbers}; the lists are those of {over.base}")
-        show_code(node.state)
+        seen = ", ".join(map(str, over.seen_in(state)))
+        show_text(f"State {state} of iteration {seen}; the lists are those of {over.base}")
+        show_box(node.state, key=f"elsewhere_{number}")

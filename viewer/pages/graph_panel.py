@@ -29,13 +29,13 @@ from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
-from graphcredit.viewer.widgets.text import label, show_code, show_table, show_text
+from graphcredit.viewer.widgets.text import label, show_table, show_text
+from graphcredit.viewer.widgets.text_box import show_box
 
 _MOST_EDGES = 12
 _MOST_ACTIONS = 20
 _MOST_TEXTS = 10
 _MOST_LINKS = 12
-_TEXT_HEIGHT = 200
 _LIST_HEIGHT = 560
 
 
@@ -129,7 +129,7 @@ class Panel:
             f"{counted(node.num_trajectories, 'trajectory')}, {node.success_rate:.0%} succeeded"
             + "".join(f" · {value}" for value in _values(node))
         )
-        show_code(node.state, height=_TEXT_HEIGHT if len(node.state) > 400 else None)
+        show_box(node.state, key="state")
         if node.num_merged > 1:
             self._merged_texts(state_id, node.state)
         show_alike(
@@ -162,10 +162,11 @@ class Panel:
         )
         others = [text for text in texts if text.text != representative]
         _title(f"{len(texts)} texts map to this state")
-        for text in others[:_MOST_TEXTS]:
+        for number, text in enumerate(others[:_MOST_TEXTS]):
             difference = compare(representative, text.text)
             with st.expander(f"{difference.ratio:.0%} alike, {counted(text.visits, 'visit')}"):
-                show_code(difference.lines or "They differ only in spaces.")
+                lines = difference.lines or "They differ only in spaces."
+                show_box(lines, key=f"merged_{number}")
         if len(others) > _MOST_TEXTS:
             st.caption(f"{len(others) - _MOST_TEXTS} more with fewer visits.")
 

@@ -12,7 +12,7 @@ from graphcredit.viewer.pages.against_outcome import show_against_outcome
 from graphcredit.viewer.pages.task_filters import Limits, choose_limits, tagged
 from graphcredit.viewer.pages.trajectory_list import show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
-from graphcredit.viewer.queries.tasks import KINDS, NUM_BINS, OUT_OF_DATE, task_facts
+from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.folded import folded
@@ -40,8 +40,8 @@ _COLUMNS = {
     ),
     "advantages": st.column_config.BarChartColumn(
         "advantages",
-        help=f"Steps by advantage, in {NUM_BINS} equal bins: blame on the left, 0 in the middle, "
-        "credit on the right. All tasks have the same scale.",
+        help="Steps by advantage: blame on the left, 0 in the middle, credit on the right. All "
+        "tasks have the same scale.",
     ),
     "returns": st.column_config.BarChartColumn("returns", help="One bar per trajectory."),
     "disagreement": st.column_config.NumberColumn(
@@ -109,6 +109,8 @@ def show() -> None:
         what = f"Trajectories of {num_old:,} of {facts.num_rows:,} tasks"
         missing.newer_steps(store, run, iteration, estimators=names, what=what)
     missing.doubtful_credit(run, iteration)
+    if estimator is not None:
+        missing.no_summary(run, iteration, pc.sum(facts["num_steps"]).as_py() or 0)
     if _is_list_of_trajectories():
         show_trajectories(run, iteration, estimator, tuple(names))
         return

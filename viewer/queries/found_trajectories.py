@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from graphcredit.store.layout import Store
-from graphcredit.viewer.queries.estimators import column
+from graphcredit.store.sql.summaries import Summarised
+from graphcredit.viewer.queries.advantages import by_trajectory
 from graphcredit.viewer.queries.rollouts import TRAJECTORIES
-from graphcredit.viewer.queries.tasks import disagrees
 from graphcredit.viewer.queries.views import answer
 
 MOST_TRAJECTORIES = 2000
@@ -73,26 +73,31 @@ def found_trajectories(
         the greatest and the least advantage, and how many fit in total. Disagreement is null with
         one estimator.
     """
-    sql = f"""
-        WITH credited AS ({_credit(estimator, others)}),
-        written AS (
-            SELECT DISTINCT trajectory_id FROM steps
-            WHERE $1 <> '' AND ({" OR ".join(map(_contains, _TEXTS))})
-        ),
-        fitting AS (
-            SELECT task_id, trajectory_id, num_steps, "return", success, disagreement, most, least
-            FROM trajectory LEFT JOIN credited USING (trajectory_id)
-            WHERE {OUTCOMES[outcome]}
-                AND num_steps BETWEEN coalesce($2, 0) AND coalesce($3, num_steps)
-                AND ($4 IS NULL OR disagreement >= $4)
-                AND ($1 = '' OR {_contains("task_id")} OR {_contains("trajectory_id")}
-                    OR trajectory_id IN (FROM written) OR list_contains($5, trajectory_id))
-                AND ($6 IS NULL OR list_contains($6, trajectory_id))
-        )
-        SELECT *, count(*) OVER () AS num_found FROM fitting
-        ORDER BY {ORDERS[order]}, task_id, trajectory_id
-        LIMIT {MOST_TRAJECTORIES}
-    """
+
+    def sql(summarised: Summarised) -> str:
+        credit = _credit(estimator, others, has_summary=iteration in summarised.iterations)
+        return f"""
+            WITH credited AS ({credit}),
+            written AS (
+                SELECT DISTINCT trajectory_id FROM steps
+                WHERE $1 <> '' AND ({" OR ".join(map(_contains, _TEXTS))})
+            ),
+            fitting AS (
+                SELECT
+                    task_id, trajectory_id, num_steps, "return", success, disagreement, most, least
+                FROM trajectory LEFT JOIN credited USING (trajectory_id)
+                WHERE {OUTCOMES[outcome]}
+                    AND num_steps BETWEEN coalesce($2, 0) AND coalesce($3, num_steps)
+                    AND ($4 IS NULL OR disagreement >= $4)
+                    AND ($1 = '' OR {_contains("task_id")} OR {_contains("trajectory_id")}
+                        OR trajectory_id IN (FROM written) OR list_contains($5, trajectory_id))
+                    AND ($6 IS NULL OR list_contains($6, trajectory_id))
+            )
+            SELECT *, count(*) OVER () AS num_found FROM fitting
+            ORDER BY {ORDERS[order]}, task_id, trajectory_id
+            LIMIT {MOST_TRAJECTORIES}
+        """
+
     parameters = [text, shortest, longest, disagreement, list(noted), only and list(only)]
     return answer(store, sql, parameters, run_id=run_id, iteration=iteration, tables=TRAJECTORIES)
 
@@ -101,17 +106,14 @@ def _contains(name: str) -> str:
     return f"coalesce(contains(lower({name}), lower($1)), false)"
 
 
-def _credit(estimator: str | None, others: Sequence[str]) -> str:
+def _credit(estimator: str | None, others: Sequence[str], *, has_summary: bool) -> str:
     if estimator is None:
         return """
             SELECT NULL::VARCHAR AS trajectory_id, NULL::DOUBLE AS disagreement,
                 NULL::FLOAT AS most, NULL::FLOAT AS least
             WHERE false
         """
-    advantage = column(estimator, "advantage")
-    share = f"count_if({disagrees(others)}) / count(*)" if len(others) > 1 else "NULL::DOUBLE"
     return f"""
-        SELECT trajectory_id, {share} AS disagreement,
-            max({advantage}) AS most, min({advantage}) AS least
-        FROM credit WHERE state_id IS NOT NULL GROUP BY trajectory_id
+        SELECT trajectory_id, num_disagreeing / num_counted AS disagreement, most, least
+        FROM ({by_trajectory(estimator, others, has_summary=has_summary)})
     """

@@ -5,11 +5,10 @@ import pyarrow as pa
 from graphcredit.store.layout import Store
 from graphcredit.store.schema import TRAINING_COLUMNS
 from graphcredit.viewer.queries.estimators import column, estimators
-from graphcredit.viewer.queries.rollouts import GROUPS, TRAJECTORIES
+from graphcredit.viewer.queries.rollouts import GROUPS
 from graphcredit.viewer.queries.views import answer
 
-_ITERATIONS = f"""
-    WITH {GROUPS}
+_ITERATIONS = """
     SELECT
         iteration,
         count_if(num_trajectories > 0)::BIGINT AS num_groups,
@@ -55,7 +54,7 @@ def iteration_facts(store: Store, *, run_id: str, iteration: int | None = None) 
     Raises:
         SchemaError: A shard cannot be read.
     """
-    return answer(store, _ITERATIONS, run_id=run_id, iteration=iteration, tables=TRAJECTORIES)
+    return answer(store, _ITERATIONS, run_id=run_id, iteration=iteration, tables=GROUPS)
 
 
 def action_entropies(store: Store, *, run_id: str, iteration: int | None = None) -> pa.Table:

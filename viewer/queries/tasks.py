@@ -9,12 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.store.layout import Store
-from graphcredit.viewer.queries.estimators import column
-from graphcredit.viewer.queries.rollouts import GROUPS, TRAJECTORIES
+from graphcredit.store.sql.summaries import Summarised
+from graphcredit.viewer.queries.advantages import by_trajectory, histograms
+from graphcredit.viewer.queries.rollouts import GROUPS
 from graphcredit.viewer.queries.views import answer
-
-NUM_BINS = 9
-"""Bars of the histogram of advantages; the middle one is around zero."""
 
 OUT_OF_DATE = "credit out of date"
 
@@ -44,8 +42,9 @@ def task_facts(
     - advantage_spread: standard deviation of the estimator's advantages over the group's steps.
     - disagreement: share of the credited steps at which two estimators have opposite signs; null
       with one estimator.
-    - advantages: histogram of the advantages, with `NUM_BINS` equal bins from -m to m, where m is
-      the greatest absolute advantage of the iteration.
+    - advantages: histogram of the advantages, with `NUM_BARS` bars from -m to m, where m is the
+      least power of two that no advantage of the iteration exceeds; the middle one is of those
+      that are 0.
 
     Args:
         store: The store.
@@ -57,15 +56,22 @@ def task_facts(
     Raises:
         SchemaError: A shard cannot be read.
     """
-    credit = _NO_CREDIT if estimator is None else _credit(estimator, others)
-    sql = f"""
-        WITH {GROUPS}, {credit},
-        graph AS (
-            SELECT
-                task_id, count(*) AS num_states,
-                sum(num_merged - 1) FILTER (num_merged > 1)::BIGINT AS num_merges
-            FROM nodes GROUP BY task_id
-        )
+
+    def sql(summarised: Summarised) -> str:
+        if estimator is None:
+            credit = _NO_CREDIT
+        else:
+            has_summary = iteration in summarised.iterations
+            credit = _credit(by_trajectory(estimator, others, has_summary=has_summary))
+        return _groups(credit)
+
+    return answer(store, sql, run_id=run_id, iteration=iteration, tables=_TABLES)
+
+
+def _groups(credit: str) -> str:
+    """Return SQL of all columns, given clauses that end with `credited`."""
+    return f"""
+        WITH {credit}
         SELECT
             grouped.* EXCLUDE (iteration), num_states,
             CASE WHEN num_states IS NOT NULL THEN coalesce(num_merges, 0) END AS num_merges,
@@ -73,8 +79,16 @@ def task_facts(
         FROM grouped LEFT JOIN graph USING (task_id) LEFT JOIN credited USING (task_id)
         ORDER BY advantage_spread DESC NULLS LAST, task_id
     """
-    return answer(store, sql, run_id=run_id, iteration=iteration, tables=TRAJECTORIES)
 
+
+_GRAPH = """
+    SELECT
+        task_id, count(*) AS num_states,
+        sum(num_merged - 1) FILTER (num_merged > 1)::BIGINT AS num_merges
+    FROM nodes GROUP BY task_id
+"""
+_TABLES = GROUPS | {"graph": _GRAPH}
+"""What is the same for each estimator."""
 
 _NO_CREDIT = """
     credited AS (
@@ -87,55 +101,18 @@ _NO_CREDIT = """
 """
 
 
-def _credit(estimator: str, others: Sequence[str]) -> str:
-    """Return clauses that end with `credited`; steps are first counted by trajectory."""
-    advantage = f"{column(estimator, 'advantage')}::DOUBLE"
-    disagreeing = f"count_if({disagrees(others)})" if len(others) > 1 else "NULL::BIGINT"
-    numbers = range(NUM_BINS)
-    counts = ", ".join(f"count_if(bar = {number}) AS bar{number}" for number in numbers)
-    bars = ", ".join(f"sum(bar{number})" for number in numbers)
+def _credit(counted: str) -> str:
+    """Return clauses that end with `credited`, given SQL of `by_trajectory`."""
     return f"""
-        widest AS (
-            SELECT nullif(max(abs({advantage})), 0) AS widest FROM credit WHERE state_id IS NOT NULL
-        ),
-        step AS (
-            SELECT
-                *, {advantage} AS advantage,
-                CASE WHEN {advantage} IS NOT NULL THEN least({NUM_BINS - 1}, floor(
-                    (coalesce({advantage} / (FROM widest), 0) / 2 + 0.5) * {NUM_BINS}
-                ))::UTINYINT END AS bar
-            FROM credit WHERE state_id IS NOT NULL
-        ),
-        counted AS (
-            SELECT
-                trajectory_id,
-                count(*) AS num_counted,
-                count_if(state_group_size = 1) AS num_alone,
-                count(advantage) AS num_advantages,
-                sum(advantage) AS total,
-                sum(advantage * advantage) AS squares,
-                {disagreeing} AS num_disagreeing,
-                {counts}
-            FROM step GROUP BY trajectory_id
-        ),
-        credited AS (
+        counted AS MATERIALIZED (FROM ({counted})),
+        summed AS (
             SELECT
                 task_id,
                 sum(num_alone) / sum(num_counted) AS singleton_share,
                 sqrt(greatest(0, sum(squares) / nullif(sum(num_advantages), 0)
                     - (sum(total) / nullif(sum(num_advantages), 0)) ** 2)) AS advantage_spread,
-                sum(num_disagreeing) / sum(num_counted) AS disagreement,
-                [{bars}]::BIGINT[] AS advantages
-            FROM counted JOIN trajectory USING (trajectory_id) GROUP BY task_id
-        )
+                sum(num_disagreeing) / sum(num_counted) AS disagreement
+            FROM counted GROUP BY task_id
+        ),
+        credited AS (FROM summed LEFT JOIN ({histograms("counted")}) USING (task_id))
     """
-
-
-def disagrees(estimators: Sequence[str]) -> str:
-    """Return an SQL condition: one estimator credits a step, and another one blames it.
-
-    An equivalent with `least` and `greatest` takes three times as long.
-    """
-    values = [f"coalesce({column(name, 'advantage')}, 0)" for name in estimators]
-    blamed, credited = (" OR ".join(f"{value} {sign} 0" for value in values) for sign in "<>")
-    return f"({blamed}) AND ({credited})"

@@ -62,7 +62,7 @@ def test_a_click_on_a_state_shows_its_text_and_ranks_its_actions(page: Page, sto
     open_page(page, "graph", **_HERE, estimator="graphgpo")
     click_in_graph(page, "n2")
     expect_at(page, "graph", at="n2")
-    expect(page.get_by_test_id("stCode")).to_have_text("C")
+    expect(page.locator("pre")).to_have_text("C")
     sql = """
         SELECT action, avg(graphgpo_advantage) AS mean FROM enriched
         WHERE iteration = 1 AND task_id = 't0' AND state_id = 2 GROUP BY ALL ORDER BY mean DESC
@@ -112,7 +112,7 @@ def test_a_trajectory_is_laid_over_the_graph_and_stays_there(page: Page, store: 
     expect(page.get_by_text("4 of 5 states")).to_be_visible()
     click_in_graph(page, "n1")
     expect_at(page, "graph", at="n1")
-    expect(page.get_by_test_id("stCode")).to_have_text("B")
+    expect(page.locator("pre")).to_have_text("B")
     expect_same_after_reload(page)
     assert marked(page, "path") == on_the_way
     assert marked(page, "chosen") == {"n1"}

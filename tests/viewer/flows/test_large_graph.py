@@ -95,7 +95,7 @@ def test_find_marks_counts_and_goes_from_one_to_the_next(page: Page, store: Stor
     page.keyboard.press("Shift+Tab")
     page.locator(".graph").press("Enter")
     expect_at(page, "graph", at=expected[-1])
-    expect(page.get_by_test_id("stCode").first).to_contain_text("right 1")
+    expect(page.locator("pre").first).to_contain_text("right 1")
     assert marked(page, "chosen") == {expected[-1]}
 
 

@@ -5,16 +5,21 @@ const FIRST_SLICE = 120;
 const LARGEST_SLICE = 600;
 const SMALLEST_OF_BOXES = 0.45;
 
-/** Add elements in their order, as many at a time as take about SLICE_MS; a small graph is added at
- *  once. afterEach is called with the number of those that are there. Ends early if the graph is
+/** Add elements in their order, as many at a time as take about SLICE_MS. The drawing is painted
+ *  when the first `numFirst` are there, and when all are: to paint takes longer than to add a slice.
+ *  afterEach is called with the number of those that are there. Ends early if the graph is
  *  destroyed. */
-async function addInSlices(cy, elements, afterEach) {
+async function addInSlices(cy, elements, numFirst, afterEach) {
   let size = FIRST_SLICE;
   let there = 0;
   while (!cy.destroyed()) {
     const start = performance.now();
-    cy.add(elements.slice(there, there + size));
-    there = Math.min(there + size, elements.length);
+    const picture = there < numFirst ? numFirst : elements.length;
+    const end = Math.min(there + size, picture);
+    const add = () => cy.add(elements.slice(there, end));
+    if (end === picture) add();
+    else cy.noNotifications(add);
+    there = end;
     afterEach(there);
     if (there === elements.length) return;
     const taken = Math.max(performance.now() - start, 1);

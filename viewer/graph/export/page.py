@@ -9,8 +9,9 @@ from html import escape
 import pyarrow as pa
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.assets import asset, graph_script
+from graphcredit.viewer.graph.assets import asset
 from graphcredit.viewer.graph.cytoscape import Drawing
+from graphcredit.viewer.graph.export.assets import page_asset, page_script, page_style
 from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
 from graphcredit.viewer.graph.keys import edge_key, node_key
 from graphcredit.viewer.graph.play import Play
@@ -26,10 +27,10 @@ _MOST_STEPS = 20
 class Site:
     """The site that a page is a part of."""
 
-    library: str
-    """Address of `cytoscape.min.js`, which its pages share."""
+    scripts: tuple[str, ...]
+    """Addresses of the files that its pages share: of `cytoscape.min.js`, then of `page_script`."""
     style: str
-    """CSS of what stands around the graph."""
+    """Address of the file with `page_style`, and with that of what stands around the graph."""
     above: str
     """HTML before the heading."""
     below: str
@@ -69,19 +70,33 @@ def graph_html(
     }
     parts = {
         "KIND": "alone" if site is None else "site",
-        "POLICY": "script-src 'unsafe-inline'" + ("" if site is None else " 'self' file:"),
-        "CSS": asset("graph.css") + ("" if site is None else site.style),
+        **(_inside() if site is None else _beside(site)),
         "GRAPH": asset("graph.html"),
-        "LIBRARY": f"<script>{asset('cytoscape.min.js')}</script>"
-        if site is None
-        else f'<script src="{escape(site.library)}"></script>',
-        "SCRIPT": graph_script(),
         "TITLE": escape(visible(title)),
         "ABOVE": "" if site is None else site.above,
         "BELOW": "" if site is None else site.below,
         "DATA": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
     }
-    return re.sub(r"\[\[([A-Z]+)\]\]", lambda place: parts[place[1]], asset("page.html"))
+    return re.sub(r"\[\[([A-Z]+)\]\]", lambda place: parts[place[1]], page_asset("page.html"))
+
+
+def _inside() -> dict[str, str]:
+    """Return the parts of a page that has its scripts and its style in itself."""
+    scripts = (asset("cytoscape.min.js"), page_script())
+    return {
+        "POLICY": "script-src 'unsafe-inline'; style-src 'unsafe-inline'",
+        "STYLE": f"<style>{page_style()}</style>",
+        "SCRIPT": "\n".join(f"<script>{script}</script>" for script in scripts),
+    }
+
+
+def _beside(site: Site) -> dict[str, str]:
+    """Return the parts of a page that loads them from its site; the graph itself makes styles."""
+    return {
+        "POLICY": "script-src 'self' file:; style-src 'self' file: 'unsafe-inline'",
+        "STYLE": f'<link rel="stylesheet" href="{escape(site.style)}">',
+        "SCRIPT": "\n".join(f'<script src="{escape(each)}"></script>' for each in site.scripts),
+    }
 
 
 def _details(

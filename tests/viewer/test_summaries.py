@@ -1,0 +1,126 @@
+"""Lists are the same with a summary and without one, and a stale summary is not read."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from graphcredit.store import Store
+from graphcredit.store.credit_marks.summary import summary_paths
+from graphcredit.viewer.queries.found_trajectories import OUTCOMES, found_trajectories
+from graphcredit.viewer.queries.iterations import iteration_facts
+from graphcredit.viewer.queries.surprises import against_outcome
+from graphcredit.viewer.queries.tasks import task_facts
+from tests.viewer.browser import open_page
+from tests.viewer.stores import credited, two_tasks
+from tests.worlds import step_table, trajectory, worked_example, write_store
+
+NAMES = ("graphgpo", "gigpo", "grpo")
+PLACE: dict[str, Any] = {"run_id": "r0", "iteration": 0}
+
+
+def _world(root: Path, iteration: int = 0) -> Store:
+    """Return tasks of which some are disputed, some lost, and some have incomplete trajectories."""
+    dead = trajectory("dead", "A a B b A", success=None, rewards=[1, 2], invalid=(1,))
+    torn = trajectory("torn", "A a B b C", task_id="t2", success=True)
+    torn[1]["state"] = "D"
+    slow = trajectory(
+        "slow", "A q A q A a B b C", task_id="t2", success=True, rewards=[0, 0, -1, 3]
+    )
+    return credited(root, [*two_tasks(), *dead], [*torn, *slow], names=NAMES, iteration=iteration)
+
+
+def _without_summary(store: Store, root: Path) -> Store:
+    shutil.copytree(store.root, root)
+    shutil.rmtree(root / "summary")
+    return Store(root)
+
+
+def _answers(store: Store) -> list[list[dict[str, Any]]]:
+    tables = [iteration_facts(store, run_id="r0")]
+    for name in NAMES:
+        for others in (NAMES, (name,)):
+            tables.append(task_facts(store, **PLACE, estimator=name, others=others))
+            tables += [
+                found_trajectories(store, **PLACE, estimator=name, others=others, outcome=outcome)
+                for outcome in OUTCOMES
+            ]
+        tables += [
+            against_outcome(store, **PLACE, estimator=name, success=success, num_rows=9)
+            for success in (False, True)
+        ]
+    assert sum(table.num_rows for table in tables) > 50
+    return [_rounded(table.to_pylist()) for table in tables]
+
+
+def _rounded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {name: round(v, 12) if isinstance(v, float) else v for name, v in row.items()}
+        for row in rows
+    ]
+
+
+def test_pages_are_the_same_with_a_summary_and_without(tmp_path: Path):
+    store = _world(tmp_path / "s")
+    assert _answers(store) == _answers(_without_summary(store, tmp_path / "bare"))
+
+
+def _forge(store: Store) -> None:
+    """Make a summary say what no shard does: only a reader of it sees that."""
+    path = summary_paths(store, "r0", 0)["trajectories"]
+    table = pq.read_table(path, partitioning=None)
+    index = table.schema.get_field_index("num_steps")
+    pq.write_table(table.set_column(index, "num_steps", [[99] * table.num_rows]), path)
+
+
+def _steps(store: Store) -> int:
+    facts = task_facts(store, **PLACE, estimator="grpo", others=NAMES)
+    return sum(facts["num_steps"].to_pylist())
+
+
+def test_a_current_summary_is_read_and_a_stale_one_is_not(tmp_path: Path):
+    store = _world(tmp_path / "s")
+    number = _steps(store)
+    _forge(store)
+    assert _steps(store) == 99 * 8
+    late = trajectory("late", "A a B b C", success=True, task_id="t2")
+    pq.write_table(step_table(late), store.steps_dir("r0", 0) / "late.parquet")
+    assert _steps(store) == number + len(late)
+
+
+def test_iterations_with_and_without_a_summary_are_one_run(tmp_path: Path):
+    store = _world(tmp_path / "s")
+    _world(store.root, iteration=1)
+    write_store(store.root, worked_example(), iteration=2)
+    shutil.rmtree(store.summary_dir("r0", 1))
+    first, second, third = iteration_facts(store, run_id="r0").to_pylist()
+    assert _rounded([first | {"iteration": 1}]) == _rounded([second])
+    assert (third["num_trajectories"], third["num_credited"]) == (3, 0)
+
+
+@pytest.mark.parametrize("fault", ["current", "none", "stale", "unreadable"])
+def test_the_tasks_page_says_why_it_read_all_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+):
+    store = _world(tmp_path / "s")
+    path = summary_paths(store, "r0", 0)["advantages"]
+    if fault == "none":
+        shutil.rmtree(store.root / "summary")
+    if fault == "stale":
+        credit = store.shards()[0].credit_path
+        pq.write_table(pq.read_table(credit, partitioning=None), credit)
+    if fault == "unreadable":
+        path.write_bytes(path.read_bytes()[:-40])
+    app = open_page(monkeypatch, store, "tasks", estimator="grpo")
+    assert not app.exception
+    assert list(app.dataframe[0].value["task_id"]) == ["t0", "t1", "t2"]
+    told = [
+        caption.value for caption in app.caption if "all steps are read instead" in caption.value
+    ]
+    expected = {
+        "stale": "The summary of this iteration is of other steps or other credit",
+        "unreadable": "The summary of this iteration cannot be read",
+    }
+    assert [line.partition(":")[0] for line in told] == [*filter(None, [expected.get(fault)])]

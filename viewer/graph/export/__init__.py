@@ -1,0 +1,1 @@
+"""A graph as one HTML file, or as a page of a site."""

@@ -27,11 +27,11 @@ from benchmarks.machine import describe
 from benchmarks.train_memory import prepare, status
 from benchmarks.workers import run_workers
 from graphcredit.trainer.batching.packed_batch import Sample, pack_samples
+from graphcredit.trainer.engine import sharded_tensors
 from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.fingerprint import Identity
-from graphcredit.trainer.output import sharded_tensors
 from graphcredit.trainer.output.checkpoint import Progress, latest_checkpoint, save_checkpoint
 
 IDENTITY = Identity(plan="", configuration="", model="", reference="", arithmetic="")

@@ -186,7 +186,7 @@ def _models(config: LoopConfig) -> dict[str, Path]:
     reference = config.train.get("reference")
     if reference is None:
         return {"model": config.model}
-    from graphcredit.trainer.model.loading import find_model
+    from graphcredit.trainer.model.source import find_model
 
     return {"model": config.model, "train.reference": find_model(reference)}
 

@@ -12,6 +12,7 @@ from graphcredit.trainer.batching.reader import read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import choose_device
 from graphcredit.trainer.engine.opening import compute_dtype
+from graphcredit.trainer.engine.sharded_tensors import FILE_BYTES
 from graphcredit.trainer.loss.importance import correction_of
 from graphcredit.trainer.loss.inputs import TokenInputs
 from graphcredit.trainer.loss.masks import masks_of
@@ -21,7 +22,6 @@ from graphcredit.trainer.model.loading import load_shapes
 from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.metrics_log import training_path
-from graphcredit.trainer.output.sharded_tensors import FILE_BYTES
 from graphcredit.trainer.training import heed_signal, plan_training
 
 

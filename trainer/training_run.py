@@ -21,7 +21,7 @@ from graphcredit.trainer.fingerprint import Identity
 from graphcredit.trainer.loss.coefficients import Coefficients
 from graphcredit.trainer.loss.importance import correction_of, formula
 from graphcredit.trainer.loss.registry import configure_objective
-from graphcredit.trainer.model.loading import find_model, tokenizer_notices
+from graphcredit.trainer.model.source import find_model, tokenizer_notices
 from graphcredit.trainer.output.checkpoint import (
     Progress,
     latest_checkpoint,
@@ -145,12 +145,17 @@ class TrainingRun:
         if wants_reference and config.reference is not None:
             name = config.reference
             other = self._score(
-                "reference", lambda: open_engine(name, config, frozen=True), reader, on_progress
+                "reference", lambda: self._open_reference(name), reader, on_progress
             )
         return FrozenPolicies(
             old=start if wants_old else None,
             reference=(other or start) if wants_reference else None,
         )
+
+    def _open_reference(self, name: str) -> TrainingEngine:
+        engine = open_engine(name, self.config, frozen=True)
+        self._notice(engine.notices)
+        return engine
 
     def _start(self, reader: BatchReader, on_progress: OnProgress) -> FrozenLogprobs | Unchanged:
         """Return the policy at the start. A single update needs no pass of its own for it."""
@@ -226,6 +231,7 @@ def _start_notices(config: TrainConfig, engine: TrainingEngine) -> list[str]:
     """Return the notices of a training that follow from its options and its model."""
     meaning = formula(correction_of(config))
     return [
+        *engine.notices,
         *_chain_notices(config),
         *tokenizer_notices(find_model(config.model), engine.num_ids),
         *([] if meaning is None else [meaning]),

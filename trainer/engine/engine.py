@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,12 +19,9 @@ from graphcredit.trainer.data.step_index import StepIndex
 from graphcredit.trainer.data.step_lengths import length_limit
 from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.model.export import distinct, save_model
-from graphcredit.trainer.model.loading import (
-    find_model,
-    model_shape,
-    num_embeddings,
-)
+from graphcredit.trainer.model.layers import model_shape, num_embeddings
 from graphcredit.trainer.model.logprobs import Scorer, scorer_arguments
+from graphcredit.trainer.model.source import find_model
 from graphcredit.trainer.options import OptimizerOptions
 
 
@@ -71,16 +68,18 @@ class TrainingEngine(Process):
         device: torch.device,
         dtype: str,
         reduces_each: bool = False,
+        notices: Sequence[str] = (),
     ):
-        """Put a model on a device.
+        """Make an engine of a model that is on its device.
 
         Args:
             name: Path or name of the model.
-            scorer: The model.
+            scorer: The model, on the device.
             options: Of the optimizer.
             device: Of this process, whose process group is initialised.
             dtype: Type of the arithmetic: float32 or bfloat16.
             reduces_each: Whether processes exchange the gradients of every micro-batch.
+            notices: About how the model was loaded.
         """
         super().__init__(device)
         self._source = find_model(name)
@@ -90,7 +89,9 @@ class TrainingEngine(Process):
         self._limit = length_limit(scorer.causal_lm.config)
         self.shape = model_shape(scorer)
         """Sizes that determine the floating-point operations of a pass."""
-        self._scorer = self._placed(scorer)
+        self.notices = notices
+        """About how the model was loaded."""
+        self._scorer = scorer
         # Collected now: during training, sharded modules may show unsharded tensors.
         self._tensors = scorer.model.state_dict(keep_vars=True)
         self._trained = [(n, p) for n, p in scorer.model.named_parameters() if p.requires_grad]
@@ -238,9 +239,6 @@ class TrainingEngine(Process):
             # To gather takes every process.
             deque(wholes, maxlen=0)
         self.barrier()
-
-    def _placed(self, scorer: Scorer) -> Scorer:
-        return scorer.to(self.device)
 
     def _whole(self, tensor: Tensor) -> Tensor:
         whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor

@@ -1,12 +1,16 @@
 """Load a model into the engine that suits its device, arithmetic and processes."""
 
 import torch
+from torch.distributed.device_mesh import init_device_mesh
 
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import Process, choose_device, init_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.sharded_engine import ShardedEngine
-from graphcredit.trainer.model.loading import decoder_layers, load_model
+from graphcredit.trainer.engine.sharded_loading import load_sharded
+from graphcredit.trainer.engine.sharding import Layout
+from graphcredit.trainer.model.layers import decoder_layers
+from graphcredit.trainer.model.loading import load_model
 from graphcredit.trainer.options import ModelOptions
 
 
@@ -27,21 +31,38 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
     dtype = compute_dtype(config, device)
     is_half = dtype == "bfloat16"
     init_process_group(device, alone_too=is_half, minutes=config.timeout)
-    scorer = load_model(
-        name,
-        config,
-        adapter_seed=config.adapter_seed,
-        shares_prefixes=config.share_prefixes,
-    )
-    if frozen:
-        scorer.requires_grad_(False)
+    num_processes = Process(device).world_size
+    notices: list[str] = []
+    is_sharded = is_half or num_processes > 1
+    if is_sharded:
+        layout = Layout(
+            mesh=init_device_mesh(device.type, (num_processes,)),
+            is_half=is_half,
+            keeps_whole=num_processes == 1,
+        )
+        scorer, notices = load_sharded(
+            name,
+            config,
+            layout,
+            adapter_seed=config.adapter_seed,
+            frozen=frozen,
+            shares_prefixes=config.share_prefixes,
+        )
+    else:
+        scorer = load_model(
+            name,
+            config,
+            adapter_seed=config.adapter_seed,
+            shares_prefixes=config.share_prefixes,
+        ).to(device)
+        if frozen:
+            scorer.requires_grad_(False)
     if config.compile:
         for layer in decoder_layers(scorer):
             layer.compile(dynamic=True)
-    is_sharded = is_half or Process(device).world_size > 1
     reduces_each = config.reduce_gradients == "micro-batch"
     kind = ShardedEngine if is_sharded else TrainingEngine
-    return kind(name, scorer, config, device, dtype, reduces_each)
+    return kind(name, scorer, config, device, dtype, reduces_each, notices)
 
 
 def compute_dtype(options: ModelOptions, device: torch.device) -> str:

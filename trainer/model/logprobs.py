@@ -79,6 +79,11 @@ class Scorer(nn.Module):
             head, hidden[predictor], token_ids, temperature, want_entropy=want_entropy
         )
 
+    def own_logprobs(self, tokens: Tensor) -> Tensor:
+        """Return [n - 1] log-probabilities of [n] int64 tokens by the model's own forward pass."""
+        logits = self.causal_lm(input_ids=tokens[None], use_cache=False).logits[0, :-1]
+        return logits.log_softmax(-1).gather(-1, tokens[1:, None])[:, 0]
+
 
 def scorer_arguments(
     batch: PackedBatch, put: Callable[[NDArray[Any]], Tensor], *, want_entropy: bool

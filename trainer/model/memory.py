@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from graphcredit.trainer.batching.plan import MicroBatchSize
-from graphcredit.trainer.model.loading import decoder_layers
+from graphcredit.trainer.model.layers import decoder_layers
 from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.model.meta_pass import pass_bytes
 

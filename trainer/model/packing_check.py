@@ -1,7 +1,6 @@
 """Check that packed log-probabilities equal those of the model's own forward pass."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -28,6 +27,11 @@ def check_scorer(name: str, scorer: Scorer, *, shares_prefixes: bool = False) ->
     `head.py` does not know, layers that see across samples, positions that are ignored, layers in
     which a token depends on more than those before it in its own sequence.
 
+    Args:
+        name: Of the model, for the error.
+        scorer: The model in float32 on the CPU, whole or sharded; all its processes call this.
+        shares_prefixes: Whether to compare samples that share prefixes, too.
+
     Raises:
         InputError: They differ, as they are or with shared prefixes if these are asked for.
     """
@@ -46,7 +50,7 @@ def _check(name: str, scorer: Scorer, samples: list[Sample], *, shares_prefixes:
     )
     with torch.no_grad():
         packed, _ = scorer(*scorer_arguments(batch, torch.from_numpy, want_entropy=False))
-        own = torch.cat(_own(scorer.causal_lm, samples))
+        own = torch.cat(_own(scorer, samples))
     gap = (packed - own).abs().max().item()
     if not gap <= _TOLERANCE:
         what = "samples that share prefixes" if shares_prefixes else "packed samples"
@@ -71,15 +75,9 @@ def _samples(scorer: Scorer, shapes: Sequence[tuple[int, int]]) -> list[Sample]:
     return samples
 
 
-def _own(causal_lm: Any, samples: list[Sample]) -> list[Tensor]:
-    causal_lm.set_attn_implementation("eager")
+def _own(scorer: Scorer, samples: list[Sample]) -> list[Tensor]:
+    scorer.causal_lm.set_attn_implementation("eager")
     try:
-        return [
-            causal_lm(input_ids=ids[None], use_cache=False)
-            .logits[0, :-1]
-            .log_softmax(-1)
-            .gather(-1, ids[1:, None])[:, 0]
-            for ids in (torch.from_numpy(sample.tokens).long() for sample in samples)
-        ]
+        return [scorer.own_logprobs(torch.from_numpy(each.tokens).long()) for each in samples]
     finally:
-        causal_lm.set_attn_implementation(PACKED_ATTENTION)
+        scorer.causal_lm.set_attn_implementation(PACKED_ATTENTION)

@@ -36,11 +36,10 @@ class WeightFiles:
         Args:
             into: Name to a tensor of the whole shape.
         """
-        for path in dict.fromkeys(self._files[name] for name in into):
-            with safe_open(path, "pt") as file:
-                for name, tensor in into.items():
-                    if self._files[name] == path:
-                        read_rows(file.get_slice(name), tensor)
+        for name, tensor in into.items():
+            # Opened anew for each, because pages of a mapped file that were read stay in memory.
+            with safe_open(self._files[name], "pt") as file:
+                read_rows(file.get_slice(name), tensor)
 
 
 def read_rows(stored: Any, into: Tensor) -> None:

@@ -28,7 +28,10 @@ from graphcredit.trainer.options import (
     RunOptions,
 )
 
-_LATER = ("timeout", "entropy_step", "reduce_gradients", "share_prefixes", "profile")
+_LATER = (
+    *("timeout", "entropy_step", "reduce_gradients", "share_prefixes", "profile"),
+    *("moments", "replicate", "offload"),
+)
 """Options that trainings of before did not have: with their defaults, those can be resumed."""
 
 
@@ -185,6 +188,9 @@ def without_effect(config: TrainConfig) -> TrainConfig:
         timeout=TrainConfig.model_fields["timeout"].default,
         # What is computed again is the same to the bit.
         gradient_checkpointing=False,
+        # As with the number of processes, the rest is rounding.
+        replicate=1,
+        offload=False,
         profile=0,
         checkpoint_every=1,
         keep_checkpoints=1,

@@ -13,6 +13,7 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import choose_device
 from graphcredit.trainer.engine.opening import compute_dtype
 from graphcredit.trainer.engine.sharded_tensors import FILE_BYTES
+from graphcredit.trainer.engine.sharding import shards_of_each
 from graphcredit.trainer.loss.importance import correction_of
 from graphcredit.trainer.loss.inputs import TokenInputs
 from graphcredit.trainer.loss.masks import masks_of
@@ -115,8 +116,11 @@ def _memory(config: TrainConfig, plan: TrainingPlan, num_processes: int) -> Memo
         load_shapes(config.model, config),
         plan.sizes(),
         num_processes=num_processes,
+        num_shards=shards_of_each(config, num_processes),
         dtype=compute_dtype(config, choose_device(config.device)),
+        moments=config.moments,
         sums_gradients=most > 1 and config.reduce_gradients == "update",
+        offloads=config.offload,
         file_bytes=FILE_BYTES,
     )
 

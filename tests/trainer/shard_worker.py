@@ -1,10 +1,14 @@
 """Work for several processes: go on from a checkpoint, train, save; or die at it."""
 
+import hashlib
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import pytest
 import safetensors.torch
 import torch
 from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
@@ -20,7 +24,7 @@ from tests.trainer.packs import pack_samples, random_samples
 NUM_SAMPLES = 7
 
 
-def train(engine: TrainingEngine, update: int) -> None:
+def train(engine: TrainingEngine, update: int) -> float:
     """Take one update on seven samples, one in each micro-batch, however many processes there are.
 
     Where a process runs out of samples it computes a dummy.
@@ -34,12 +38,18 @@ def train(engine: TrainingEngine, update: int) -> None:
         batch = pack_samples([samples[0 if is_dummy else number]], weight=weight * (not is_dummy))
         loss = -(engine.score(batch).logprob * torch.tensor(batch.weight)).sum()
         engine.backward(loss, is_last=k == count - 1)
-    engine.update(rank_worker.LEARNING_RATE)
+    return engine.update(rank_worker.LEARNING_RATE)
 
 
-def leg(directory: Path, lora_rank: int, first: int, count: int = 1) -> None:
+def leg(
+    directory: Path,
+    lora_rank: int,
+    first: int,
+    count: int = 1,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
     """Load the newest checkpoint, of the update `first`; take updates and save after each."""
-    engine, found = _resumed(directory, lora_rank)
+    engine, found = _resumed(directory, lora_rank, **options)
     assert found == first
     for update in range(first, first + count):
         train(engine, update)
@@ -114,15 +124,46 @@ def reduced(directory: Path) -> None:
     destroy_process_group()
 
 
+def laid_out(directory: Path, layouts: list[dict[str, Any]]) -> None:
+    """Train under several layouts; compare losses, norms and weights with those of the first."""
+    found: list[tuple[list[float], dict[str, torch.Tensor], dict[str, torch.Tensor]]] = []
+    for options in layouts:
+        engine = _open(directory, 0, **options)
+        measured = [
+            value for update in range(3) for value in (_loss(engine), train(engine, update))
+        ]
+        weights = rank_worker.whole(engine.state().weights)
+        found.append((measured, weights, rank_worker.whole(engine.state().optimizer)))
+        assert len({*engine.gather(_digest(weights))}) == 1
+    for options, (measured, weights, optimizer) in zip(layouts, found, strict=True):
+        is_small = "moments" in options
+        assert measured == pytest.approx(found[0][0], rel=1e-3 if is_small else 1e-6)
+        rank_worker.assert_close(weights, found[0][1], gap=1e-3 if is_small else 1e-6)
+        for name, value in optimizer.items():
+            kind = torch.bfloat16 if is_small and not name.endswith(".step") else torch.float32
+            assert value.dtype == kind
+    destroy_process_group()
+
+
+def _loss(engine: TrainingEngine) -> float:
+    with engine.frozen():
+        return float(engine.score(pack_samples(random_samples(NUM_SAMPLES, seed=9))).logprob.sum())
+
+
+def _digest(tensors: Mapping[str, torch.Tensor]) -> str:
+    data = b"".join(tensor.numpy().tobytes() for tensor in tensors.values())
+    return hashlib.sha256(data).hexdigest()
+
+
 def _open(directory: Path, lora_rank: int, **options: Any) -> TrainingEngine:
     torch.set_num_threads(1)
     name = str(directory / "model")
     return open_engine(name, rank_worker.config(name, lora_rank).changed(**options))
 
 
-def _resumed(directory: Path, lora_rank: int) -> tuple[TrainingEngine, int]:
+def _resumed(directory: Path, lora_rank: int, **options: Any) -> tuple[TrainingEngine, int]:
     """Return the engine and the finished updates; each process has read its shards and no more."""
-    engine = _open(directory, lora_rank)
+    engine = _open(directory, lora_rank, **options)
     found, notices = latest_checkpoint(engine, directory / "out", rank_worker.IDENTITY)
     assert notices == []
     if found is None:
@@ -157,9 +198,9 @@ def _save(process: TrainingEngine, directory: Path, update: int) -> None:
     save_checkpoint(process, directory / "out", process.state(), progress, keep=9)
 
 
-def alone(directory: Path, lora_rank: int, num_updates: int) -> TrainingEngine:
+def alone(directory: Path, lora_rank: int, num_updates: int, **options: Any) -> TrainingEngine:
     """Return what one process gets from as many updates."""
-    engine = _open(directory, lora_rank)
+    engine = _open(directory, lora_rank, **options)
     assert Process(engine.device).world_size == 1
     for update in range(num_updates):
         train(engine, update)

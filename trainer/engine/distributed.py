@@ -121,7 +121,8 @@ def init_process_group(device: torch.device, *, alone_too: bool, minutes: float)
         torch.cuda.set_device(device)
     if dist.is_initialized():
         return
-    backend = "nccl" if device.type == "cuda" else "gloo"
+    # What is in the memory of the host is exchanged too: the check of a model, offloaded shards.
+    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         dist.init_process_group(backend, timeout=timedelta(minutes=minutes))
     elif alone_too:

@@ -18,6 +18,7 @@ from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.data.step_index import StepIndex
 from graphcredit.trainer.data.step_lengths import length_limit
 from graphcredit.trainer.engine.distributed import Process
+from graphcredit.trainer.engine.small_moments import SmallMomentsAdamW
 from graphcredit.trainer.model.export import distinct, save_model
 from graphcredit.trainer.model.layers import model_shape, num_embeddings
 from graphcredit.trainer.model.logprobs import Scorer, scorer_arguments
@@ -210,10 +211,11 @@ class TrainingEngine(Process):
         for name, p in self._trained:
             if f"{name}.step" in shapes:
                 # As AdamW makes it in its first step.
+                kind: torch.dtype = getattr(torch, self._options.moments)
                 self._optimizer.state[p] = {
                     "step": torch.zeros((), device=p.device if self._is_fused else "cpu"),
-                    "exp_avg": torch.zeros_like(p, requires_grad=False),
-                    "exp_avg_sq": torch.zeros_like(p, requires_grad=False),
+                    "exp_avg": torch.zeros_like(p, dtype=kind, requires_grad=False),
+                    "exp_avg_sq": torch.zeros_like(p, dtype=kind, requires_grad=False),
                 }
         stored.read(self, self.state().optimizer)
 
@@ -251,12 +253,13 @@ class TrainingEngine(Process):
 
     @property
     def _is_fused(self) -> bool:
-        return self.device.type == "cuda"
+        return all(p.is_cuda for _, p in self._trained)
 
     @cached_property
     def _optimizer(self) -> torch.optim.AdamW:
         options = self._options
-        return torch.optim.AdamW(
+        kind = torch.optim.AdamW if options.moments == "float32" else SmallMomentsAdamW
+        return kind(
             [p for _, p in self._trained],
             lr=options.learning_rate,
             betas=(options.beta1, options.beta2),

@@ -1,14 +1,13 @@
 """Load a model into the engine that suits its device, arithmetic and processes."""
 
 import torch
-from torch.distributed.device_mesh import init_device_mesh
 
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import Process, choose_device, init_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.sharded_engine import ShardedEngine
 from graphcredit.trainer.engine.sharded_loading import load_sharded
-from graphcredit.trainer.engine.sharding import Layout
+from graphcredit.trainer.engine.sharding import choose_layout, shards_of_each
 from graphcredit.trainer.model.layers import decoder_layers
 from graphcredit.trainer.model.loading import load_model
 from graphcredit.trainer.options import ModelOptions
@@ -30,16 +29,14 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
     device = choose_device(config.device)
     dtype = compute_dtype(config, device)
     is_half = dtype == "bfloat16"
-    init_process_group(device, alone_too=is_half, minutes=config.timeout)
+    is_sharded = is_half or config.offload
+    init_process_group(device, alone_too=is_sharded, minutes=config.timeout)
     num_processes = Process(device).world_size
+    shards_of_each(config, num_processes)
+    is_sharded = is_sharded or num_processes > 1
     notices: list[str] = []
-    is_sharded = is_half or num_processes > 1
     if is_sharded:
-        layout = Layout(
-            mesh=init_device_mesh(device.type, (num_processes,)),
-            is_half=is_half,
-            keeps_whole=num_processes == 1,
-        )
+        layout = choose_layout(config, device, num_processes, is_half=is_half)
         scorer, notices = load_sharded(
             name,
             config,

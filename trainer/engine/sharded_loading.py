@@ -146,7 +146,7 @@ def _take_over(scorer: Scorer, checked: Scorer, device: torch.device) -> None:
 def _moved(found: Tensor, like: Tensor, device: torch.device) -> Tensor:
     """Return a tensor on a device, laid out like another one."""
     if not isinstance(found, DTensor) or not isinstance(like, DTensor):
-        return found.to(device)
+        return found.to(like.device)
     return DTensor.from_local(
         found.to_local().to(device),
         like.device_mesh,

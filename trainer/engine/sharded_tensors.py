@@ -20,6 +20,7 @@ from torch.distributed.checkpoint.hf_storage import (
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
+from torch.distributed.tensor import DTensor
 
 from graphcredit.trainer.engine.distributed import Process
 
@@ -37,7 +38,7 @@ def write_tensors(process: Process, directory: Path, tensors: Mapping[str, Tenso
     """
     writer = HuggingFaceStorageWriter(
         str(directory),
-        fqn_to_index_mapping=_file_numbers(tensors, process.world_size),
+        fqn_to_index_mapping=_file_numbers(tensors),
         save_distributed=True,
     )
     with _plain_errors():
@@ -67,12 +68,13 @@ def tensor_shapes(directory: Path) -> dict[str, tuple[int, ...]]:
     }
 
 
-def _file_numbers(tensors: Mapping[str, Tensor], world_size: int) -> dict[str, int]:
+def _file_numbers(tensors: Mapping[str, Tensor]) -> dict[str, int]:
     """Return the number of the file, from 1, that a process writes its part of each tensor to."""
     numbers: dict[str, int] = {}
     number, room = 1, FILE_BYTES
     for name, tensor in tensors.items():
-        size = tensor.numel() * tensor.element_size() // world_size
+        num_parts = tensor.device_mesh.size(-1) if isinstance(tensor, DTensor) else 1
+        size = tensor.numel() * tensor.element_size() // num_parts
         if size > room and room < FILE_BYTES:
             number, room = number + 1, FILE_BYTES
         numbers[name] = number

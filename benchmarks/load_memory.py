@@ -2,7 +2,7 @@
 
     python -m benchmarks.load_memory --processes 2
 
-A model of 94 million parameters, in float32 on disk, is loaded by processes of gloo until it can be
+A model of 92 million parameters, in float32 on disk, is loaded by processes of gloo until it can be
 trained. The baseline loads all of it in every process before it is cut into shards. A figure is the
 most memory that a process holds beyond what it held before, pages of the mapped files included.
 """

@@ -19,7 +19,7 @@ from transformers.core_model_loading import WeightConverter
 
 from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.engine.distributed import Process
-from graphcredit.trainer.engine.sharding import Layout, shard
+from graphcredit.trainer.engine.sharding import Layout, copied, local_part, shard
 from graphcredit.trainer.engine.weight_files import WeightFiles
 from graphcredit.trainer.model.loading import load_hollow, load_weights
 from graphcredit.trainer.model.logprobs import Scorer
@@ -69,11 +69,12 @@ def load_sharded(
     shard(checked, layout_of_check)
     notices = _fill(checked, directory, layout_of_check)
     check_scorer(str(directory), checked, shares_prefixes=shares_prefixes)
-    shard(scorer, layout)
-    _take_over(scorer, checked, layout.device)
-    # Its modules refer to each other, and would keep its shards.
+    found = checked.state_dict()
+    # Its modules refer to each other, and would keep the shards.
     del checked
     gc.collect()
+    shard(scorer, layout)
+    _take_over(scorer, found, layout.device)
     return scorer, notices
 
 
@@ -132,29 +133,19 @@ def _receive(directory: Path, into: Mapping[str, Tensor], layout: Layout) -> Non
         placements = tensor.placements if is_sharded else [Replicate()] * layout.mesh.ndim
         value = whole[name] if process.rank == 0 else torch.empty(tensor.shape, dtype=tensor.dtype)
         own = distribute_tensor(value, layout.mesh, placements).to_local()
-        (tensor.to_local() if is_sharded else tensor).copy_(own)
+        local_part(tensor).copy_(own)
 
 
-def _take_over(scorer: Scorer, checked: Scorer, device: torch.device) -> None:
-    """Give a sharded model the shards of another one, on its own device."""
-    found = checked.state_dict()
+def _take_over(scorer: Scorer, found: dict[str, Tensor], device: torch.device) -> None:
+    """Give a sharded model the shards of another one, on a device; `found` is emptied meanwhile."""
     own = scorer.state_dict(keep_vars=True)
-    values = {id(t): _moved(found[name], t, device) for name, t in own.items()}
-    _assign(scorer, {name: values[id(t)] for name, t in own.items()})
-
-
-def _moved(found: Tensor, like: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor on a device, laid out like another one."""
-    if not isinstance(found, DTensor) or not isinstance(like, DTensor):
-        return found.to(like.device)
-    return DTensor.from_local(
-        found.to_local().to(device),
-        like.device_mesh,
-        like.placements,
-        run_check=False,
-        shape=like.shape,
-        stride=like.stride(),
-    )
+    values: dict[int, Tensor] = {}
+    for name, tensor in own.items():
+        value = found.pop(name)
+        if id(tensor) not in values:
+            is_sharded = isinstance(tensor, DTensor)
+            values[id(tensor)] = copied(value, tensor, device if is_sharded else tensor.device)
+    _assign(scorer, {name: values[id(tensor)] for name, tensor in own.items()})
 
 
 def _assign(module: nn.Module, values: Mapping[str, Tensor]) -> None:

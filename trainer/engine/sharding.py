@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import (
     CPUOffloadPolicy,
@@ -12,6 +13,7 @@ from torch.distributed.fsdp import (
     fully_shard,
     register_fsdp_forward_method,
 )
+from torch.distributed.tensor import DTensor
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.model.layers import decoder_layers
@@ -107,3 +109,16 @@ def shard(scorer: Scorer, layout: Layout) -> None:
         fully_shard(layer, **options)
     fully_shard(scorer, **options)
     register_fsdp_forward_method(scorer, "own_logprobs")
+
+
+def local_part(tensor: Tensor) -> Tensor:
+    """Return the shard of a tensor that this process has, or the tensor if it is whole."""
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def copied(tensor: Tensor, like: Tensor, device: torch.device) -> Tensor:
+    """Return a copy of a tensor on a device, laid out as another one of as many shards."""
+    copy = torch.empty_like(like, device=device, requires_grad=False)
+    with torch.no_grad():
+        local_part(copy).copy_(local_part(tensor))
+    return copy

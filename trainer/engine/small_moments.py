@@ -10,7 +10,9 @@ from torch.distributed.tensor import DTensor
 from torch.optim import AdamW
 from torch.optim.adamw import adamw
 
-_PIECE = 1 << 24
+from graphcredit.trainer.engine.sharding import local_part
+
+_PIECE = 1 << 21
 """Numbers that are updated at a time, because they take float32 copies of their moments."""
 
 
@@ -36,7 +38,7 @@ class SmallMomentsAdamW(AdamW):
 
     def _update(self, parameter: Tensor, group: dict[str, Any], number: int) -> None:
         state = self.state[parameter]
-        device = _local(parameter).device
+        device = local_part(parameter).device
         if not state:
             state["step"] = torch.zeros((), device=device if group["fused"] else "cpu")
             for moment in ("exp_avg", "exp_avg_sq"):
@@ -86,14 +88,10 @@ def round_at_random(exact: Tensor, into: Tensor, generator: torch.Generator) -> 
 
 def _pieces(*tensors: Tensor | None) -> Iterator[tuple[Tensor, ...]]:
     """Yield the same piece of each tensor's local part, to be changed in place."""
-    flat = [_local(tensor).view(-1) for tensor in tensors if tensor is not None]
+    flat = [local_part(tensor).view(-1) for tensor in tensors if tensor is not None]
     # A process whose shard is empty makes the step too.
     for start in range(0, max(len(flat[0]), 1), _PIECE):
         yield tuple(each[start : start + _PIECE] for each in flat)
-
-
-def _local(tensor: Tensor) -> Tensor:
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def _first_row(tensor: Tensor) -> int:

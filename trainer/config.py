@@ -30,7 +30,7 @@ from graphcredit.trainer.options import (
 
 _LATER = (
     *("timeout", "entropy_step", "reduce_gradients", "share_prefixes", "profile"),
-    *("moments", "replicate", "offload"),
+    *("moments", "replicate", "offload", "background_checkpoints"),
 )
 """Options that trainings of before did not have: with their defaults, those can be resumed."""
 
@@ -194,6 +194,7 @@ def without_effect(config: TrainConfig) -> TrainConfig:
         profile=0,
         checkpoint_every=1,
         keep_checkpoints=1,
+        background_checkpoints=False,
         mismatch_sample=0,
         allow_mismatch=False,
         mismatch_tolerance=1.0,

@@ -253,6 +253,8 @@ class RunOptions(TrainOptions):
     """Optimizer steps between checkpoints."""
     keep_checkpoints: AtLeastOne = 2
     """Checkpoints that are kept."""
+    background_checkpoints: bool = False
+    """Write checkpoints while the training goes on, from a copy in the memory of the host."""
     mismatch_sample: Count = 64
     """Steps whose logged log-probabilities are recomputed as a check; 0 skips it."""
     mismatch_tolerance: Positive = 0.1

@@ -121,6 +121,7 @@ def _memory(config: TrainConfig, plan: TrainingPlan, num_processes: int) -> Memo
         moments=config.moments,
         sums_gradients=most > 1 and config.reduce_gradients == "update",
         offloads=config.offload,
+        in_background=config.background_checkpoints,
         file_bytes=FILE_BYTES,
     )
 

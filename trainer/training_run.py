@@ -26,8 +26,8 @@ from graphcredit.trainer.output.checkpoint import (
     Progress,
     latest_checkpoint,
     newest_of_all,
-    save_checkpoint,
 )
+from graphcredit.trainer.output.checkpoint_writer import CheckpointWriter
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.learning_signal import why_nothing_was_learnt
 from graphcredit.trainer.output.metrics_log import TrainingLog, training_path
@@ -74,7 +74,9 @@ class TrainingRun:
             updater = Updater(
                 config, config, engine, self.plan, reader, objective, policies, coefficients
             )
-            self._learn(updater, num_done, log, on_progress)
+            writer = self._open_writer()
+            with closing(writer):
+                self._learn(updater, num_done, log, writer, on_progress)
         nothing = why_nothing_was_learnt(log.rows)
         self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])
         on_progress("save the policy")
@@ -105,7 +107,12 @@ class TrainingRun:
                 self.output.keep_notice(notice)
 
     def _learn(
-        self, updater: Updater, num_done: int, log: TrainingLog, on_progress: OnProgress
+        self,
+        updater: Updater,
+        num_done: int,
+        log: TrainingLog,
+        writer: CheckpointWriter,
+        on_progress: OnProgress,
     ) -> None:
         """Make the remaining updates, and stop early where approx_kl exceeds target_kl."""
         total = len(self.plan.updates)
@@ -124,7 +131,7 @@ class TrainingRun:
                 log.write(number, newest)
                 tell(num_done)
                 if num_done == total or num_done % self.config.checkpoint_every == 0:
-                    self._save_checkpoint(num_done, log, updater)
+                    self._save_checkpoint(num_done, log, updater, writer)
                 next_step()
         if updater.excess is not None:
             self._notice(
@@ -133,7 +140,7 @@ class TrainingRun:
                     f"one found approx_kl {updater.excess:.3g}, above {self.config.target_kl:g}"
                 ]
             )
-            self._save_checkpoint(num_done, log, updater)
+            self._save_checkpoint(num_done, log, updater, writer)
 
     def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
         """Return the frozen policies; the engine must still have its initial weights."""
@@ -182,18 +189,27 @@ class TrainingRun:
         self._notice(notices)
         return logprobs
 
-    def _save_checkpoint(self, num_done: int, log: TrainingLog, updater: Updater) -> None:
+    def _save_checkpoint(
+        self, num_done: int, log: TrainingLog, updater: Updater, writer: CheckpointWriter
+    ) -> None:
         log.keep()
-        save_checkpoint(
-            self.engine,
-            self.output.checkpoint_dir,
+        writer.save(
             self.engine.state(),
             Progress(
                 update=num_done,
                 identity=self.identity.as_json(),
                 coefficients=asdict(updater.coefficients) if self.config.adapts else {},
             ),
-            keep=self.config.keep_checkpoints,
+        )
+
+    def _open_writer(self) -> CheckpointWriter:
+        config, engine = self.config, self.engine
+        in_background = config.background_checkpoints
+        return CheckpointWriter(
+            engine.beside(minutes=config.timeout) if in_background else engine,
+            self.output.checkpoint_dir,
+            keep=config.keep_checkpoints,
+            in_background=in_background,
         )
 
     def _open_log(self, num_done: int) -> TrainingLog:

@@ -4,6 +4,7 @@ import hashlib
 import os
 import signal
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +18,8 @@ from torch.distributed.tensor import DTensor
 from graphcredit.trainer.engine.distributed import Process, destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
-from graphcredit.trainer.output.checkpoint import latest_checkpoint, save_checkpoint
+from graphcredit.trainer.output.checkpoint import latest_checkpoint
+from graphcredit.trainer.output.checkpoint_writer import CheckpointWriter
 from tests.trainer import rank_worker
 from tests.trainer.packs import pack_samples, random_samples
 
@@ -51,9 +53,13 @@ def leg(
     """Load the newest checkpoint, of the update `first`; take updates and save after each."""
     engine, found = _resumed(directory, lora_rank, **options)
     assert found == first
-    for update in range(first, first + count):
-        train(engine, update)
-        _save(engine, directory, update + 1)
+    in_background = options.get("background_checkpoints", False)
+    process = engine.beside(minutes=1) if in_background else engine
+    writer = CheckpointWriter(process, directory / "out", keep=9, in_background=in_background)
+    with closing(writer):
+        for update in range(first, first + count):
+            train(engine, update)
+            writer.save(engine.state(), rank_worker.progress(update + 1))
     destroy_process_group()
 
 
@@ -75,9 +81,10 @@ def exported(directory: Path, lora_rank: int) -> None:
     destroy_process_group()
 
 
-def killed(directory: Path, victim: int, moment: str) -> None:
+def killed(directory: Path, victim: int, moment: str, in_background: bool) -> None:
     """Die of SIGKILL while a checkpoint is written; `moment` is before or after one's own part."""
     engine, update = _resumed(directory, 0)
+    process = engine.beside(minutes=1) if in_background else engine
     train(engine, update)
     if engine.rank == victim:
         save = safetensors.torch.save
@@ -91,8 +98,12 @@ def killed(directory: Path, victim: int, moment: str) -> None:
 
         safetensors.torch.save = die
         if moment == "after":
-            engine.gather = lambda value: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
-    _save(engine, directory, update + 1)
+            process.gather = lambda value: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
+    writer = CheckpointWriter(process, directory / "out", keep=9, in_background=in_background)
+    with closing(writer):
+        writer.save(engine.state(), rank_worker.progress(update + 1))
+        # In the background the training goes on, until somebody is missing.
+        train(engine, update + 1)
 
 
 def reduced(directory: Path) -> None:
@@ -191,11 +202,6 @@ def _count_reads() -> list[int]:
 
     HuggingFaceStorageReader._process_read_request = counted  # type: ignore[method-assign]
     return count
-
-
-def _save(process: TrainingEngine, directory: Path, update: int) -> None:
-    progress = rank_worker.progress(update)
-    save_checkpoint(process, directory / "out", process.state(), progress, keep=9)
 
 
 def alone(directory: Path, lora_rank: int, num_updates: int, **options: Any) -> TrainingEngine:

@@ -101,6 +101,7 @@ def test_the_command_prints_it_and_json_on_demand(tmp_path: Path):
 def _estimate(config: TrainConfig, **asked: Any) -> MemoryEstimate:
     asked = {"num_processes": 1, "dtype": "float32", "sums_gradients": True, **asked}
     asked = {"file_bytes": 1 << 20, "moments": "float32", "offloads": False, **asked}
+    asked = {"in_background": False, **asked}
     asked = {"num_shards": asked["num_processes"], **asked}
     return estimate_memory(
         load_shapes(config.model, config),
@@ -148,6 +149,9 @@ def test_what_small_moments_copies_and_offloading_take_by_hand(tmp_path: Path):
     assert (plain.offloaded, summed.offloaded, exchanged.offloaded) == (0, 3 * count, 4 * count)
     assert plain.on_device - summed.on_device == 3 * count
     assert summed.on_cpu == plain.on_cpu
+    beside = _estimate(config, num_processes=4, in_background=True)
+    assert beside.checkpoint == plain.checkpoint + 3 * count
+    assert beside.on_cpu == plain.on_device + beside.checkpoint
     token_store(tmp_path / "s")
     with pytest.raises(InputError, match="got 3 copies and 4 processes"):
         preview(config.changed(replicate=3), num_processes=4)
@@ -214,7 +218,7 @@ def test_a_model_whose_next_step_depends_on_data_has_unknown_activations(tmp_pat
 
     shapes.causal_lm.get_decoder().norm = Chooses()
     asked = {"num_processes": 1, "num_shards": 1, "dtype": "float32", "moments": "float32"}
-    asked |= {"sums_gradients": True, "offloads": False, "file_bytes": 1}
+    asked |= {"sums_gradients": True, "offloads": False, "in_background": False, "file_bytes": 1}
     found = estimate_memory(shapes, [MicroBatchSize(8, 2, 8)], **asked)
     assert (found.activations, found.logits) == (None, None)
     assert found.on_device == found.parameters + found.gradients + found.moments

@@ -80,24 +80,31 @@ def test_two_copies_of_two_shards_then_two_then_three_processes(
     rank_worker.assert_close(found.state().weights, expected.state().weights, gap=gap)
 
 
+@pytest.mark.parametrize("in_background", [False, True])
 @pytest.mark.parametrize(("victim", "moment"), [(0, "before"), (1, "after")])
 def test_a_process_killed_at_a_checkpoint_leaves_the_one_before(
-    tmp_path: Path, victim: int, moment: str
+    tmp_path: Path, victim: int, moment: str, in_background: bool
 ):
     save_tiny_model(tmp_path / "model")
     assert run_ranks(2, shard_worker.leg, tmp_path, 0, 0) == [0, 0]
-    codes = run_ranks(2, shard_worker.killed, tmp_path, victim, moment)
+    codes = run_ranks(2, shard_worker.killed, tmp_path, victim, moment, in_background)
     assert codes[victim] == -signal.SIGKILL
     assert codes[1 - victim] not in (0, -1)
     assert (tmp_path / "written").exists() == (moment == "after")
     assert sorted(path.name for path in (tmp_path / "out").glob("update-??????")) == [
         "update-000001"
     ]
-    assert run_ranks(2, shard_worker.leg, tmp_path, 0, 1) == [0, 0]
+    options = {"background_checkpoints": in_background}
+    assert run_ranks(2, shard_worker.leg, tmp_path, 0, 1, 2, options) == [0, 0]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "update-000001",
         "update-000002",
+        "update-000003",
     ]
+    expected = shard_worker.alone(tmp_path, 0, 3)
+    found = open_engine(str(tmp_path / "model"), rank_worker.config(str(tmp_path / "model"), 0))
+    found.load_state(rank_worker.newest(found, tmp_path / "out"))
+    rank_worker.assert_close(found.state().weights, expected.state().weights)
 
 
 def test_a_damaged_shard_of_one_process_sends_all_back_and_is_told(tmp_path: Path):

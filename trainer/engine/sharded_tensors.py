@@ -42,7 +42,12 @@ def write_tensors(process: Process, directory: Path, tensors: Mapping[str, Tenso
         save_distributed=True,
     )
     with _plain_errors():
-        save(dict(tensors), storage_writer=writer, no_dist=process.world_size == 1)
+        save(
+            dict(tensors),
+            storage_writer=writer,
+            process_group=process.group,
+            no_dist=process.world_size == 1,
+        )
 
 
 def read_tensors(process: Process, directory: Path, into: Mapping[str, Tensor]) -> None:
@@ -55,7 +60,12 @@ def read_tensors(process: Process, directory: Path, into: Mapping[str, Tensor]) 
     """
     reader = HuggingFaceStorageReader(str(directory))
     with _plain_errors():
-        load(dict(into), storage_reader=reader, no_dist=process.world_size == 1)
+        load(
+            dict(into),
+            storage_reader=reader,
+            process_group=process.group,
+            no_dist=process.world_size == 1,
+        )
 
 
 def tensor_shapes(directory: Path) -> dict[str, tuple[int, ...]]:

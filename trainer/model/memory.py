@@ -34,8 +34,10 @@ class MemoryEstimate:
     offloaded: int
     """What of the first four is kept in the memory of the host."""
     checkpoint: int
-    """Host memory that writing a checkpoint takes: a file's tensors and its bytes. There are no
-    gradients then."""
+    """Host memory that writing a checkpoint takes: a file's tensors and its bytes, and in the
+    background a copy of weights and moments. There are no gradients then, unless it is there."""
+    is_background: bool
+    """Whether a checkpoint is written while the training goes on."""
 
     @property
     def on_device(self) -> int:
@@ -45,6 +47,8 @@ class MemoryEstimate:
     @property
     def on_cpu(self) -> int:
         """Bytes at the peak of a training on the CPU, where host and device are one."""
+        if self.is_background:
+            return self._all + self.checkpoint
         return max(self._all, self.parameters + self.moments + self.checkpoint)
 
     @property
@@ -63,6 +67,7 @@ def estimate_memory(
     moments: str,
     sums_gradients: bool,
     offloads: bool,
+    in_background: bool,
     file_bytes: int,
 ) -> MemoryEstimate:
     """Return the memory that a training takes in each process.
@@ -77,6 +82,7 @@ def estimate_memory(
         sums_gradients: Whether a process sums whole gradients over micro-batches before it
             exchanges them.
         offloads: Whether shards are kept in the memory of the host.
+        in_background: Whether checkpoints are written while the training goes on.
         file_bytes: Most bytes of a file of a checkpoint, which is put together in memory.
     """
     is_sharded = num_processes > 1 or offloads or dtype == "bfloat16"
@@ -88,7 +94,7 @@ def estimate_memory(
     of_weights, of_moments = _FLOAT32 * -(-num_all // num_shards), 2 * _width(moments) * mine
     of_gradients = _FLOAT32 * (num_trained if sums_gradients else mine)
     # Copies share the writing of what they all have.
-    num_saved = -(-num_trained // num_processes)
+    of_file = min(file_bytes, (_FLOAT32 + 2 * _width(moments)) * -(-num_trained // num_processes))
     activations, logits = _passes(scorer.to(getattr(torch, dtype)), sizes)
     return MemoryEstimate(
         parameters=of_weights,
@@ -99,7 +105,8 @@ def estimate_memory(
         logits=logits,
         # Whole gradients are added up where they are computed.
         offloaded=offloads * (of_weights + of_moments + (not sums_gradients) * of_gradients),
-        checkpoint=2 * min(file_bytes, (_FLOAT32 + 2 * _width(moments)) * num_saved),
+        checkpoint=2 * of_file + in_background * (_FLOAT32 * mine + of_moments),
+        is_background=in_background,
     )
 
 

@@ -33,9 +33,11 @@ def same(directory: Path, cases: list[tuple[str, dict[str, Any], bool]]) -> None
             if not is_converted:
                 patch.setattr(sharded_loading, "load_weights", _refuse)
             engine = open_engine(path, config)
-        assert [f"{path} was loaded whole" in each for each in engine.notices] == [
+        assert [f"{path} is loaded whole" in each for each in engine.notices] == [
             True for _ in range(is_converted)
         ]
+        if is_converted:
+            engine.save_pretrained(directory / f"{name}-saved")
         assert_same(engine, load_model(path, config, adapter_seed=config.adapter_seed))
         mine = [p for n, p in engine._scorer.named_parameters() if ".lora_" not in n]
         expected = 0 if is_converted else sum(p.to_local().numel() for p in mine)

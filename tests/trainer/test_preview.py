@@ -79,6 +79,18 @@ def test_what_it_says_of_passes_and_metrics_is_what_a_training_does(
     assert preview(config, num_processes=1)["has_begun"]
 
 
+def test_it_says_that_one_process_must_hold_a_mixture_whole(tmp_path: Path):
+    token_store(tmp_path / "s")
+    name = save_tiny_model(tmp_path / "mixture", "mixtral", num_local_experts=4)
+    config = _config(tmp_path, model=name)
+    alone, two = (preview(config, num_processes=n)["notices"] for n in (1, 2))
+    assert [each for each in two if each not in alone] == [
+        f"{name} is loaded whole by the first process, in float32, because the weights of "
+        "MixtralForCausalLM are named or put together otherwise on disk, so that no process can "
+        "read its shard alone: the host memory of that process must hold all of them"
+    ]
+
+
 def test_without_a_signal_it_is_refused_as_the_training_is(tmp_path: Path):
     token_store(tmp_path / "s", [episode("x", turn([1, 2], [3], advantage=0.0))])
     with pytest.raises(NothingToTrainError, match="is 0 in all 1 steps"):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import GenerationConfig
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.engine.distributed import destroy_process_group
@@ -63,6 +64,26 @@ def test_one_process_in_half_precision_has_the_weights_of_the_whole_model(
     loading_worker.assert_same(engine, load_model(name, config, adapter_seed=config.adapter_seed))
 
 
+@pytest.mark.parametrize("lora_rank", [0, 4])
+def test_what_is_saved_beside_the_weights_is_the_same(tmp_path: Path, lora_rank: int):
+    """Among it what samplers stop at, which only generation_config.json says."""
+    name = _save(tmp_path, "tied")
+    GenerationConfig(eos_token_id=[2, 5], temperature=0.6, do_sample=True).save_pretrained(name)
+    config = rank_worker.config(name, lora_rank)
+    for out, dtype in (("whole", "float32"), ("shards", "bfloat16")):
+        open_engine(name, config.changed(dtype=dtype)).save_pretrained(tmp_path / out)
+    whole, shards = (
+        {
+            str(path.relative_to(tmp_path / out)): path.read_bytes()
+            for path in (tmp_path / out).rglob("*")
+            if path.is_file()
+        }
+        for out in ("whole", "shards")
+    )
+    assert whole == shards
+    assert json.loads(whole["generation_config.json"])["eos_token_id"] == [2, 5]
+
+
 def test_a_frozen_model_has_nothing_to_train(tmp_path: Path):
     name = _save(tmp_path, "tied")
     config = rank_worker.config(name, 4).changed(dtype="bfloat16")
@@ -103,6 +124,11 @@ def test_each_process_reads_its_rows_and_together_they_have_the_whole_model(
     _split(tmp_path / "split")
     cases += [("mixture", {}, True), ("split", {}, False)]
     assert run_ranks(world_size, loading_worker.same, tmp_path, cases) == [0] * world_size
+    before, after = (
+        load_file(tmp_path / d / "model.safetensors") for d in ("mixture", "mixture-saved")
+    )
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
 
 
 @pytest.mark.slow

@@ -95,23 +95,26 @@ def _fill(scorer: Scorer, directory: Path, layout: Layout) -> list[str]:
         on_disk = {
             key: files.first_of(names[key], tuple(value.shape)) for key, value in values.items()
         }
-        is_alike = None not in on_disk.values() and not _is_converted(model)
+        is_alike = None not in on_disk.values() and not is_converted(model)
         if is_alike:
             files.read({name: values[key] for key, name in on_disk.items() if name is not None})
     if not is_alike:
         _receive(directory, {names[key][0]: value for key, value in values.items()}, layout)
     _assign(model, {name: values[id(tensor)] for name, tensor in found.items()})
-    if is_alike:
-        return []
-    return [
-        f"{directory} was loaded whole by the first process, in float32, because the weights of "
-        f"{type(model).__name__} are put together otherwise than they are on disk, so that no "
-        "process can read its shard alone: the host memory of that process must hold all of them"
-    ]
+    return [] if is_alike else [whole_notice(directory, model)]
 
 
-def _is_converted(model: Any) -> bool:
-    """Return whether transformers computes weights of this model from others on disk."""
+def whole_notice(directory: Path, model: Any) -> str:
+    """Return the notice about a model that the first process loads whole."""
+    return (
+        f"{directory} is loaded whole by the first process, in float32, because the weights of "
+        f"{type(model).__name__} are named or put together otherwise on disk, so that no process "
+        "can read its shard alone: the host memory of that process must hold all of them"
+    )
+
+
+def is_converted(model: Any) -> bool:
+    """Return whether transformers computes weights of a model from others on disk."""
     return any(isinstance(each, WeightConverter) for each in get_model_conversion_mapping(model))
 
 

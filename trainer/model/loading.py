@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from accelerate import init_empty_weights
 from safetensors import safe_open
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, GenerationConfig
+from transformers.utils import GENERATION_CONFIG_NAME
 from transformers.utils.logging import disable_progress_bar
 
 from graphcredit.store.errors import InputError, library_errors
@@ -69,6 +70,9 @@ def load_hollow(name: str, options: ModelOptions, *, adapter_seed: str) -> Score
         model: Any = AutoModelForCausalLM.from_config(known, dtype=torch.float32)
     # On its way to the meta device each of two tied weights became one of its own.
     model.tie_weights()
+    if model.can_generate() and (directory / GENERATION_CONFIG_NAME).is_file():
+        with library_errors(source_rule(directory)):
+            model.generation_config = GenerationConfig.from_pretrained(directory)
     scorer = _scorer(directory, model.eval(), options)
     if options.lora_rank:
         scorer.model = with_adapters(scorer.model, options, adapter_seed)

@@ -25,27 +25,23 @@ def _world() -> Iterator[None]:
     destroy_process_group()
 
 
+ROPE = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "tied": ("qwen2", {"tie_word_embeddings": True}, {}),
     "adapted": ("qwen2", {"tie_word_embeddings": True}, {"lora_rank": 4, "iteration": 2}),
     "scaled": ("gemma3_text", {"sliding_window": 4}, {"share_prefixes": True}),
-    "turned": ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 2.0}}, {}),
+    "turned": ("llama", {"rope_parameters": ROPE}, {}),
 }
 """Name to architecture, its settings, and the options of a training."""
 
 
 def _save(directory: Path, case: str) -> str:
     kind, settings, _ = CASES[case]
-    if "rope_parameters" in settings:
-        settings = {
-            **settings,
-            "rope_parameters": {"rope_theta": 1e4, **settings["rope_parameters"]},
-        }
     return save_tiny_model(directory / case, kind, **settings)
 
 
 def _split(directory: Path) -> None:
-    """Write a model again as two files in bfloat16, beside one that transformers leaves alone."""
+    """Write a model again as several bfloat16 files, beside one that transformers leaves alone."""
     model = tiny_model("qwen2").bfloat16()
     model.save_pretrained(directory, max_shard_size="100KB")
     assert len(list(directory.glob("model-*.safetensors"))) > 1

@@ -34,9 +34,9 @@ class SmallMomentsAdamW(AdamW):
         numbered = ((group, p) for group in self.param_groups for p in group["params"])
         for number, (group, parameter) in enumerate(numbered):
             if parameter.grad is not None:
-                self._update(parameter, group, number)
+                self._update(parameter, parameter.grad, group, number)
 
-    def _update(self, parameter: Tensor, group: dict[str, Any], number: int) -> None:
+    def _update(self, parameter: Tensor, slope: Tensor, group: dict[str, Any], number: int) -> None:
         state = self.state[parameter]
         device = local_part(parameter).device
         if not state:
@@ -46,8 +46,8 @@ class SmallMomentsAdamW(AdamW):
         before = state["step"].clone()
         generator = torch.Generator(device)
         generator.manual_seed(_seed(int(before), number, _first_row(parameter)))
-        tensors = (parameter, parameter.grad, state["exp_avg"], state["exp_avg_sq"])
-        for weights, gradient, mean, square in _pieces(*tensors):
+        whole = (parameter, local_part(slope).contiguous(), state["exp_avg"], state["exp_avg_sq"])
+        for weights, gradient, mean, square in _pieces(*whole):
             exact_mean, exact_square = mean.float(), square.float()
             state["step"].copy_(before)
             adamw(
@@ -86,9 +86,9 @@ def round_at_random(exact: Tensor, into: Tensor, generator: torch.Generator) -> 
     into.copy_(noise.add_(exact.view(torch.int32)).bitwise_and_(-(1 << 16)).view(torch.float32))
 
 
-def _pieces(*tensors: Tensor | None) -> Iterator[tuple[Tensor, ...]]:
+def _pieces(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Yield the same piece of each tensor's local part, to be changed in place."""
-    flat = [local_part(tensor).view(-1) for tensor in tensors if tensor is not None]
+    flat = [local_part(tensor).view(-1) for tensor in tensors]
     # A process whose shard is empty makes the step too.
     for start in range(0, max(len(flat[0]), 1), _PIECE):
         yield tuple(each[start : start + _PIECE] for each in flat)

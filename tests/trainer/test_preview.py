@@ -162,8 +162,8 @@ def test_what_small_moments_copies_and_offloading_take_by_hand(tmp_path: Path):
     assert plain.on_device - summed.on_device == 3 * count
     assert summed.on_cpu == plain.on_cpu
     beside = _estimate(config, num_processes=4, in_background=True)
-    assert beside.checkpoint == plain.checkpoint + 3 * count
-    assert beside.on_cpu == plain.on_device + beside.checkpoint
+    assert (beside.copied, beside.checkpoint) == (3 * count, plain.checkpoint)
+    assert beside.on_cpu == plain.on_device + beside.copied + beside.checkpoint
     token_store(tmp_path / "s")
     with pytest.raises(InputError, match="got 3 copies and 4 processes"):
         preview(config.changed(replicate=3), num_processes=4)

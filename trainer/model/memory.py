@@ -32,12 +32,12 @@ class MemoryEstimate:
     logits: int | None
     """What the head adds to that peak."""
     offloaded: int
-    """What of the first four is kept in the memory of the host."""
+    """Weights, moments and exchanged gradients that are kept in the memory of the host."""
+    copied: int
+    """Host memory of the copy that a checkpoint in the background is written from, else 0."""
     checkpoint: int
-    """Host memory that writing a checkpoint takes: a file's tensors and its bytes, and in the
-    background a copy of weights and moments. There are no gradients then, unless it is there."""
-    is_background: bool
-    """Whether a checkpoint is written while the training goes on."""
+    """Host memory that writing a checkpoint takes: a file's tensors and its bytes. There are no
+    gradients then, unless it is written in the background."""
 
     @property
     def on_device(self) -> int:
@@ -47,8 +47,8 @@ class MemoryEstimate:
     @property
     def on_cpu(self) -> int:
         """Bytes at the peak of a training on the CPU, where host and device are one."""
-        if self.is_background:
-            return self._all + self.checkpoint
+        if self.copied:
+            return self._all + self.copied + self.checkpoint
         return max(self._all, self.parameters + self.moments + self.checkpoint)
 
     @property
@@ -105,8 +105,8 @@ def estimate_memory(
         logits=logits,
         # Whole gradients are added up where they are computed.
         offloaded=offloads * (of_weights + of_moments + (not sums_gradients) * of_gradients),
-        checkpoint=2 * of_file + in_background * (_FLOAT32 * mine + of_moments),
-        is_background=in_background,
+        copied=in_background * (_FLOAT32 * mine + of_moments),
+        checkpoint=2 * of_file,
     )
 
 

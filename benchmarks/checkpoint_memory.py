@@ -27,12 +27,13 @@ from benchmarks.machine import describe
 from benchmarks.train_memory import prepare, status
 from benchmarks.workers import run_workers
 from graphcredit.trainer.batching.packed_batch import Sample, pack_samples
+from graphcredit.trainer.engine import sharded_tensors
 from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.fingerprint import Identity
-from graphcredit.trainer.output import sharded_tensors
 from graphcredit.trainer.output.checkpoint import Progress, latest_checkpoint, save_checkpoint
+from graphcredit.trainer.output.checkpoint_writer import CheckpointWriter
 
 IDENTITY = Identity(plan="", configuration="", model="", reference="", arithmetic="")
 
@@ -63,9 +64,13 @@ def _work(directory: Path) -> None:
     _update(engine)
     out = directory / "checkpoints"
     progress = Progress(update=1, identity=IDENTITY.as_json())
+    beside = engine.beside(minutes=5)
+    writer = CheckpointWriter(beside, directory / "beside", keep=1, in_background=True)
     stages: dict[str, Callable[[], Any]] = {
         "baseline: gather and save": partial(_gather, engine, directory),
         "save a checkpoint": lambda: save_checkpoint(engine, out, engine.state(), progress, keep=1),
+        "begin one in the background": lambda: writer.save(engine.state(), progress),
+        "wait for it": writer.close,
         "load it": lambda: _load(engine, out),
         "save the policy": lambda: engine.save_pretrained(directory / "saved"),
     }

@@ -2,14 +2,18 @@
 
     python -m benchmarks.train_memory                   one process, gloo
     python -m benchmarks.train_memory --processes 2     two of them
+    python -m benchmarks.train_memory --moments bfloat16
 
 A model of random weights is trained for two optimizer steps on the CPU. Each process reports the
 most memory that it held beyond what it had when its libraries were loaded.
 """
 
 import argparse
+import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,10 +39,14 @@ SHAPE: dict[str, Any] = {
 }
 """25 million parameters, two thirds of them in the embedding and the head."""
 
+_OPTIONS = "options.json"
+"""What a process is told of the training, beside its model and its store."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--moments", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -46,15 +54,26 @@ def main() -> None:
         return
     print(f"{describe()}, torch {torch.__version__}")
     with tempfile.TemporaryDirectory() as directory:
-        estimated, measured = measure(Path(directory), options.processes)
+        estimated, measured = measure(
+            Path(directory), options.processes, {"moments": options.moments}
+        )
     for part, number in estimated.items():
         print(f"{part:<14}{number / 2**20:>9.0f} MiB estimated")
     for rank, peak in enumerate(measured):
         print(f"rank {rank:<9}{peak / 2**20:>9.0f} MiB at the peak")
 
 
-def measure(directory: Path, num_processes: int) -> tuple[dict[str, int], list[int]]:
-    """Train a model; return the estimate by part, and the peak of each process in bytes."""
+def measure(
+    directory: Path, num_processes: int, options: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[dict[str, int], list[int]]:
+    """Train a model; return the estimate by part, and the peak of each process in bytes.
+
+    Args:
+        directory: An empty one.
+        num_processes: That share the training.
+        options: Of the training, as JSON values.
+    """
+    (directory / _OPTIONS).write_text(json.dumps(dict(options)))
     config = prepare(directory)
     estimated = preview(config, num_processes=num_processes)["memory"]
     return estimated, run_workers("benchmarks.train_memory", directory, num_processes)
@@ -88,7 +107,12 @@ def _config(directory: Path) -> TrainConfig:
         max_tokens=1024,
         mismatch_sample=0,
         tensorboard=False,
+        **_options(directory / _OPTIONS),
     )
+
+
+def _options(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text()) if path.exists() else {}
 
 
 def _work(directory: Path) -> None:

@@ -147,7 +147,8 @@ def _check_training(loop: Loop) -> None:
 def _check_models(loop: Loop) -> None:
     """Raise an error where a model cannot play or be trained, as far as its files tell."""
     from graphcredit.collector.policies.registry import parse_policy
-    from graphcredit.trainer.model.loading import check_model, load_eyes
+    from graphcredit.trainer.model.loading import check_model
+    from graphcredit.trainer.model.source import load_eyes
 
     config, training = loop.config, loop.train_config(0)
     for name, directory in _models(config).items():
@@ -192,7 +193,7 @@ def _models(config: LoopConfig) -> dict[str, Path]:
     reference = config.train.get("reference")
     if reference is None:
         return {"model": config.model}
-    from graphcredit.trainer.model.loading import find_model
+    from graphcredit.trainer.model.source import find_model
 
     return {"model": config.model, "train.reference": find_model(reference)}
 

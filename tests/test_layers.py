@@ -48,7 +48,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "safetensors": ("trainer", "collector/policies"),
     "streamlit": ("viewer",),
     "trl": ("api/integrations",),
-    "accelerate": ("api/integrations",),
+    "accelerate": ("trainer", "api/integrations"),
     "altair": ("viewer",),
     "typer": ("cli",),
     "rich": ("cli",),

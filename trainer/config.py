@@ -30,7 +30,7 @@ from graphcredit.trainer.options import (
 
 _LATER = (
     *("timeout", "entropy_step", "reduce_gradients", "share_prefixes", "profile"),
-    "router_loss",
+    *("router_loss", "moments", "replicate", "offload", "background_checkpoints"),
 )
 """Options that trainings of before did not have: with their defaults, those can be resumed."""
 
@@ -188,9 +188,13 @@ def without_effect(config: TrainConfig) -> TrainConfig:
         timeout=TrainConfig.model_fields["timeout"].default,
         # What is computed again is the same to the bit.
         gradient_checkpointing=False,
+        # As with the number of processes, the rest is rounding.
+        replicate=1,
+        offload=False,
         profile=0,
         checkpoint_every=1,
         keep_checkpoints=1,
+        background_checkpoints=False,
         mismatch_sample=0,
         allow_mismatch=False,
         mismatch_tolerance=1.0,

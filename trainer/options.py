@@ -200,6 +200,9 @@ class OptimizerOptions(TrainOptions):
     """AdamW's decay of the square."""
     weight_decay: Weight = 0.0
     """AdamW's weight decay."""
+    moments: Literal["float32", "bfloat16"] = "float32"
+    """Type that AdamW's moments are kept in; bfloat16 takes half the memory, and is rounded at
+    random."""
     warmup: Count = 0
     """Optimizer steps until the learning rate reaches its peak."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
@@ -222,7 +225,7 @@ class ModelOptions(TrainOptions):
     lora_targets: str = "all-linear"
     """Modules that get adapters, separated by commas, or all-linear."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Arithmetic; auto is bfloat16 on a GPU. Weights and optimizer are always float32."""
+    """Arithmetic; auto is bfloat16 on a GPU. Weights are always float32."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Device; auto takes a GPU if one is available."""
     gradient_checkpointing: bool | None = None
@@ -235,6 +238,12 @@ class ModelOptions(TrainOptions):
     reduce_gradients: Literal["update", "micro-batch"] = "update"
     """When processes exchange gradients: once in an update, which takes whole float32 gradients in
     each process, or after every micro-batch, which takes its shard of them and more exchanges."""
+    replicate: AtLeastOne = 1
+    """Copies of the model (HSDP), each cut into as many shards as it has processes. Copies exchange
+    only gradients: one on each machine saves the exchange of layers between machines."""
+    offload: bool = False
+    """Keep weights, moments and exchanged gradients in the memory of the host, and update there; a
+    layer is on the GPU only while it computes."""
     save_dtype: Literal["float32", "bfloat16"] = "float32"
     """Type of the weights in the saved model."""
 
@@ -248,6 +257,8 @@ class RunOptions(TrainOptions):
     """Optimizer steps between checkpoints."""
     keep_checkpoints: AtLeastOne = 2
     """Checkpoints that are kept."""
+    background_checkpoints: bool = False
+    """Write checkpoints while the training goes on, from a copy in the memory of the host."""
     mismatch_sample: Count = 64
     """Steps whose logged log-probabilities are recomputed as a check; 0 skips it."""
     mismatch_tolerance: Positive = 0.1

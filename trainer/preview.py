@@ -11,17 +11,21 @@ from graphcredit.trainer.batching.plan import TrainingPlan
 from graphcredit.trainer.batching.reader import read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import choose_device
-from graphcredit.trainer.engine.opening import compute_dtype
+from graphcredit.trainer.engine.opening import compute_dtype, computes_in_shards
+from graphcredit.trainer.engine.sharded_loading import is_converted, whole_notice
+from graphcredit.trainer.engine.sharded_tensors import FILE_BYTES
+from graphcredit.trainer.engine.sharding import shards_of_each
 from graphcredit.trainer.loss.importance import correction_of
 from graphcredit.trainer.loss.inputs import TokenInputs
 from graphcredit.trainer.loss.masks import masks_of
 from graphcredit.trainer.loss.policy_loss import averages, policy_loss
 from graphcredit.trainer.loss.registry import configure_objective
 from graphcredit.trainer.model.loading import load_shapes
+from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
+from graphcredit.trainer.model.source import find_model
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.metrics_log import training_path
-from graphcredit.trainer.output.sharded_tensors import FILE_BYTES
 from graphcredit.trainer.training import heed_signal, plan_training
 
 
@@ -44,7 +48,8 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
     report = heed_signal(config, plan, report)
     output = Output(config.out)
     watchers = [str(output.root / "tensorboard")] if config.tensorboard else []
-    memory = _memory(config, plan, num_processes)
+    shapes = load_shapes(config.model, config)
+    memory = _memory(config, plan, shapes, num_processes)
     path = training_path(store, config.run or "", config.iteration or 0, config.out)
     return {
         "run_id": config.run,
@@ -75,7 +80,7 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
             *watchers,
             *([config.tracker] if config.tracker else []),
         ],
-        "notices": list(report.notices),
+        "notices": [*report.notices, *_loading_notices(config, shapes, num_processes)],
     }
 
 
@@ -112,16 +117,29 @@ def _passes(config: TrainConfig, plan: TrainingPlan) -> list[str]:
     return [*start, *([config.reference] if config.reference else [])]
 
 
-def _memory(config: TrainConfig, plan: TrainingPlan, num_processes: int) -> MemoryEstimate:
+def _loading_notices(config: TrainConfig, shapes: Scorer, num_processes: int) -> list[str]:
+    is_sharded = num_processes > 1 or computes_in_shards(config, choose_device(config.device))
+    model = shapes.causal_lm
+    is_whole = is_sharded and is_converted(model)
+    return [whole_notice(find_model(config.model), model)] if is_whole else []
+
+
+def _memory(
+    config: TrainConfig, plan: TrainingPlan, shapes: Scorer, num_processes: int
+) -> MemoryEstimate:
     most = max(
         len(plan.micro_batches(number, num_processes)[0]) for number in range(len(plan.updates))
     )
     return estimate_memory(
-        load_shapes(config.model, config),
+        shapes,
         plan.sizes(),
         num_processes=num_processes,
+        num_shards=shards_of_each(config, num_processes),
         dtype=compute_dtype(config, choose_device(config.device)),
+        moments=config.moments,
         sums_gradients=most > 1 and config.reduce_gradients == "update",
+        offloads=config.offload,
+        in_background=config.background_checkpoints,
         file_bytes=FILE_BYTES,
         has_images=plan.index.has_images,
     )

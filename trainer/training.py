@@ -24,7 +24,7 @@ from graphcredit.trainer.engine.opening import compute_dtype, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
 from graphcredit.trainer.model.image_check import check_images
-from graphcredit.trainer.model.loading import find_model, load_experts
+from graphcredit.trainer.model.source import find_model, load_experts
 from graphcredit.trainer.output.directory import effective_config, open_output
 from graphcredit.trainer.training_run import TrainingRun
 

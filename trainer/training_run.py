@@ -21,13 +21,13 @@ from graphcredit.trainer.fingerprint import Identity
 from graphcredit.trainer.loss.coefficients import Coefficients
 from graphcredit.trainer.loss.importance import correction_of, formula
 from graphcredit.trainer.loss.registry import configure_objective
-from graphcredit.trainer.model.loading import find_model, load_eyes, tokenizer_notices
+from graphcredit.trainer.model.source import find_model, load_eyes, tokenizer_notices
 from graphcredit.trainer.output.checkpoint import (
     Progress,
     latest_checkpoint,
     newest_of_all,
-    save_checkpoint,
 )
+from graphcredit.trainer.output.checkpoint_writer import CheckpointWriter
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.learning_signal import why_nothing_was_learnt
 from graphcredit.trainer.output.metrics_log import TrainingLog, training_path
@@ -78,7 +78,9 @@ class TrainingRun:
             updater = Updater(
                 config, config, engine, self.plan, reader, objective, policies, coefficients
             )
-            self._learn(updater, num_done, log, on_progress)
+            writer = self._open_writer()
+            with closing(writer):
+                self._learn(updater, num_done, log, writer, on_progress)
         nothing = why_nothing_was_learnt(log.rows)
         self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])
         on_progress("save the policy")
@@ -109,7 +111,12 @@ class TrainingRun:
                 self.output.keep_notice(notice)
 
     def _learn(
-        self, updater: Updater, num_done: int, log: TrainingLog, on_progress: OnProgress
+        self,
+        updater: Updater,
+        num_done: int,
+        log: TrainingLog,
+        writer: CheckpointWriter,
+        on_progress: OnProgress,
     ) -> None:
         """Make the remaining updates, and stop early where approx_kl exceeds target_kl."""
         total = len(self.plan.updates)
@@ -128,7 +135,7 @@ class TrainingRun:
                 log.write(number, newest)
                 tell(num_done)
                 if num_done == total or num_done % self.config.checkpoint_every == 0:
-                    self._save_checkpoint(num_done, log, updater)
+                    self._save_checkpoint(num_done, log, updater, writer)
                 next_step()
         if updater.excess is not None:
             self._notice(
@@ -137,7 +144,7 @@ class TrainingRun:
                     f"one found approx_kl {updater.excess:.3g}, above {self.config.target_kl:g}"
                 ]
             )
-            self._save_checkpoint(num_done, log, updater)
+            self._save_checkpoint(num_done, log, updater, writer)
 
     def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
         """Return the frozen policies; the engine must still have its initial weights."""
@@ -149,12 +156,17 @@ class TrainingRun:
         if wants_reference and config.reference is not None:
             name = config.reference
             other = self._score(
-                "reference", lambda: open_engine(name, config, frozen=True), reader, on_progress
+                "reference", lambda: self._open_reference(name), reader, on_progress
             )
         return FrozenPolicies(
             old=start if wants_old else None,
             reference=(other or start) if wants_reference else None,
         )
+
+    def _open_reference(self, name: str) -> TrainingEngine:
+        engine = open_engine(name, self.config, frozen=True)
+        self._notice(engine.notices)
+        return engine
 
     def _start(self, reader: BatchReader, on_progress: OnProgress) -> FrozenLogprobs | Unchanged:
         """Return the policy at the start. A single update needs no pass of its own for it."""
@@ -181,18 +193,27 @@ class TrainingRun:
         self._notice(notices)
         return logprobs
 
-    def _save_checkpoint(self, num_done: int, log: TrainingLog, updater: Updater) -> None:
+    def _save_checkpoint(
+        self, num_done: int, log: TrainingLog, updater: Updater, writer: CheckpointWriter
+    ) -> None:
         log.keep()
-        save_checkpoint(
-            self.engine,
-            self.output.checkpoint_dir,
+        writer.save(
             self.engine.state(),
             Progress(
                 update=num_done,
                 identity=self.identity.as_json(),
                 coefficients=asdict(updater.coefficients) if self.config.adapts else {},
             ),
-            keep=self.config.keep_checkpoints,
+        )
+
+    def _open_writer(self) -> CheckpointWriter:
+        config, engine = self.config, self.engine
+        in_background = config.background_checkpoints
+        return CheckpointWriter(
+            engine.beside(minutes=config.timeout) if in_background else engine,
+            self.output.checkpoint_dir,
+            keep=config.keep_checkpoints,
+            in_background=in_background,
         )
 
     def _open_log(self, num_done: int) -> TrainingLog:
@@ -230,6 +251,7 @@ def _start_notices(config: TrainConfig, engine: TrainingEngine) -> list[str]:
     """Return the notices of a training that follow from its options and its model."""
     meaning = formula(correction_of(config))
     return [
+        *engine.notices,
         *_chain_notices(config),
         *tokenizer_notices(find_model(config.model), engine.num_ids),
         *([] if meaning is None else [meaning]),

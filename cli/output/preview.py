@@ -61,7 +61,10 @@ def _memory(preview: Mapping[str, Any]) -> Iterator[str]:
     yield f"memory of each process, estimated: {_size(memory['on_device'])} on the device"
     for name, text in _PARTS:
         yield f"{_size(memory[name]):>12} {text}"
-    yield f"{_size(memory['checkpoint']):>12} in host memory while a checkpoint is written"
+    if memory["offloaded"]:
+        yield f"{_size(memory['offloaded']):>12} of these in host memory (offload)"
+    writing = memory["checkpoint"] + memory["copied"]
+    yield f"{_size(writing):>12} in host memory while a checkpoint is written"
     yield f"{_size(memory['on_cpu']):>12} at most where the device is the CPU"
 
 

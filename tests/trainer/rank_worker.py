@@ -49,14 +49,16 @@ def whole(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def assert_close(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+def assert_close(
+    found: Mapping[str, Tensor], expected: Mapping[str, Tensor], *, gap: float = 1e-5
+) -> None:
     """Compare all tensors of a quantity as one: a key's bias alone has a gradient of noise."""
     assert found.keys() == expected.keys()
     for kind in ("weight", "bias", "step", "exp_avg", "exp_avg_sq"):
         names = [name for name in expected if name.endswith(f".{kind}")]
         if names:
             ours, theirs = (torch.cat([s[n].flatten() for n in names]) for s in (found, expected))
-            assert (ours - theirs).norm() <= 1e-5 * theirs.norm(), kind
+            assert (ours - theirs).norm() <= gap * theirs.norm(), kind
 
 
 def samples_of(update: int) -> list[Sample]:

@@ -1,10 +1,15 @@
 """Work for several processes: go on from a checkpoint, train, save; or die at it."""
 
+import hashlib
 import os
 import signal
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import pytest
 import safetensors.torch
 import torch
 from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
@@ -14,7 +19,8 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import Process, destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
-from graphcredit.trainer.output.checkpoint import latest_checkpoint, save_checkpoint
+from graphcredit.trainer.output.checkpoint import latest_checkpoint
+from graphcredit.trainer.output.checkpoint_writer import CheckpointWriter
 from graphcredit.trainer.training import train as train_whole
 from tests.trainer import rank_worker
 from tests.trainer.packs import pack_samples, random_samples
@@ -22,7 +28,7 @@ from tests.trainer.packs import pack_samples, random_samples
 NUM_SAMPLES = 7
 
 
-def train(engine: TrainingEngine, update: int) -> None:
+def train(engine: TrainingEngine, update: int) -> float:
     """Take one update on seven samples, one in each micro-batch, however many processes there are.
 
     Where a process runs out of samples it computes a dummy.
@@ -36,16 +42,26 @@ def train(engine: TrainingEngine, update: int) -> None:
         batch = pack_samples([samples[0 if is_dummy else number]], weight=weight * (not is_dummy))
         loss = -(engine.score(batch).logprob * torch.tensor(batch.weight)).sum()
         engine.backward(loss, is_last=k == count - 1)
-    engine.update(rank_worker.LEARNING_RATE)
+    return engine.update(rank_worker.LEARNING_RATE)
 
 
-def leg(directory: Path, lora_rank: int, first: int, count: int = 1) -> None:
+def leg(
+    directory: Path,
+    lora_rank: int,
+    first: int,
+    count: int = 1,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
     """Load the newest checkpoint, of the update `first`; take updates and save after each."""
-    engine, found = _resumed(directory, lora_rank)
+    engine, found = _resumed(directory, lora_rank, **options)
     assert found == first
-    for update in range(first, first + count):
-        train(engine, update)
-        _save(engine, directory, update + 1)
+    in_background = options.get("background_checkpoints", False)
+    process = engine.beside(minutes=1) if in_background else engine
+    writer = CheckpointWriter(process, directory / "out", keep=9, in_background=in_background)
+    with closing(writer):
+        for update in range(first, first + count):
+            train(engine, update)
+            writer.save(engine.state(), rank_worker.progress(update + 1))
     destroy_process_group()
 
 
@@ -67,9 +83,10 @@ def exported(directory: Path, lora_rank: int) -> None:
     destroy_process_group()
 
 
-def killed(directory: Path, victim: int, moment: str) -> None:
+def killed(directory: Path, victim: int, moment: str, in_background: bool) -> None:
     """Die of SIGKILL while a checkpoint is written; `moment` is before or after one's own part."""
     engine, update = _resumed(directory, 0)
+    process = engine.beside(minutes=1) if in_background else engine
     train(engine, update)
     if engine.rank == victim:
         save = safetensors.torch.save
@@ -83,8 +100,12 @@ def killed(directory: Path, victim: int, moment: str) -> None:
 
         safetensors.torch.save = die
         if moment == "after":
-            engine.gather = lambda value: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
-    _save(engine, directory, update + 1)
+            process.gather = lambda value: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
+    writer = CheckpointWriter(process, directory / "out", keep=9, in_background=in_background)
+    with closing(writer):
+        writer.save(engine.state(), rank_worker.progress(update + 1))
+        # In the background the training goes on, until somebody is missing.
+        train(engine, update + 1)
 
 
 def reduced(directory: Path) -> None:
@@ -116,15 +137,46 @@ def reduced(directory: Path) -> None:
     destroy_process_group()
 
 
+def laid_out(directory: Path, layouts: list[dict[str, Any]]) -> None:
+    """Train under several layouts; compare losses, norms and weights with those of the first."""
+    found: list[tuple[list[float], dict[str, torch.Tensor], dict[str, torch.Tensor]]] = []
+    for options in layouts:
+        engine = _open(directory, 0, **options)
+        measured = [
+            value for update in range(3) for value in (_loss(engine), train(engine, update))
+        ]
+        weights = rank_worker.whole(engine.state().weights)
+        found.append((measured, weights, rank_worker.whole(engine.state().optimizer)))
+        assert len({*engine.gather(_digest(weights))}) == 1
+    for options, (measured, weights, optimizer) in zip(layouts, found, strict=True):
+        is_small = "moments" in options
+        assert measured == pytest.approx(found[0][0], rel=1e-3 if is_small else 1e-6)
+        rank_worker.assert_close(weights, found[0][1], gap=1e-3 if is_small else 1e-6)
+        for name, value in optimizer.items():
+            kind = torch.bfloat16 if is_small and not name.endswith(".step") else torch.float32
+            assert value.dtype == kind
+    destroy_process_group()
+
+
+def _loss(engine: TrainingEngine) -> float:
+    with engine.frozen():
+        return float(engine.score(pack_samples(random_samples(NUM_SAMPLES, seed=9))).logprob.sum())
+
+
+def _digest(tensors: Mapping[str, torch.Tensor]) -> str:
+    data = b"".join(tensor.numpy().tobytes() for tensor in tensors.values())
+    return hashlib.sha256(data).hexdigest()
+
+
 def _open(directory: Path, lora_rank: int, **options: Any) -> TrainingEngine:
     torch.set_num_threads(1)
     name = str(directory / "model")
     return open_engine(name, rank_worker.config(name, lora_rank).changed(**options))
 
 
-def _resumed(directory: Path, lora_rank: int) -> tuple[TrainingEngine, int]:
+def _resumed(directory: Path, lora_rank: int, **options: Any) -> tuple[TrainingEngine, int]:
     """Return the engine and the finished updates; each process has read its shards and no more."""
-    engine = _open(directory, lora_rank)
+    engine = _open(directory, lora_rank, **options)
     found, notices = latest_checkpoint(engine, directory / "out", rank_worker.IDENTITY)
     assert notices == []
     if found is None:
@@ -154,14 +206,9 @@ def _count_reads() -> list[int]:
     return count
 
 
-def _save(process: TrainingEngine, directory: Path, update: int) -> None:
-    progress = rank_worker.progress(update)
-    save_checkpoint(process, directory / "out", process.state(), progress, keep=9)
-
-
-def alone(directory: Path, lora_rank: int, num_updates: int) -> TrainingEngine:
+def alone(directory: Path, lora_rank: int, num_updates: int, **options: Any) -> TrainingEngine:
     """Return what one process gets from as many updates."""
-    engine = _open(directory, lora_rank)
+    engine = _open(directory, lora_rank, **options)
     assert Process(engine.device).world_size == 1
     for update in range(num_updates):
         train(engine, update)

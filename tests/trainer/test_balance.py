@@ -15,7 +15,9 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.sql.catalog import connect
 from graphcredit.trainer.config import TrainConfig, read_config
 from graphcredit.trainer.loss.balance import Choices, balance_loss, count_choices
-from graphcredit.trainer.model.loading import load_experts, load_shapes, model_shape
+from graphcredit.trainer.model.layers import model_shape
+from graphcredit.trainer.model.loading import load_shapes
+from graphcredit.trainer.model.source import load_experts
 from graphcredit.trainer.preview import preview
 from graphcredit.trainer.training import train
 from tests.trainer.logs import Row, episode, token_store, turn

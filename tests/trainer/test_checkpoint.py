@@ -14,11 +14,12 @@ from safetensors.torch import load_file, save_file
 
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.store.files import atomic
+from graphcredit.trainer.engine import sharded_tensors
 from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.engine.engine import EngineState
 from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.fingerprint import describe
-from graphcredit.trainer.output import checkpoint, sharded_tensors
+from graphcredit.trainer.output import checkpoint
 from graphcredit.trainer.output.checkpoint import (
     Checkpoint,
     Progress,

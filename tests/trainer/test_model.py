@@ -14,17 +14,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.opening import open_engine
+from graphcredit.trainer.model.adapters import quiet_peft
 from graphcredit.trainer.model.flops import training_flops
 from graphcredit.trainer.model.head import LogitRule
-from graphcredit.trainer.model.loading import (
-    check_model,
-    decoder_layers,
-    load_model,
-    load_shapes,
-    model_shape,
-    quiet_peft,
-    tokenizer_notices,
-)
+from graphcredit.trainer.model.layers import decoder_layers, model_shape
+from graphcredit.trainer.model.loading import check_model, load_model, load_shapes
+from graphcredit.trainer.model.source import tokenizer_notices
 from tests.trainer.models import NUM_TOKENS, save_tiny_model, tiny_tokenizer
 from tests.trainer.packs import pack_samples, random_samples
 
@@ -327,6 +322,6 @@ def test_layers_of_a_large_model_compute_their_activations_again_unless_told_oth
         (size + 1, True, True),
         (size, False, False),
     ):
-        monkeypatch.setattr("graphcredit.trainer.model.loading.LARGE", large)
+        monkeypatch.setattr("graphcredit.trainer.model.layers.LARGE", large)
         scorer = load_shapes(name, config(name, gradient_checkpointing=asked))
         assert {layer.training for layer in decoder_layers(scorer)} == {expected}

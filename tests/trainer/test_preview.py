@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from benchmarks.train_memory import measure
 from graphcredit.cli.main import app
-from graphcredit.store.errors import NothingToTrainError
+from graphcredit.store.errors import InputError, NothingToTrainError
 from graphcredit.trainer.batching.plan import MicroBatchSize
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.model.loading import load_shapes
@@ -80,6 +80,18 @@ def test_what_it_says_of_passes_and_metrics_is_what_a_training_does(
     assert preview(config, num_processes=1)["has_begun"]
 
 
+def test_it_says_that_one_process_must_hold_a_mixture_whole(tmp_path: Path):
+    token_store(tmp_path / "s")
+    name = save_tiny_model(tmp_path / "mixture", "mixtral", num_local_experts=4)
+    config = _config(tmp_path, model=name)
+    alone, two = (preview(config, num_processes=n)["notices"] for n in (1, 2))
+    assert [each for each in two if each not in alone] == [
+        f"{name} is loaded whole by the first process, in float32, because the weights of "
+        "MixtralForCausalLM are named or put together otherwise on disk, so that no process can "
+        "read its shard alone: the host memory of that process must hold all of them"
+    ]
+
+
 def test_without_a_signal_it_is_refused_as_the_training_is(tmp_path: Path):
     token_store(tmp_path / "s", [episode("x", turn([1, 2], [3], advantage=0.0))])
     with pytest.raises(NothingToTrainError, match="is 0 in all 1 steps"):
@@ -101,7 +113,9 @@ def test_the_command_prints_it_and_json_on_demand(tmp_path: Path):
 
 def _estimate(config: TrainConfig, **asked: Any) -> MemoryEstimate:
     asked = {"num_processes": 1, "dtype": "float32", "sums_gradients": True, **asked}
-    asked = {"file_bytes": 1 << 20, **asked}
+    asked = {"file_bytes": 1 << 20, "moments": "float32", "offloads": False, **asked}
+    asked = {"in_background": False, **asked}
+    asked = {"num_shards": asked["num_processes"], **asked}
     return estimate_memory(
         load_shapes(config.model, config),
         [MicroBatchSize(64, 48, 64), MicroBatchSize(8, 8, 8)],
@@ -130,6 +144,30 @@ def test_weights_gradients_and_moments_are_four_four_and_eight_bytes(tmp_path: P
     assert adapted.parameters > alone.parameters
     assert adapted.moments < alone.moments / 2
     assert adapted.moments == 2 * adapted.gradients
+
+
+def test_what_small_moments_copies_and_offloading_take_by_hand(tmp_path: Path):
+    config = _config(tmp_path)
+    shapes = load_shapes(config.model, config)
+    count = sum(p.numel() for p in shapes.parameters())
+    small = _estimate(config, moments="bfloat16", file_bytes=1 << 30)
+    assert (small.moments, small.gradients, small.checkpoint) == (4 * count, 4 * count, 16 * count)
+    two_copies = _estimate(config, num_processes=4, num_shards=2, file_bytes=1 << 30)
+    assert (two_copies.parameters, two_copies.moments) == (2 * count, 4 * count)
+    assert two_copies.checkpoint == 2 * 3 * count
+    plain, summed, exchanged = (
+        _estimate(config, num_processes=4, offloads=flag, sums_gradients=sums)
+        for flag, sums in ((False, True), (True, True), (True, False))
+    )
+    assert (plain.offloaded, summed.offloaded, exchanged.offloaded) == (0, 3 * count, 4 * count)
+    assert plain.on_device - summed.on_device == 3 * count
+    assert summed.on_cpu == plain.on_cpu
+    beside = _estimate(config, num_processes=4, in_background=True)
+    assert (beside.copied, beside.checkpoint) == (3 * count, plain.checkpoint)
+    assert beside.on_cpu == plain.on_device + beside.copied + beside.checkpoint
+    token_store(tmp_path / "s")
+    with pytest.raises(InputError, match="got 3 copies and 4 processes"):
+        preview(config.changed(replicate=3), num_processes=4)
 
 
 def test_recomputed_activations_take_less_and_so_do_smaller_chunks_of_the_head(tmp_path: Path):
@@ -192,7 +230,8 @@ def test_a_model_whose_next_step_depends_on_data_has_unknown_activations(tmp_pat
             return hidden[hidden.sum(-1) > 0]
 
     shapes.causal_lm.get_decoder().norm = Chooses()
-    asked = {"num_processes": 1, "dtype": "float32", "sums_gradients": True, "file_bytes": 1}
+    asked = {"num_processes": 1, "num_shards": 1, "dtype": "float32", "moments": "float32"}
+    asked |= {"sums_gradients": True, "offloads": False, "in_background": False, "file_bytes": 1}
     found = estimate_memory(shapes, [MicroBatchSize(8, 2, 8)], **asked)
     assert (found.activations, found.logits) == (None, None)
     assert found.on_device == found.parameters + found.gradients + found.moments

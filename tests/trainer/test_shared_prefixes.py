@@ -25,7 +25,8 @@ from graphcredit.trainer.data.step_index import StepIndex, read_index
 from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.model import packed_attention as attention
 from graphcredit.trainer.model.flops import training_flops
-from graphcredit.trainer.model.loading import load_model, model_shape
+from graphcredit.trainer.model.layers import model_shape
+from graphcredit.trainer.model.loading import load_model
 from graphcredit.trainer.model.logprobs import Scorer, scorer_arguments
 from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION, register_attention
 from graphcredit.trainer.preview import preview

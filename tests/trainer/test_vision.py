@@ -20,7 +20,8 @@ from graphcredit.store import Store, open_store
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.cloning.examples import read_pairs
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.model.loading import load_eyes, load_model
+from graphcredit.trainer.model.loading import load_model
+from graphcredit.trainer.model.source import load_eyes
 from graphcredit.trainer.model.vision import image_positions
 from graphcredit.trainer.preview import preview
 from graphcredit.trainer.training import plan_training, train

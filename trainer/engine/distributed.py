@@ -4,7 +4,7 @@ import json
 import os
 import time
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -24,11 +24,29 @@ class Process:
     Reductions, barriers and broadcasts are collective: every process has to call them.
     """
 
-    def __init__(self, device: torch.device):
-        """Read rank and world size; `init_process_group` has been called."""
+    def __init__(self, device: torch.device, group: dist.ProcessGroup | None = None):
+        """Read rank and world size; `init_process_group` has been called.
+
+        Args:
+            device: Of this process, where what is exchanged is.
+            group: All processes, for exchanges of their own; by default those of everybody.
+        """
         self.device = device
+        self.group = group
+        """What exchanges go through."""
         self.rank = dist.get_rank() if dist.is_initialized() else 0
         self.world_size = dist.get_world_size() if dist.is_initialized() else 1
+
+    def beside(self, *, minutes: float) -> "Process":
+        """Return this process for a thread of its own; all processes call it.
+
+        Args:
+            minutes: How long an exchange waits for the other processes. All are on the CPU.
+        """
+        group = None
+        if self.world_size > 1:
+            group = dist.new_group(backend="gloo", timeout=timedelta(minutes=minutes))
+        return Process(torch.device("cpu"), cast("dist.ProcessGroup | None", group))
 
     @property
     def device_name(self) -> str:
@@ -62,7 +80,7 @@ class Process:
     def barrier(self) -> None:
         """Wait for all processes."""
         if self.world_size > 1:
-            dist.barrier()
+            dist.barrier(self.group)
 
     def broadcast(self, value: Any, *, source: int = 0) -> Any:
         """Return the value of one process, by default of the first, sent as JSON."""
@@ -70,10 +88,10 @@ class Process:
             return value
         data = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
         length = torch.tensor([len(data)], device=self.device)
-        dist.broadcast(length, src=source)
+        dist.broadcast(length, src=source, group=self.group)
         received = data if self.rank == source else torch.empty(int(length), dtype=torch.uint8)
         received = received.to(self.device)
-        dist.broadcast(received, src=source)
+        dist.broadcast(received, src=source, group=self.group)
         return json.loads(bytes(received.cpu().numpy()))
 
     def gather(self, value: Any) -> list[Any]:
@@ -84,7 +102,7 @@ class Process:
         if self.world_size == 1:
             return values
         reduced = torch.tensor(values, dtype=torch.float64, device=self.device)
-        dist.all_reduce(reduced, operation)
+        dist.all_reduce(reduced, operation, group=self.group)
         return reduced.cpu().numpy()
 
 
@@ -121,7 +139,8 @@ def init_process_group(device: torch.device, *, alone_too: bool, minutes: float)
         torch.cuda.set_device(device)
     if dist.is_initialized():
         return
-    backend = "nccl" if device.type == "cuda" else "gloo"
+    # What is in the memory of the host is exchanged too: the check of a model, offloaded shards.
+    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         dist.init_process_group(backend, timeout=timedelta(minutes=minutes))
     elif alone_too:

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,14 +18,12 @@ from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.data.step_index import StepIndex
 from graphcredit.trainer.data.step_lengths import length_limit
 from graphcredit.trainer.engine.distributed import Process
+from graphcredit.trainer.engine.small_moments import SmallMomentsAdamW
 from graphcredit.trainer.model.experts import experts_of
 from graphcredit.trainer.model.export import distinct, save_model
-from graphcredit.trainer.model.loading import (
-    find_model,
-    model_shape,
-    num_embeddings,
-)
+from graphcredit.trainer.model.layers import model_shape, num_embeddings
 from graphcredit.trainer.model.logprobs import Scored, Scorer, scorer_arguments
+from graphcredit.trainer.model.source import find_model
 from graphcredit.trainer.options import OptimizerOptions
 
 
@@ -62,16 +60,18 @@ class TrainingEngine(Process):
         device: torch.device,
         dtype: str,
         reduces_each: bool = False,
+        notices: Sequence[str] = (),
     ):
-        """Put a model on a device.
+        """Make an engine of a model that is on its device.
 
         Args:
             name: Path or name of the model.
-            scorer: The model.
+            scorer: The model, on the device.
             options: Of the optimizer.
             device: Of this process, whose process group is initialised.
             dtype: Type of the arithmetic: float32 or bfloat16.
             reduces_each: Whether processes exchange the gradients of every micro-batch.
+            notices: About how the model was loaded.
         """
         super().__init__(device)
         self._source = find_model(name)
@@ -83,7 +83,9 @@ class TrainingEngine(Process):
         """Sizes that determine the floating-point operations of a pass."""
         self.experts = experts_of(scorer.causal_lm.config)
         """Of the model, if it has any."""
-        self._scorer = self._placed(scorer)
+        self.notices = notices
+        """About how the model was loaded."""
+        self._scorer = scorer
         # Collected now: during training, sharded modules may show unsharded tensors.
         self._tensors = scorer.model.state_dict(keep_vars=True)
         self._trained = [(n, p) for n, p in scorer.model.named_parameters() if p.requires_grad]
@@ -204,10 +206,11 @@ class TrainingEngine(Process):
         for name, p in self._trained:
             if f"{name}.step" in shapes:
                 # As AdamW makes it in its first step.
+                kind: torch.dtype = getattr(torch, self._options.moments)
                 self._optimizer.state[p] = {
                     "step": torch.zeros((), device=p.device if self._is_fused else "cpu"),
-                    "exp_avg": torch.zeros_like(p, requires_grad=False),
-                    "exp_avg_sq": torch.zeros_like(p, requires_grad=False),
+                    "exp_avg": torch.zeros_like(p, dtype=kind, requires_grad=False),
+                    "exp_avg_sq": torch.zeros_like(p, dtype=kind, requires_grad=False),
                 }
         stored.read(self, self.state().optimizer)
 
@@ -234,9 +237,6 @@ class TrainingEngine(Process):
             deque(wholes, maxlen=0)
         self.barrier()
 
-    def _placed(self, scorer: Scorer) -> Scorer:
-        return scorer.to(self.device)
-
     def _whole(self, tensor: Tensor) -> Tensor:
         whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
         return whole.detach().cpu()
@@ -248,12 +248,13 @@ class TrainingEngine(Process):
 
     @property
     def _is_fused(self) -> bool:
-        return self.device.type == "cuda"
+        return all(p.is_cuda for _, p in self._trained)
 
     @cached_property
     def _optimizer(self) -> torch.optim.AdamW:
         options = self._options
-        return torch.optim.AdamW(
+        kind = torch.optim.AdamW if options.moments == "float32" else SmallMomentsAdamW
+        return kind(
             [p for _, p in self._trained],
             lr=options.learning_rate,
             betas=(options.beta1, options.beta2),

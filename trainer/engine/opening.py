@@ -6,7 +6,11 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import Process, choose_device, init_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.sharded_engine import ShardedEngine
-from graphcredit.trainer.model.loading import decoder_layers, load_model
+from graphcredit.trainer.engine.sharded_loading import load_sharded
+from graphcredit.trainer.engine.sharding import choose_layout, shards_of_each
+from graphcredit.trainer.model.layers import decoder_layers
+from graphcredit.trainer.model.loading import load_model
+from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.options import ModelOptions
 
 
@@ -25,8 +29,36 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
         config = config.changed(lora_rank=0, gradient_checkpointing=False)
     device = choose_device(config.device)
     dtype = compute_dtype(config, device)
-    is_half = dtype == "bfloat16"
-    init_process_group(device, alone_too=is_half, minutes=config.timeout)
+    is_sharded = computes_in_shards(config, device)
+    init_process_group(device, alone_too=is_sharded, minutes=config.timeout)
+    is_sharded = is_sharded or Process(device).world_size > 1
+    scorer, notices = (_shards if is_sharded else _whole)(name, config, device, frozen)
+    if config.compile:
+        for layer in decoder_layers(scorer):
+            layer.compile(dynamic=True)
+    reduces_each = config.reduce_gradients == "micro-batch"
+    kind = ShardedEngine if is_sharded else TrainingEngine
+    return kind(name, scorer, config, device, dtype, reduces_each, notices)
+
+
+def _shards(
+    name: str, config: TrainConfig, device: torch.device, frozen: bool
+) -> tuple[Scorer, list[str]]:
+    is_half = compute_dtype(config, device) == "bfloat16"
+    return load_sharded(
+        name,
+        config,
+        choose_layout(config, device, Process(device).world_size, is_half=is_half),
+        adapter_seed=config.adapter_seed,
+        frozen=frozen,
+        shares_prefixes=config.share_prefixes,
+    )
+
+
+def _whole(
+    name: str, config: TrainConfig, device: torch.device, frozen: bool
+) -> tuple[Scorer, list[str]]:
+    shards_of_each(config, 1)
     scorer = load_model(
         name,
         config,
@@ -35,13 +67,12 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
     )
     if frozen:
         scorer.requires_grad_(False)
-    if config.compile:
-        for layer in decoder_layers(scorer):
-            layer.compile(dynamic=True)
-    is_sharded = is_half or Process(device).world_size > 1
-    reduces_each = config.reduce_gradients == "micro-batch"
-    kind = ShardedEngine if is_sharded else TrainingEngine
-    return kind(name, scorer, config, device, dtype, reduces_each)
+    return scorer.to(device), []
+
+
+def computes_in_shards(options: ModelOptions, device: torch.device) -> bool:
+    """Return whether one process alone has its model in a shard, as several always have."""
+    return options.offload or compute_dtype(options, device) == "bfloat16"
 
 
 def compute_dtype(options: ModelOptions, device: torch.device) -> str:

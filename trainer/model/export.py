@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers.core_model_loading import revert_weight_conversion
 
 from graphcredit.store.files.atomic import atomic_directory
-from graphcredit.trainer.model.loading import tokenizer_files
+from graphcredit.trainer.model.source import tokenizer_files
 
 ADAPTER = "adapter"
 """Directory within the model's own that holds the LoRA adapter, as peft loads it."""

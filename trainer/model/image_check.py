@@ -5,7 +5,7 @@ import numpy as np
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.data.step_index import StepIndex
-from graphcredit.trainer.model.loading import load_eyes
+from graphcredit.trainer.model.source import load_eyes
 from graphcredit.trainer.model.vision import FAMILIES
 
 _AT_ONCE = 256

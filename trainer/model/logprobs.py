@@ -122,6 +122,17 @@ class Scorer(nn.Module):
             )
         return tuple(each if each.dim() == 2 else each.flatten(0, -2) for each in logits)
 
+    def own_logprobs(self, tokens: Tensor, **pictures: Tensor) -> Tensor:
+        """Return [n - 1] log-probabilities of [n] int64 tokens by the model's own forward pass.
+
+        Args:
+            tokens: Of one sample.
+            pictures: Its images, as the model itself takes them.
+        """
+        found = self.causal_lm(input_ids=tokens[None], use_cache=False, **pictures)
+        logits = found.logits[0, :-1]
+        return logits.log_softmax(-1).gather(-1, tokens[1:, None])[:, 0]
+
 
 def scorer_arguments(
     batch: PackedBatch,

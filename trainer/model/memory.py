@@ -7,12 +7,11 @@ import torch
 from torch import nn
 
 from graphcredit.trainer.batching.plan import MicroBatchSize
-from graphcredit.trainer.model.loading import decoder_layers
+from graphcredit.trainer.model.layers import count_weights, decoder_layers
 from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.model.meta_pass import pass_bytes
 
 _FLOAT32 = 4
-_MOMENTS = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,26 +25,36 @@ class MemoryEstimate:
     gradients: int
     """Float32."""
     moments: int
-    """Its shard of AdamW's two float32 moments."""
+    """Its shard of AdamW's two moments."""
     activations: int | None
     """What a forward and a backward pass over the heaviest micro-batch hold at most, without
     logits; None where they depend on data (mixtures of experts, images)."""
     logits: int | None
     """What the head adds to that peak."""
+    offloaded: int
+    """Weights, moments and exchanged gradients that are kept in the memory of the host."""
+    copied: int
+    """Host memory of the copy that a checkpoint in the background is written from, else 0."""
     checkpoint: int
     """Host memory that writing a checkpoint takes: a file's tensors and its bytes. There are no
-    gradients then."""
+    gradients then, unless it is written in the background."""
 
     @property
     def on_device(self) -> int:
         """Bytes on the device at the peak of an update."""
-        passing = (self.activations or 0) + (self.logits or 0)
-        return self.parameters + self.moments + self.gathered + self.gradients + passing
+        return self._all - self.offloaded
 
     @property
     def on_cpu(self) -> int:
         """Bytes at the peak of a training on the CPU, where host and device are one."""
-        return max(self.on_device, self.parameters + self.moments + self.checkpoint)
+        if self.copied:
+            return self._all + self.copied + self.checkpoint
+        return max(self._all, self.parameters + self.moments + self.checkpoint)
+
+    @property
+    def _all(self) -> int:
+        passing = (self.activations or 0) + (self.logits or 0)
+        return self.parameters + self.moments + self.gathered + self.gradients + passing
 
 
 def estimate_memory(
@@ -53,8 +62,12 @@ def estimate_memory(
     sizes: Iterable[MicroBatchSize],
     *,
     num_processes: int,
+    num_shards: int,
     dtype: str,
+    moments: str,
     sums_gradients: bool,
+    offloads: bool,
+    in_background: bool,
     file_bytes: int,
     has_images: bool = False,
 ) -> MemoryEstimate:
@@ -63,33 +76,47 @@ def estimate_memory(
     Args:
         scorer: The model on the meta device, in float32, with its adapters.
         sizes: Of the micro-batches.
-        num_processes: Processes that share the model.
+        num_processes: Processes that share the training.
+        num_shards: Processes that share a copy of the model.
         dtype: Type of the arithmetic: float32 or bfloat16.
+        moments: Type of AdamW's moments: float32 or bfloat16.
         sums_gradients: Whether a process sums whole gradients over micro-batches before it
             exchanges them.
+        offloads: Whether shards are kept in the memory of the host.
+        in_background: Whether checkpoints are written while the training goes on.
         file_bytes: Most bytes of a file of a checkpoint, which is put together in memory.
         has_images: Whether steps have images, whose size is seen only when they are read.
     """
-    width = torch.finfo(getattr(torch, dtype)).bits // 8
-    is_sharded = num_processes > 1 or dtype == "bfloat16"
-    num_all, num_trained = _count(scorer.parameters()), _count(_trained(scorer))
-    layers = [_count(layer.parameters()) for layer in decoder_layers(scorer)]
-    # One process keeps whole layers; several hold the ends, a layer, and the next one on its way.
-    num_whole = num_all if num_processes == 1 else num_all - sum(layers) + 2 * max(layers)
-    num_summed = num_trained if sums_gradients else -(-num_trained // num_processes)
-    num_saved = (1 + _MOMENTS) * -(-num_trained // num_processes)
+    is_sharded = num_processes > 1 or offloads or dtype == "bfloat16"
+    num_all, num_trained = count_weights(scorer.parameters()), count_weights(_trained(scorer))
+    layers = [count_weights(layer.parameters()) for layer in decoder_layers(scorer)]
+    # One shard keeps whole layers; several hold the ends, a layer, and the next one on its way.
+    num_whole = num_all if num_shards == 1 else num_all - sum(layers) + 2 * max(layers)
+    mine = -(-num_trained // num_shards)
+    of_weights, of_moments = _FLOAT32 * -(-num_all // num_shards), 2 * _width(moments) * mine
+    of_gradients = _FLOAT32 * (num_trained if sums_gradients else mine)
+    # Copies share the writing of what they all have.
+    of_file = min(file_bytes, (_FLOAT32 + 2 * _width(moments)) * -(-num_trained // num_processes))
     activations, logits = (
         (None, None) if has_images else _passes(scorer.to(getattr(torch, dtype)), sizes)
     )
     return MemoryEstimate(
-        parameters=_FLOAT32 * -(-num_all // num_processes),
-        gathered=width * num_whole if is_sharded else 0,
-        gradients=_FLOAT32 * num_summed,
-        moments=_MOMENTS * _FLOAT32 * -(-num_trained // num_processes),
+        parameters=of_weights,
+        gathered=_width(dtype) * num_whole if is_sharded else 0,
+        gradients=of_gradients,
+        moments=of_moments,
         activations=activations,
         logits=logits,
-        checkpoint=2 * min(file_bytes, _FLOAT32 * num_saved),
+        # Whole gradients are added up where they are computed.
+        offloaded=offloads * (of_weights + of_moments + (not sums_gradients) * of_gradients),
+        copied=in_background * (_FLOAT32 * mine + of_moments),
+        checkpoint=2 * of_file,
     )
+
+
+def _width(dtype: str) -> int:
+    """Return the bytes of a number."""
+    return torch.finfo(getattr(torch, dtype)).bits // 8
 
 
 def _passes(scorer: Scorer, sizes: Iterable[MicroBatchSize]) -> tuple[int | None, int | None]:
@@ -106,7 +133,3 @@ def _passes(scorer: Scorer, sizes: Iterable[MicroBatchSize]) -> tuple[int | None
 
 def _trained(module: nn.Module) -> list[nn.Parameter]:
     return [p for p in module.parameters() if p.requires_grad]
-
-
-def _count(parameters: Iterable[nn.Parameter]) -> int:
-    return sum(p.numel() for p in parameters)

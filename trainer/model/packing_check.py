@@ -32,6 +32,11 @@ def check_scorer(name: str, scorer: Scorer, *, shares_prefixes: bool = False) ->
     which a token depends on more than those before it in its own sequence. Of a model that sees,
     images are compared too.
 
+    Args:
+        name: Of the model, for the error.
+        scorer: The model in float32 on the CPU, whole or sharded; all its processes call this.
+        shares_prefixes: Whether to compare samples that share prefixes, too.
+
     Raises:
         InputError: They differ, as they are or with shared prefixes if these are asked for.
     """
@@ -52,7 +57,7 @@ def _check(name: str, scorer: Scorer, samples: list[Sample], *, shares_prefixes:
     )
     with torch.no_grad():
         packed = scorer(*scorer_arguments(batch, torch.from_numpy, want_entropy=False)).logprob
-        own = torch.cat(_own(scorer.causal_lm, samples))
+        own = torch.cat(_own(scorer, samples))
     gap = (packed - own).abs().max().item()
     if not gap <= _TOLERANCE:
         what = "samples that share prefixes" if shares_prefixes else "packed samples"
@@ -108,26 +113,23 @@ def _text(config: Any, random: np.random.Generator, count: int) -> Ints:
     return random.choice(known, count)
 
 
-def _own(causal_lm: Any, samples: list[Sample]) -> list[Tensor]:
-    set_attention(causal_lm, "eager")
+def _own(scorer: Scorer, samples: list[Sample]) -> list[Tensor]:
+    set_attention(scorer.causal_lm, "eager")
     try:
         return [
-            causal_lm(input_ids=ids[None], use_cache=False, **_own_pictures(causal_lm, sample, ids))
-            .logits[0, :-1]
-            .log_softmax(-1)
-            .gather(-1, ids[1:, None])[:, 0]
+            scorer.own_logprobs(ids, **_own_pictures(scorer.causal_lm.config, sample, ids))
             for sample, ids in ((s, torch.from_numpy(s.tokens).long()) for s in samples)
         ]
     finally:
-        set_attention(causal_lm, PACKED_ATTENTION)
+        set_attention(scorer.causal_lm, PACKED_ATTENTION)
 
 
-def _own_pictures(causal_lm: Any, sample: Sample, ids: Tensor) -> dict[str, Tensor]:
+def _own_pictures(config: Any, sample: Sample, ids: Tensor) -> dict[str, Tensor]:
     """Return the arguments by which the model itself takes a sample's images."""
     if sample.pictures is None:
         return {}
     return {
         "pixel_values": torch.from_numpy(sample.pictures.patches),
         "image_grid_thw": torch.from_numpy(sample.pictures.grids),
-        "mm_token_type_ids": (ids == causal_lm.config.image_token_id).int()[None],
+        "mm_token_type_ids": (ids == config.image_token_id).int()[None],
     }

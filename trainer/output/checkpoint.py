@@ -18,8 +18,8 @@ from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_directory, remove_directory
 from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.engine.engine import EngineState
+from graphcredit.trainer.engine.sharded_tensors import read_tensors, tensor_shapes, write_tensors
 from graphcredit.trainer.fingerprint import Identity, describe
-from graphcredit.trainer.output.sharded_tensors import read_tensors, tensor_shapes, write_tensors
 
 _DESCRIPTION = "checkpoint.json"
 _NAME = re.compile(r"update-(\d{6,})")

@@ -20,6 +20,7 @@ from torch.distributed.checkpoint.hf_storage import (
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
+from torch.distributed.tensor import DTensor
 
 from graphcredit.trainer.engine.distributed import Process
 
@@ -37,11 +38,16 @@ def write_tensors(process: Process, directory: Path, tensors: Mapping[str, Tenso
     """
     writer = HuggingFaceStorageWriter(
         str(directory),
-        fqn_to_index_mapping=_file_numbers(tensors, process.world_size),
+        fqn_to_index_mapping=_file_numbers(tensors),
         save_distributed=True,
     )
     with _plain_errors():
-        save(dict(tensors), storage_writer=writer, no_dist=process.world_size == 1)
+        save(
+            dict(tensors),
+            storage_writer=writer,
+            process_group=process.group,
+            no_dist=process.world_size == 1,
+        )
 
 
 def read_tensors(process: Process, directory: Path, into: Mapping[str, Tensor]) -> None:
@@ -54,7 +60,12 @@ def read_tensors(process: Process, directory: Path, into: Mapping[str, Tensor]) 
     """
     reader = HuggingFaceStorageReader(str(directory))
     with _plain_errors():
-        load(dict(into), storage_reader=reader, no_dist=process.world_size == 1)
+        load(
+            dict(into),
+            storage_reader=reader,
+            process_group=process.group,
+            no_dist=process.world_size == 1,
+        )
 
 
 def tensor_shapes(directory: Path) -> dict[str, tuple[int, ...]]:
@@ -67,12 +78,13 @@ def tensor_shapes(directory: Path) -> dict[str, tuple[int, ...]]:
     }
 
 
-def _file_numbers(tensors: Mapping[str, Tensor], world_size: int) -> dict[str, int]:
+def _file_numbers(tensors: Mapping[str, Tensor]) -> dict[str, int]:
     """Return the number of the file, from 1, that a process writes its part of each tensor to."""
     numbers: dict[str, int] = {}
     number, room = 1, FILE_BYTES
     for name, tensor in tensors.items():
-        size = tensor.numel() * tensor.element_size() // world_size
+        num_parts = tensor.device_mesh.size(-1) if isinstance(tensor, DTensor) else 1
+        size = tensor.numel() * tensor.element_size() // num_parts
         if size > room and room < FILE_BYTES:
             number, room = number + 1, FILE_BYTES
         numbers[name] = number

@@ -57,7 +57,17 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 
 ROOMS: dict[str, tuple[str, ...]] = {
     "store": (
-        *("schema", "errors", "plural", "text_diff", "progress", "options", "files", "layout"),
+        *(
+            "schema",
+            "errors",
+            "plural",
+            "text_diff",
+            "processors",
+            "progress",
+            "options",
+            "files",
+            "layout",
+        ),
         *("images", "parquet", "state_rules", "credit_marks", "sql", "checks", "quarantine"),
     ),
     "collector": (

@@ -24,6 +24,9 @@ _LEAST_RATIO = 0.5
 _LEAST_EXPECTED = 5.0
 """So many pairs must have been expected to differ at one time, if none does."""
 
+_MANY = 5
+"""So many times the pairs at one time outweigh them, if they fall short by less than chance."""
+
 _DECIDING = 4.0
 """Standard deviations beyond which a value is taken to decide about success."""
 
@@ -99,9 +102,13 @@ class ValueCounts:
     def is_noise(self) -> Bools:
         """[num_keys] whether the class does not matter."""
         enough = (self.disagree >= 2) | ((self.disagree == 1) & (self.agree == 0))
-        at_time = self.observed >= _LEAST_RATIO * self.expected
+        least = _LEAST_RATIO * self.expected
+        at_time = self.observed >= least
         loose = self.loose_observed >= _LEAST_RATIO * self.loose_expected
-        return enough & np.where(self.expected >= 1, at_time, loose)
+        # Few pairs at one time may fall short by chance where many at other times do not.
+        nearly = (self.observed > 0) & (self.observed >= least - np.sqrt(least))
+        nearly &= loose & (self.loose_expected >= _MANY * self.expected)
+        return enough & np.where(self.expected >= 1, at_time | nearly, loose)
 
     @property
     def is_free(self) -> Bools:

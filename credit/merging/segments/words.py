@@ -32,6 +32,8 @@ a phrase is empty, for nothing stands between very many tokens."""
 _EDGE = ""
 _STATES = 3
 """An exchange must be seen in so many states."""
+_SURE = 20
+"""So rarely would chance alone speak against an exchange."""
 _PLACES = 2
 """And in so many places to hold in all."""
 
@@ -43,7 +45,7 @@ class WordRules:
     free: dict[Tokens, Tokens] = field(default_factory=dict[Tokens, Tokens])
     """Everywhere."""
     bound: dict[Bound, Tokens] = field(default_factory=dict[Bound, Tokens])
-    """Between two tokens."""
+    """Between two tokens: there, this goes first."""
     lengths: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """How many tokens the phrases have that begin with a token, the longest first."""
 
@@ -78,11 +80,13 @@ class WordRules:
             phrase = tokens[position:stop]
             if len(phrase) < length:
                 continue
-            new = self.free.get(phrase)
-            if new is None and self.bound:
+            new = None
+            if self.bound:
                 left = tokens[position - 1] if position else _EDGE
                 right = tokens[stop] if stop < len(tokens) else _EDGE
                 new = self.bound.get((left, right, phrase))
+            if new is None:
+                new = self.free.get(phrase)
             if new is not None:
                 return length, new
         return 1, tokens[position : position + 1]
@@ -106,8 +110,11 @@ def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
     of_exchange = np.array([number for number, _, _ in places], np.int64)
     summed = counts.of(of_exchange, len(exchanges))
     seen_in = np.bincount(of_exchange, counts.disagree > 0, len(exchanges))
+    # Of many places, one or the other never shows both phrases by chance.
+    num_places = np.maximum(np.bincount(of_exchange, minlength=len(exchanges)), 1)
+    enough = np.log(_SURE * num_places)[of_exchange]
     against = np.bincount(
-        of_exchange, (counts.disagree == 0) & (counts.loose_expected >= 2), len(exchanges)
+        of_exchange, (counts.disagree == 0) & (counts.loose_expected >= enough), len(exchanges)
     )
     free = summed.is_free & (seen_in >= _PLACES) & (against == 0)
     bound = counts.is_free & ~free[of_exchange]
@@ -121,7 +128,7 @@ def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
     tied = {
         (left, right, old): new
         for (left, right), own in somewhere.items()
-        for old, new in _unite(own, frequency).items()
+        for old, new in _unite_with(own, everywhere, frequency).items()
     }
     return WordRules.of(rules, tied)
 
@@ -152,6 +159,16 @@ def _unite(exchanges: Iterable[Exchange], frequency: Counter[Tokens]) -> dict[To
         first, second = sorted((root(one), root(other)), key=rank)
         parent[second] = first
     return {phrase: root(phrase) for phrase in parent if root(phrase) != phrase}
+
+
+def _unite_with(
+    own: list[Exchange], everywhere: list[Exchange], frequency: Counter[Tokens]
+) -> dict[Tokens, Tokens]:
+    """Return the phrase that stands for each other one in a place, with those that are free."""
+    united = _unite([*own, *everywhere], frequency)
+    here = {phrase for exchange in own for phrase in exchange}
+    roots = {united.get(phrase, phrase) for phrase in here}
+    return {old: new for old, new in united.items() if new in roots}
 
 
 def _occurrences(

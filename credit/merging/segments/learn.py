@@ -18,7 +18,7 @@ from graphcredit.credit.merging.segments.typos import learn_typos
 from graphcredit.credit.merging.segments.visits import Visits
 from graphcredit.credit.merging.segments.words import learn_words
 
-_ROUNDS = 4
+_ROUNDS = 6
 """Phrases that stand beside each other are found one after the other."""
 _SEVERAL = 3
 _LEAST = 2

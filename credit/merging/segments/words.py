@@ -4,7 +4,7 @@
 2. For each place, given by the tokens beside it, it is counted whether the choice tells states
    apart (`tally.py`).
 3. Two phrases that may be exchanged in several places, and that tell states apart in none, are one
-   everywhere; others only where that was seen.
+   everywhere. If there are no such phrases, they are one where that was seen.
 4. This is repeated on what results, because phrases stand beside each other.
 """
 
@@ -45,7 +45,7 @@ class WordRules:
     free: dict[Tokens, Tokens] = field(default_factory=dict[Tokens, Tokens])
     """Everywhere."""
     bound: dict[Bound, Tokens] = field(default_factory=dict[Bound, Tokens])
-    """Between two tokens: there, this goes first."""
+    """Between two tokens."""
     lengths: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """How many tokens the phrases have that begin with a token, the longest first."""
 
@@ -80,13 +80,11 @@ class WordRules:
             phrase = tokens[position:stop]
             if len(phrase) < length:
                 continue
-            new = None
-            if self.bound:
+            new = self.free.get(phrase)
+            if new is None and self.bound:
                 left = tokens[position - 1] if position else _EDGE
                 right = tokens[stop] if stop < len(tokens) else _EDGE
                 new = self.bound.get((left, right, phrase))
-            if new is None:
-                new = self.free.get(phrase)
             if new is not None:
                 return length, new
         return 1, tokens[position : position + 1]
@@ -110,27 +108,29 @@ def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
     of_exchange = np.array([number for number, _, _ in places], np.int64)
     summed = counts.of(of_exchange, len(exchanges))
     seen_in = np.bincount(of_exchange, counts.disagree > 0, len(exchanges))
-    # Of many places, one or the other never shows both phrases by chance.
+    # Of many places, one or the other never shows both phrases by chance; and pairs of looks at one
+    # state are not independent.
     num_places = np.maximum(np.bincount(of_exchange, minlength=len(exchanges)), 1)
-    enough = np.log(_SURE * num_places)[of_exchange]
+    enough = 2 * np.log(_SURE * num_places)[of_exchange]
     against = np.bincount(
         of_exchange, (counts.disagree == 0) & (counts.loose_expected >= enough), len(exchanges)
     )
     free = summed.is_free & (seen_in >= _PLACES) & (against == 0)
-    bound = counts.is_free & ~free[of_exchange]
     frequency = _frequencies(parsed, exchanges)
     everywhere = [exchanges[n] for n in np.flatnonzero(free).tolist()]
+    if everywhere:
+        # What stands between versions of one phrase is not what varies there.
+        return WordRules.of(_unite(everywhere, frequency), {})
     somewhere: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
-    for position in np.flatnonzero(bound).tolist():
+    for position in np.flatnonzero(counts.is_free).tolist():
         number, left, right = places[position]
         somewhere[left, right].append(exchanges[number])
-    rules = _unite(everywhere, frequency)
     tied = {
         (left, right, old): new
         for (left, right), own in somewhere.items()
-        for old, new in _unite_with(own, everywhere, frequency).items()
+        for old, new in _unite(own, frequency).items()
     }
-    return WordRules.of(rules, tied)
+    return WordRules.of({}, tied)
 
 
 def _proposals(parsed: Parsed, visits: Visits) -> list[Exchange]:
@@ -159,16 +159,6 @@ def _unite(exchanges: Iterable[Exchange], frequency: Counter[Tokens]) -> dict[To
         first, second = sorted((root(one), root(other)), key=rank)
         parent[second] = first
     return {phrase: root(phrase) for phrase in parent if root(phrase) != phrase}
-
-
-def _unite_with(
-    own: list[Exchange], everywhere: list[Exchange], frequency: Counter[Tokens]
-) -> dict[Tokens, Tokens]:
-    """Return the phrase that stands for each other one in a place, with those that are free."""
-    united = _unite([*own, *everywhere], frequency)
-    here = {phrase for exchange in own for phrase in exchange}
-    roots = {united.get(phrase, phrase) for phrase in here}
-    return {old: new for old, new in united.items() if new in roots}
 
 
 def _occurrences(

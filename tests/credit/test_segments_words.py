@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.merging.merger import open_merger
 from graphcredit.credit.merging.table import MergeSettings
@@ -54,3 +55,23 @@ def test_phrases_of_many_places_are_one(seed: int):
     # No state is two: not more nodes than pairs of node and state.
     assert len(pairs) == len(set(found))
     assert len(set(found)) == len(set(truth))
+
+
+def numbered(text: str, rng: random.Random, index: int) -> str:
+    """Return a text with an identifier at a random place in each line."""
+    lines = [line.split(" ") for line in text.splitlines()]
+    for words in lines:
+        words.insert(rng.randrange(len(words) + 1), f"#{rng.getrandbits(24):06x}")
+    return "\n".join(" ".join(words) for words in lines)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_identifiers_at_random_places_are_noise(seed: int):
+    clean = step_table(walks(seed)[1])
+    seen = disturb_steps(clean, numbered, seed)
+    merger = open_merger(MergeSettings(merge="segments")).learn([seen])
+    found = assemble(seen, merger=merger).batch.state_of_step.tolist()
+    truth = assemble(clean).batch.state_of_step.tolist()
+    assert len(set(zip(found, truth, strict=True))) == len(set(found))
+    # In a log of this size, a few states may stay two.
+    assert len(set(found)) <= 1.1 * len(set(truth))

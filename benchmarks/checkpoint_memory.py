@@ -11,7 +11,6 @@ training. A figure is the most memory that a stage holds beyond what was there b
 import argparse
 import json
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,8 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 
 from benchmarks.machine import describe
-from benchmarks.train_memory import prepare, status
+from benchmarks.stage_memory import measured, print_stages
+from benchmarks.train_memory import prepare
 from benchmarks.workers import run_workers
 from graphcredit.trainer.batching.packed_batch import Sample, pack_samples
 from graphcredit.trainer.engine import sharded_tensors
@@ -50,10 +50,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         prepare(Path(directory))
         said = run_workers("benchmarks.checkpoint_memory", Path(directory), options.processes)
-    print(f"{'stage':<28}{'seconds':>9}" + "".join(f"{f'rank {r}':>10}" for r in range(len(said))))
-    for stage in said[0]:
-        peaks = "".join(f"{each[stage][1] / 2**20:>6.0f} MiB" for each in said)
-        print(f"{stage:<28}{said[0][stage][0]:>9.2f}{peaks}")
+    print_stages(said)
 
 
 def _work(directory: Path) -> None:
@@ -74,7 +71,7 @@ def _work(directory: Path) -> None:
         "load it": lambda: _load(engine, out),
         "save the policy": lambda: engine.save_pretrained(directory / "saved"),
     }
-    print(json.dumps({name: _measured(stage) for name, stage in stages.items()}))
+    print(json.dumps({name: measured(stage) for name, stage in stages.items()}))
     destroy_process_group()
 
 
@@ -108,14 +105,6 @@ def _load(engine: TrainingEngine, directory: Path) -> None:
     found, _ = latest_checkpoint(engine, directory, IDENTITY)
     assert found is not None
     engine.load_state(found)
-
-
-def _measured(stage: Callable[[], Any]) -> tuple[float, int]:
-    """Return the seconds and the bytes of a stage."""
-    Path("/proc/self/clear_refs").write_text("5")
-    before, started = status("VmRSS"), time.perf_counter()
-    stage()
-    return time.perf_counter() - started, status("VmHWM") - before
 
 
 if __name__ == "__main__":

@@ -8,10 +8,8 @@ most memory that a process holds beyond what it held before, pages of the mapped
 """
 
 import argparse
-import gc
 import json
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,8 @@ from transformers import AutoModelForCausalLM, Qwen2Config
 from transformers.utils.logging import disable_progress_bar
 
 from benchmarks.machine import describe
-from benchmarks.train_memory import SHAPE, status
+from benchmarks.stage_memory import measured, print_stages
+from benchmarks.train_memory import SHAPE
 from benchmarks.workers import run_workers
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import (
@@ -53,10 +52,7 @@ def main() -> None:
         weights = _prepare(Path(directory))
         said = run_workers("benchmarks.load_memory", Path(directory), options.processes)
     print(f"float32 weights: {4 * weights / 2**20:.0f} MiB")
-    print(f"{'stage':<28}{'seconds':>9}" + "".join(f"{f'rank {r}':>10}" for r in range(len(said))))
-    for stage in said[0]:
-        peaks = "".join(f"{each[stage][1] / 2**20:>6.0f} MiB" for each in said)
-        print(f"{stage:<28}{said[0][stage][0]:>9.2f}{peaks}")
+    print_stages(said)
 
 
 def _prepare(directory: Path) -> int:
@@ -84,7 +80,7 @@ def _work(directory: Path) -> None:
     for load in stages.values():
         load(str(directory / "tiny"), layout)
     found = {
-        name: _measured(lambda load=load: load(str(directory / "model"), layout))
+        name: measured(lambda load=load: load(str(directory / "model"), layout))
         for name, load in stages.items()
     }
     print(json.dumps(found))
@@ -103,19 +99,6 @@ def _in_shards(name: str, layout: Layout) -> Scorer:
 
 def _config(name: str) -> TrainConfig:
     return TrainConfig(store=Path(), out=Path(), model=name, device="cpu")
-
-
-def _measured(load: Callable[[], Scorer]) -> tuple[float, int]:
-    """Return the seconds and the bytes of loading a model, which is given up afterwards."""
-    gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")
-    before, started = status("VmRSS"), time.perf_counter()
-    scorer = load()
-    seconds = time.perf_counter() - started
-    peak = status("VmHWM") - before
-    del scorer
-    gc.collect()
-    return seconds, peak
 
 
 if __name__ == "__main__":

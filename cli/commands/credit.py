@@ -104,7 +104,7 @@ def credit(
     settings = settings_of(CreditOptions(**given(flags)))
     if workers is None and engine == "local":
         workers = num_workers_for(settings.merge)
-    opened_engine = open_engine(engine, ray_address, workers)
+    computing = open_engine(engine, ray_address, workers)
     if watch:
         watch_store(
             store,
@@ -112,7 +112,7 @@ def credit(
             run=run,
             iteration=iteration,
             every=every,
-            engine=opened_engine,
+            engine=computing,
             as_json=as_json,
         )
         return
@@ -120,7 +120,7 @@ def credit(
     remedy = "each iteration has its new credit or its old one"
     with (
         interruptible(remedy),
-        opened_engine as computing,
+        computing as opened_engine,
         progress("credit") as show,
     ):
         reports = assign_credit(
@@ -129,7 +129,7 @@ def credit(
             run_id=run,
             iteration=iteration,
             only_new=new,
-            engine=computing,
+            engine=opened_engine,
             on_progress=show,
         )
     _finish(opened)

@@ -2,10 +2,9 @@
 
 Steps that are acknowledged together are the rows of one batch. A batch has two columns: `values`, a
 JSON object of the step's short values by column name, and `parts`, a list of its long values:
-`state`, `action`, `next_state`, `prompt_ids`, `response_ids`, `response_logprobs`; images are among
-the values, in base64. It does not have
-one column for each column of `steps`, because each costs a microsecond or two per batch. A row
-without `parts` ends a trajectory.
+`state`, `action`, `next_state`, `prompt_ids`, `response_ids`, `response_logprobs`; images are
+among the values, in base64. It does not have one column for each column of `steps`, because each
+costs a microsecond or two per batch. A row without `parts` ends a trajectory.
 
 The stream's metadata names the worker, run and iteration. There is no end-of-stream marker: the
 file is valid up to its last complete batch.

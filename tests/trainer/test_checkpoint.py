@@ -268,10 +268,14 @@ def test_a_state_of_another_model_is_refused(tmp_path: Path):
         engine.load_state(_latest(_save(tmp_path / "c", 1).parent)[0])
 
 
-@pytest.mark.parametrize("lora_rank", [0, 4])
-def test_three_updates_and_three_more_are_six_in_a_row(tmp_path: Path, lora_rank: int):
+@pytest.mark.parametrize(
+    ("lora_rank", "moments"), [(0, "float32"), (4, "float32"), (0, "bfloat16")]
+)
+def test_three_updates_and_three_more_are_six_in_a_row(
+    tmp_path: Path, lora_rank: int, moments: str
+):
     name = save_tiny_model(tmp_path / "model")
-    options = rank_worker.config(name, lora_rank)
+    options = rank_worker.config(name, lora_rank).changed(moments=moments)
     straight = open_engine(name, options)
     norms = [rank_worker.train(straight, update) for update in range(6)]
     first = open_engine(name, options)
@@ -287,6 +291,8 @@ def test_three_updates_and_three_more_are_six_in_a_row(tmp_path: Path, lora_rank
     ):
         assert ours.keys() == theirs.keys()
         assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    for key, value in second.state().optimizer.items():
+        assert value.dtype == (torch.float32 if key.endswith(".step") else getattr(torch, moments))
 
 
 def test_progress_says_what_it_belongs_to(tmp_path: Path):

@@ -84,24 +84,6 @@ def test_weights_are_near_those_of_adamw_in_float32(monkeypatch: pytest.MonkeyPa
     assert state["step"].item() == 50
 
 
-def test_three_updates_and_three_more_are_six_in_a_row(tmp_path: Path):
-    name = save_tiny_model(tmp_path / "model")
-    options = rank_worker.config(name, 0).changed(moments="bfloat16")
-    alone = Process(torch.device("cpu"))
-    straight = open_engine(name, options)
-    norms = [rank_worker.train(straight, update) for update in range(6)]
-    first = open_engine(name, options)
-    for update in range(3):
-        rank_worker.train(first, update)
-    save_checkpoint(first, tmp_path / "out", first.state(), rank_worker.progress(3), keep=1)
-    second = open_engine(name, options)
-    second.load_state(rank_worker.newest(alone, tmp_path / "out"))
-    assert [rank_worker.train(second, update) for update in range(3, 6)] == norms[3:]
-    for key, value in straight.state().optimizer.items():
-        assert torch.equal(second.state().optimizer[key], value)
-        assert value.dtype == (torch.float32 if key.endswith(".step") else torch.bfloat16)
-
-
 def test_moments_of_an_earlier_training_are_taken_over_in_either_type(tmp_path: Path):
     name = save_tiny_model(tmp_path / "model")
     config = rank_worker.config(name, 0)

@@ -61,6 +61,7 @@ class ProcessEngine:
         finally:
             tell.close()
             pool.shutdown(cancel_futures=True)
+            told.close()
 
 
 _work: list[BatchWork] = []

@@ -23,7 +23,7 @@ _COMMON = 0.4
 """Share of the words of two looks at one state that must be equal."""
 _FEW = 6
 """With fewer words of its own a text cannot be told from another."""
-_LONGEST = 6
+_LONGEST = 12
 """Words that are exchanged at once."""
 
 

@@ -40,6 +40,11 @@ class SameSegments:
         rules = self.rules
         parts = [rules.after_typos(rules.before_words(part)) for part in _read(text)]
         score = rules.judge.scores(parts)
-        kept = [part for part, noise in zip(parts, score, strict=True) if noise < np.inf]
+        seen = set[Segment]()
+        kept: list[Segment] = []
+        for part, noise in zip(parts, score, strict=True):
+            if noise < np.inf and not (part in seen and rules.repeats.are_idle(part)):
+                kept.append(part)
+                seen.add(part)
         lines = [f"{part.address}\t{' '.join(part.tokens)}" for part in kept]
         return "\n".join(sorted(lines) if rules.any_order else lines)

@@ -80,7 +80,7 @@ class SegmentMerge:
             weight = np.bincount(visits.node, minlength=parsed.num_texts)
             parsed = rules.corrected(parsed, group, weight, _actions(found))
         parsed = parsed.map(rules.after_typos)
-        return parsed.without(rules.judge.noise_in(parsed, visits))
+        return rules.repeats.once(parsed.without(rules.judge.noise_in(parsed, visits)))
 
 
 def _actions(found: Candidates) -> list[list[str]]:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from graphcredit.credit.merging.segments.tokens import Tokens, tokenise
 
-_SENTENCE = re.compile(r"(?<=[.!?])(?=\s)|(?<=[.!?][\"')\]])(?=\s)|(?<=\s)\|(?=\s)")
-_MAY_END = re.compile(r"[.!?|][\"')\]]?\s")
+_SENTENCE = re.compile(r"(?<=[.!?;])(?=\s)|(?<=[.!?][\"')\]])(?=\s)|(?<=\s)\|(?=\s)")
+_MAY_END = re.compile(r"[.!?;|][\"')\]]?\s")
 """Is in any line that `_SENTENCE` splits, and is found faster."""
 _TAG = re.compile(
     r"<(/?[A-Za-z][\w:-]*)((?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+))?)*)\s*/?>"

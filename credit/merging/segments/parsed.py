@@ -82,6 +82,16 @@ class Parsed:
             segments=self.segments,
         )
 
+    @property
+    def is_repeat(self) -> Bools:
+        """[num_pairs] whether the text has the segment before."""
+        pair, owner, _ = factorise_pairs(self.text, self.segment)
+        found = np.ones(len(pair), np.bool_)
+        first = np.full(len(owner), len(pair))
+        np.minimum.at(first, pair, np.arange(len(pair)))
+        found[first] = False
+        return found
+
     def lists(self) -> list[list[int]]:
         """Return [num_texts] the codes of each text's segments, in order."""
         start = np.searchsorted(self.text, np.arange(self.num_texts + 1))

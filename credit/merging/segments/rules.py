@@ -1,5 +1,6 @@
 """What a merge has learned: the way from a text to what is left of it without noise."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -9,8 +10,9 @@ from graphcredit.credit.merging.segments.evidence import Evidence
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.passing import Judge
+from graphcredit.credit.merging.segments.repeats import Repeats
 from graphcredit.credit.merging.segments.slots import SlotRules
-from graphcredit.credit.merging.segments.tokens import is_layout
+from graphcredit.credit.merging.segments.tokens import is_layout, tokenise
 from graphcredit.credit.merging.segments.typos import (
     TypoRules,
     action_words,
@@ -20,6 +22,8 @@ from graphcredit.credit.merging.segments.typos import (
 )
 from graphcredit.credit.merging.segments.words import WordRules
 from graphcredit.credit.steps.arrays import Ints
+
+_NAME = re.compile(r"[^.:<>\[\]]+:$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,6 +36,8 @@ class NoiseRules:
     """Actions that were called invalid leave the state, after all."""
     joined: bool = False
     """Line breaks say no more than blanks."""
+    loose_fields: frozenset[str] = frozenset()
+    """Names of fields that are words before what they name, such as `well:`."""
     no_layout: bool = False
     """Punctuation and gaps say nothing."""
     slots: SlotRules = field(default_factory=SlotRules)
@@ -42,12 +48,21 @@ class NoiseRules:
     """Phrases that may be exchanged, in rounds."""
     judge: Judge = field(default_factory=lambda: Judge(Evidence()))
     """Knows which segments come and go."""
+    repeats: Repeats = field(default_factory=Repeats)
+    """Segments of which a second one says nothing."""
     any_order: bool = False
     """The order of segments says nothing."""
 
+    def as_words(self, part: Segment) -> Segment:
+        """Return a segment with the name of its field among its words, if that says nothing."""
+        name = name_of(part.address) if self.loose_fields else ""
+        if name not in self.loose_fields:
+            return part
+        return Segment(part.address.removesuffix(name), (*tokenise(name), *part.tokens))
+
     def before_words(self, part: Segment) -> Segment:
         """Return a segment as typing errors are looked for in it."""
-        part = self.slots.apply(part)
+        part = self.slots.apply(self.as_words(part))
         return without_layout(part) if self.no_layout else part
 
     def after_typos(self, part: Segment) -> Segment:
@@ -79,6 +94,13 @@ class NoiseRules:
         return parsed.map_in_groups(
             group_of_text, lambda g, part: correct(part, corrections[g], beside[g])
         )
+
+
+
+def name_of(address: str) -> str:
+    """Return the name of a field in running text that ends an address, with its colon, or ""."""
+    found = _NAME.search(address)
+    return found[0] if found else ""
 
 
 def without_layout(part: Segment) -> Segment:

@@ -26,6 +26,11 @@ _EDGE = ""
 _NUMBERS = frozenset({"integer", "decimal"})
 """They mean too many things to be judged by less than the tokens on both sides."""
 
+_SURE = 6.0
+"""So many pairs must be expected to differ for a segment to speak against all others."""
+_SHORT = 4
+"""A value of fewer characters is no name of a rollout."""
+
 _LETTERS = re.compile(r"[a-f]{3,}")
 _CLASSES = 3
 """In so many states must a number differ: cards that are dealt differ, too."""
@@ -73,7 +78,7 @@ def learn_slots(parsed: Parsed, visits: Visits) -> SlotRules:
     for depth in range(_DEPTHS):
         code_of: dict[Place, int] = {}
         beside: dict[int, set[tuple[str, ...]]] = defaultdict(set)
-        numbers = set[int]()
+        numbers, short = set[int](), set[int]()
         of_segment: list[list[tuple[int, str]]] = []
         for part, found in zip(parsed.segments, slots, strict=True):
             of_segment.append([])
@@ -82,27 +87,46 @@ def learn_slots(parsed: Parsed, visits: Visits) -> SlotRules:
                 beside[code].add(places[1])
                 if places[4][1] in _NUMBERS:
                     numbers.add(code)
+                if len(part.tokens[position]) < _SHORT:
+                    short.add(code)
                 of_segment[-1].append((code, part.tokens[position]))
         counts = observe(parsed, visits, of_segment, len(code_of))
         members = np.array([len(beside[code]) for code in range(len(code_of))], np.int64)
-        is_number = np.array([code in numbers for code in range(len(code_of))], bool)
-        verdicts = _verdicts(counts, members, is_number, depth)
+        is_number, is_short = (
+            np.array([code in own for code in range(len(code_of))], bool)
+            for own in (numbers, short)
+        )
+        bound = counts.is_driven | counts.decides
+        bound |= counts.is_carried & ~(counts.is_name & ~is_short)
+        verdicts = _verdicts(counts, bound, members, is_number, depth)
         for place, verdict in zip(code_of, verdicts, strict=True):
             if verdict:
                 is_noise[place] = verdict > 0
+        if not depth:
+            weak = {
+                place: next(iter(beside[code]))
+                for (place, code), few in zip(
+                    code_of.items(), (counts.loose_expected < _SURE) & ~bound, strict=True
+                )
+                if few
+            }
+    for place, between in weak.items():
+        if is_noise.get(between):
+            is_noise.pop(place, None)
     return SlotRules(is_noise=is_noise, wild=_wild(parsed, is_noise, visits))
 
 
-def _verdicts(counts: ValueCounts, members: Ints, is_number: Bools, depth: int) -> list[int]:
+def _verdicts(
+    counts: ValueCounts, bound: Bools, members: Ints, is_number: Bools, depth: int
+) -> list[int]:
     """Return 1 for noise, -1 for a part of the state, 0 where nothing is known."""
-    driven = counts.is_bound
     enough = ~is_number | (counts.disagree >= _CLASSES)
     noise, clock, state = (
-        counts.is_noise & enough & ~driven,
-        counts.is_clock & ~driven,
+        counts.is_noise & enough & ~bound,
+        counts.is_clock & ~bound,
         counts.is_state,
     )
-    state |= driven
+    state |= bound
     if depth:
         share: Floats = counts.disagree / np.maximum(counts.disagree + counts.agree, 1)
         is_pure: Bools = share >= (_PURE if depth == _DEPTHS - 1 else 0.5)

@@ -27,6 +27,12 @@ _LEAST_EXPECTED = 5.0
 _MANY = 5
 """So many times the pairs at one time outweigh them, if they fall short by less than chance."""
 
+_DISTINCT = 0.99
+"""Share of the pairs of trajectories that have different names."""
+
+_LEAST_MET = 10
+"""Of so many pairs."""
+
 _DECIDING = 4.0
 """Standard deviations beyond which a value is taken to decide about success."""
 
@@ -60,6 +66,12 @@ class ValueCounts:
     """[num_keys] successes of trajectories that show a high value first, less those expected."""
     variance: Floats
     """[num_keys] of it, if success did not depend on the value."""
+    restless: Floats
+    """[num_keys] trajectories that show two values."""
+    met: Floats
+    """[num_keys] pairs of trajectories of a group."""
+    apart: Floats
+    """[num_keys] those whose first values differ."""
     changes: Changes
     """From one visit to the next."""
 
@@ -106,7 +118,7 @@ class ValueCounts:
         at_time = self.observed >= least
         loose = self.loose_observed >= _LEAST_RATIO * self.loose_expected
         # Few pairs at one time may fall short by chance where many at other times do not.
-        nearly = (self.observed > 0) & (self.observed >= least - np.sqrt(least))
+        nearly = self.observed >= least - np.sqrt(least)
         nearly &= loose & (self.loose_expected >= _MANY * self.expected)
         return enough & np.where(self.expected >= 1, at_time | nearly, loose)
 
@@ -120,6 +132,12 @@ class ValueCounts:
     def is_bound(self) -> Bools:
         """[num_keys] whether actions, the value before, or success speak against noise."""
         return self.is_driven | self.is_carried | self.decides
+
+    @property
+    def is_name(self) -> Bools:
+        """[num_keys] whether each trajectory has a value of its own, from its start to its end."""
+        are_distinct = self.apart >= _DISTINCT * self.met
+        return (self.met >= _LEAST_MET) & are_distinct & (self.restless == 0)
 
     @property
     def is_clock(self) -> Bools:
@@ -199,6 +217,7 @@ def tally(
         return _total(of, amounts, num_keys)
 
     first, excess, variance = _successes(key, visit, scale.rank[value], visits)
+    many, meeting = _trajectories(key, visit, value, visits)
     is_matched = tight.across > 0
     return ValueCounts(
         disagree=total(own.key, own.differing > 0),
@@ -213,8 +232,22 @@ def tally(
         any_time=total(tight.key, loose.rate[group_of_cell] * tight.across),
         excess=total(first, excess),
         variance=total(first, variance),
+        restless=total(many.key, many.differing > 0),
+        met=total(meeting.key, meeting.total),
+        apart=total(meeting.key, meeting.differing),
         changes=changes_of(key, visit, value, time, visits, scale),
     )
+
+
+def _trajectories(
+    key: Ints, visit: Ints, value: Ints, visits: Visits
+) -> tuple[PairCounts, PairCounts]:
+    """Count pairs of visits of a trajectory, and pairs of trajectories of a group."""
+    of = visits.trajectory[visit]
+    start = np.unique(factorise_pairs(key, of)[0], return_index=True)[1]
+    groups = visits.group[visit[start]]
+    own = PairCounts.count(key, of, value)
+    return own, PairCounts.count(key[start], groups, value[start])
 
 
 def _successes(key: Ints, visit: Ints, rank: Floats, visits: Visits) -> tuple[Ints, Floats, Floats]:

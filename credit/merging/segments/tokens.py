@@ -1,6 +1,7 @@
 """Tokens of a line: words, punctuation, and what has a type: numbers, times, identifiers."""
 
 import re
+import unicodedata
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -27,6 +28,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_PLAIN = str.maketrans("‘’ʼ‚“”„‐‑‒–—−", "''''\"\"\"------")
 _HAS_WORD = re.compile(r"[^\W\d_]{2}")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -39,8 +41,11 @@ def tokenise(line: str) -> Tokens:
     """Return the tokens of a line.
 
     A single blank is left out, unless it stands between punctuation, as in a drawing. Case is
-    left out where there is a word of two letters.
+    left out where there is a word of two letters. Typographic quotes, dashes and composed letters
+    are written as plain ones.
     """
+    if not line.isascii():
+        line = unicodedata.normalize("NFC", line).translate(_PLAIN)
     return tuple(_TOKEN.findall(line.casefold() if _HAS_WORD.search(line) else line))
 
 

@@ -18,7 +18,7 @@ from graphcredit.credit.merging.segments.align import aligned
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.tally import observe
-from graphcredit.credit.merging.segments.tokens import Tokens, shows_value
+from graphcredit.credit.merging.segments.tokens import SLOT, Tokens, shows_value
 from graphcredit.credit.merging.segments.visits import Visits
 
 Exchange = tuple[Tokens, Tokens]
@@ -116,6 +116,8 @@ def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
         of_exchange, (counts.disagree == 0) & (counts.loose_expected >= enough), len(exchanges)
     )
     free = summed.is_free & (seen_in >= _PLACES) & (against == 0)
+    # What stands for any value is no version of a word.
+    free &= ~np.array([_has_bare_slot(exchange) for exchange in exchanges], np.bool_)
     frequency = _frequencies(parsed, exchanges)
     everywhere = [exchanges[n] for n in np.flatnonzero(free).tolist()]
     if everywhere:
@@ -141,6 +143,11 @@ def _proposals(parsed: Parsed, visits: Visits) -> list[Exchange]:
             if not shows_value(found.one + found.other):
                 states[min((found.one, found.other), (found.other, found.one))].add(state)
     return sorted(exchange for exchange, seen in states.items() if len(seen) >= _STATES)
+
+
+def _has_bare_slot(exchange: Exchange) -> bool:
+    """Return whether one of two phrases is a slot and nothing else, and the other has words."""
+    return all(exchange) and any(set(phrase) == {SLOT} for phrase in exchange)
 
 
 def _unite(exchanges: Iterable[Exchange], frequency: Counter[Tokens]) -> dict[Tokens, Tokens]:

@@ -1,0 +1,80 @@
+"""What certain looks at one state show of the layout of texts: of all that is no words."""
+
+from collections import defaultdict
+
+from graphcredit.credit.merging.segments.align import looks
+from graphcredit.credit.merging.segments.parse import Segment, parse
+from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.rules import name_of, without_layout
+from graphcredit.credit.merging.segments.sample import SampledGroups
+from graphcredit.credit.merging.segments.tokens import SLOT, Tokens, kind_of
+from graphcredit.credit.merging.segments.visits import Visits
+
+_SEVERAL = 3
+_LEAST = 2
+"""In so many states a layout or an order must be seen to change."""
+
+
+def breaks_change(sample: SampledGroups) -> bool:
+    """Return whether looks at one state have the same words on other lines."""
+    squashed = ["".join(text.split()) for text in sample.texts]
+    found = 0
+    for _, nodes in looks(sample.visits):
+        first = {squashed[node]: node for node in reversed(nodes)}
+        found += any(
+            _sentences(sample.texts[node]) != _sentences(sample.texts[first[squashed[node]]])
+            for node in nodes
+        )
+    return found >= _LEAST
+
+
+def _sentences(text: str) -> list[Tokens]:
+    """Return the tokens of the segments of a text, without punctuation and gaps."""
+    return [without_layout(part).tokens for part in parse(text)]
+
+
+def loose_fields(parsed: Parsed, visits: Visits) -> frozenset[str]:
+    """Return names of fields without which looks at one state say the same: `Well: a door.`"""
+    lists = parsed.lists()
+    said = [
+        tuple([SLOT if kind_of(token) else token for token in part.tokens])
+        for part in parsed.segments
+    ]
+    states: dict[str, set[int]] = defaultdict(set)
+    for state, (_, nodes) in enumerate(looks(visits)):
+        addresses: dict[Tokens, set[str]] = defaultdict(set)
+        for code in {code for node in nodes for code in lists[node]}:
+            addresses[said[code]].add(parsed.segments[code].address)
+        for tokens, own in addresses.items():
+            for address in own if tokens else ():
+                name = name_of(address)
+                if name and address.removesuffix(name) in own:
+                    states[name].add(state)
+    return frozenset(name for name, seen in states.items() if len(seen) >= _SEVERAL)
+
+
+def layout_changes(parsed: Parsed, visits: Visits) -> bool:
+    """Return whether looks at one state have segments that differ in punctuation and gaps only."""
+    lists = parsed.lists()
+    bare = [without_layout(part) for part in parsed.segments]
+    found = 0
+    for _, nodes in looks(visits):
+        forms: dict[Segment, list[int]] = {}
+        for node in nodes:
+            for code in set(lists[node]):
+                forms.setdefault(bare[code], []).append(code)
+        # Two versions of an advertisement may meet, but not in many looks at one state.
+        found += len(nodes) >= _SEVERAL and any(
+            len(codes) == len(nodes) and len(set(codes)) > 1 for codes in forms.values()
+        )
+    return found >= _LEAST
+
+
+def order_changes(parsed: Parsed, visits: Visits) -> bool:
+    """Return whether looks at one state have the same segments in another order."""
+    lists = parsed.lists()
+    found = 0
+    for _, nodes in looks(visits):
+        orders = {tuple(lists[node]) for node in nodes}
+        found += len({tuple(sorted(order)) for order in orders}) < len(orders)
+    return found >= _LEAST

@@ -4,8 +4,9 @@
 
 STORE is a log of games whose `state` texts identify the true states. Without it, a policy that errs
 seven times in ten plays TextWorld games: 16 for the kinds of noise that `segments` was designed
-with (benchmarks/noise/design.py), 26 others for those that judge it (judge.py). Each visit's text
-is then disturbed. Each way of merging has these columns:
+with (benchmarks/noise/design.py), 26 others for those that judge it (judge.py), and 26 more for
+those that judge what was made after these (later.py). Each visit's text is then disturbed. Each way
+of merging has these columns:
 
 - precision, recall, F1: over pairs of visits within a group; a pair on the same node should be a
   pair in the same state;
@@ -30,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.machine import describe
-from benchmarks.noise import design
+from benchmarks.noise import design, later
 from benchmarks.noise import judge as judging
 from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.estimators.table import configure
@@ -44,8 +45,8 @@ from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store import Store, create_store, open_store, read_steps
 
 ESTIMATORS = ("graphgpo", "gigpo", "reach", "rewardflow")
-KINDS = {"design": design.KINDS, "judge": judging.KINDS}
-GAMES = {"design": (16, 1), "judge": (26, 77)}
+KINDS = {"design": design.KINDS, "judge": judging.KINDS, "later": later.KINDS}
+GAMES = {"design": (16, 1), "judge": (26, 77), "later": (26, 78)}
 """How many games of which seed."""
 
 HEADER = (

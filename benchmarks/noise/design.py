@@ -6,6 +6,7 @@ import random
 import re
 import textwrap
 
+from benchmarks.noise import found
 from benchmarks.noise.advertised import STRENGTHS, advertised
 from benchmarks.noise.disturb import Disturb
 from benchmarks.noise.phrases import rephrased, retold, reworded
@@ -152,5 +153,6 @@ KINDS: dict[str, Disturb] = {
     "terminal": _terminal,
     "referenced": _referenced,
     "mistyped": _mistyped,
+    **found.KINDS,
 }
 """Advertisements at four strengths, then others."""

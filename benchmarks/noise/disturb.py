@@ -5,11 +5,26 @@ A visit's text is disturbed once, so a step's `next_state` is still the followin
 
 import random
 from collections.abc import Callable
+from functools import cached_property
 from typing import TypeAlias
 
 import pyarrow as pa
 
-Disturb: TypeAlias = Callable[[str, random.Random, int], str]
+
+class VisitRandom(random.Random):
+    """The random numbers of one visit."""
+
+    def __init__(self, seed: int, trajectory: str, index: int) -> None:
+        super().__init__(f"{seed} {trajectory} {index}")
+        self._of_rollout = f"{seed} {trajectory}"
+
+    @cached_property
+    def rollout(self) -> random.Random:
+        """The same random numbers at each visit of a trajectory, from the first on."""
+        return random.Random(self._of_rollout)
+
+
+Disturb: TypeAlias = Callable[[str, VisitRandom, int], str]
 """Returns a disturbed text, given a state's text, a random generator and the step index."""
 
 
@@ -24,7 +39,7 @@ def disturb_steps(steps: pa.Table, disturb: Disturb, seed: int) -> pa.Table:
     rows = steps.select(["trajectory_id", "step_index", "state", "next_state"]).to_pylist()
 
     def seen(row: dict[str, object], index: int, text: str) -> str:
-        return disturb(text, random.Random(f"{seed} {row['trajectory_id']} {index}"), index)
+        return disturb(text, VisitRandom(seed, str(row["trajectory_id"]), index), index)
 
     states = [seen(row, row["step_index"], row["state"]) for row in rows]
     following = [seen(row, row["step_index"] + 1, row["next_state"]) for row in rows]

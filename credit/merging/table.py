@@ -88,7 +88,7 @@ MERGES: tuple[Merge, ...] = (
     Merge(
         name="segments",
         open=lambda settings, keep: SegmentMerge(),
-        version=4,
+        version=5,
         is_python=True,
     ),
     Merge(

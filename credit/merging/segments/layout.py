@@ -34,7 +34,7 @@ def _sentences(text: str) -> list[Tokens]:
 
 
 def loose_fields(parsed: Parsed, visits: Visits) -> frozenset[str]:
-    """Return names of fields without which looks at one state say the same: `Well: a door.`"""
+    """Return names of fields without which looks at one state say the same, such as `Well:`."""
     lists = parsed.lists()
     said = [
         tuple([SLOT if kind_of(token) else token for token in part.tokens])
@@ -48,7 +48,7 @@ def loose_fields(parsed: Parsed, visits: Visits) -> frozenset[str]:
         for tokens, own in addresses.items():
             for address in own if tokens else ():
                 name = name_of(address)
-                if name and address.removesuffix(name) in own:
+                if name and address.removesuffix(name).rstrip() in own:
                     states[name].add(state)
     return frozenset(name for name, seen in states.items() if len(seen) >= _SEVERAL)
 

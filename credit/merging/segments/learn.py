@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from graphcredit.credit.merging.segments.evidence import gather
+from graphcredit.credit.merging.segments.garbled import learn_garbled
 from graphcredit.credit.merging.segments.invalid import invalid_actions_move
 from graphcredit.credit.merging.segments.layout import (
     breaks_change,
@@ -19,7 +20,6 @@ from graphcredit.credit.merging.segments.rules import NoiseRules, without_layout
 from graphcredit.credit.merging.segments.sample import SampledGroups
 from graphcredit.credit.merging.segments.slots import learn_slots
 from graphcredit.credit.merging.segments.typos import learn_typos
-from graphcredit.credit.merging.segments.visits import Visits
 from graphcredit.credit.merging.segments.words import learn_words
 
 _ROUNDS = 6
@@ -35,8 +35,9 @@ def learn(sample: SampledGroups) -> NoiseRules:
     rules = NoiseRules(invalid_moves=moves, joined=breaks_change(sample))
     parsed = Parsed.of(sample.texts, rules.joined)
     rules = replace(rules, loose_fields=loose_fields(parsed, visits))
+    rules = replace(rules, garbled=learn_garbled(parsed, visits))
     parsed = parsed.map(rules.as_words)
-    rules = replace(rules, slots=learn_slots(parsed, visits))
+    rules = replace(rules, slots=learn_slots(parsed, visits, sample.actions))
     if not (sample.has_noise or any(rules.slots.is_noise.values())):
         return NoiseRules()
     rules = replace(rules, finds_noise=True)

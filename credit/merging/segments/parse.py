@@ -111,7 +111,7 @@ def _lines(text: str, address: str, joined: bool) -> Iterator[Segment]:
     for line in text.splitlines():
         own = address
         if not joined and line[:1].isalpha() and (field := _FIELD.fullmatch(line)):
-            own, line = f"{address}{field[1].casefold()}:", field[2]
+            own, line = f"{address} {field[1].casefold()}:".lstrip(), field[2]
             if not line:
                 yield Segment(own, ())
         is_one = line[:1] == "|" or not _MAY_END.search(line)

@@ -1,12 +1,12 @@
 """What a merge has learned: the way from a text to what is left of it without noise."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from graphcredit.credit.merging.segments.evidence import Evidence
+from graphcredit.credit.merging.segments.garbled import GarbledWords
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.passing import Judge
@@ -23,8 +23,6 @@ from graphcredit.credit.merging.segments.typos import (
 from graphcredit.credit.merging.segments.words import WordRules
 from graphcredit.credit.steps.arrays import Ints
 
-_NAME = re.compile(r"[^.:<>\[\]]+:$")
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NoiseRules:
@@ -38,6 +36,8 @@ class NoiseRules:
     """Line breaks say no more than blanks."""
     loose_fields: frozenset[str] = frozenset()
     """Names of fields that are words before what they name, such as `well:`."""
+    garbled: GarbledWords = field(default_factory=GarbledWords)
+    """Words with digits for letters."""
     no_layout: bool = False
     """Punctuation and gaps say nothing."""
     slots: SlotRules = field(default_factory=SlotRules)
@@ -54,11 +54,15 @@ class NoiseRules:
     """The order of segments says nothing."""
 
     def as_words(self, part: Segment) -> Segment:
-        """Return a segment with the name of its field among its words, if that says nothing."""
+        """Return a segment with its words as they were meant.
+
+        The name of its field is among them, if that says nothing.
+        """
         name = name_of(part.address) if self.loose_fields else ""
-        if name not in self.loose_fields:
-            return part
-        return Segment(part.address.removesuffix(name), (*tokenise(name), *part.tokens))
+        if name in self.loose_fields:
+            address = part.address.removesuffix(name).rstrip()
+            part = Segment(address, (*tokenise(name), *part.tokens))
+        return self.garbled.apply(part)
 
     def before_words(self, part: Segment) -> Segment:
         """Return a segment as typing errors are looked for in it."""
@@ -96,11 +100,9 @@ class NoiseRules:
         )
 
 
-
 def name_of(address: str) -> str:
     """Return the name of a field in running text that ends an address, with its colon, or ""."""
-    found = _NAME.search(address)
-    return found[0] if found else ""
+    return address.rpartition(" ")[2] if address.endswith(":") else ""
 
 
 def without_layout(part: Segment) -> Segment:

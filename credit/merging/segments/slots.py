@@ -7,7 +7,7 @@ there is a verdict on counts, so what was learned of one sentence holds for the 
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -16,7 +16,7 @@ import numpy as np
 from graphcredit.credit.merging.segments.parse import Segment
 from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.tally import ValueCounts, observe
-from graphcredit.credit.merging.segments.tokens import SLOT, is_word, kind_of
+from graphcredit.credit.merging.segments.tokens import SLOT, is_word, kind_of, tokenise
 from graphcredit.credit.merging.segments.visits import Visits
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 
@@ -66,19 +66,21 @@ class SlotRules:
     """Address, left and right of places where any word says nothing."""
 
 
-def learn_slots(parsed: Parsed, visits: Visits) -> SlotRules:
+def learn_slots(parsed: Parsed, visits: Visits, actions: Iterable[str]) -> SlotRules:
     """Return the places whose values say nothing.
 
     Args:
         parsed: The texts of the nodes.
         visits: All visits of these nodes.
+        actions: Texts of actions. A value that one of them has in it is no name of a rollout.
     """
+    used = {token for action in actions for token in tokenise(action)}
     slots = [list(_places(part)) for part in parsed.segments]
     is_noise: dict[Place, bool] = {}
     for depth in range(_DEPTHS):
         code_of: dict[Place, int] = {}
         beside: dict[int, set[tuple[str, ...]]] = defaultdict(set)
-        numbers, short = set[int](), set[int]()
+        numbers, telling = set[int](), set[int]()
         of_segment: list[list[tuple[int, str]]] = []
         for part, found in zip(parsed.segments, slots, strict=True):
             of_segment.append([])
@@ -87,17 +89,18 @@ def learn_slots(parsed: Parsed, visits: Visits) -> SlotRules:
                 beside[code].add(places[1])
                 if places[4][1] in _NUMBERS:
                     numbers.add(code)
-                if len(part.tokens[position]) < _SHORT:
-                    short.add(code)
-                of_segment[-1].append((code, part.tokens[position]))
+                token = part.tokens[position]
+                if len(token) < _SHORT or token in used:
+                    telling.add(code)
+                of_segment[-1].append((code, token))
         counts = observe(parsed, visits, of_segment, len(code_of))
         members = np.array([len(beside[code]) for code in range(len(code_of))], np.int64)
-        is_number, is_short = (
+        is_number, tells = (
             np.array([code in own for code in range(len(code_of))], bool)
-            for own in (numbers, short)
+            for own in (numbers, telling)
         )
         bound = counts.is_driven | counts.decides
-        bound |= counts.is_carried & ~(counts.is_name & ~is_short)
+        bound |= counts.is_carried & ~(counts.is_name & ~tells)
         verdicts = _verdicts(counts, bound, members, is_number, depth)
         for place, verdict in zip(code_of, verdicts, strict=True):
             if verdict:

@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     | \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\w:])                 # a time
     | (?:(?<=[\s(\[=:,])|^)-\d+(?:[.,]\d+)*(?![^\W_])            # a negative number
     | \d+(?:[.,]\d+)+ | \d+(?![^\W_])                            # a number
-    | [^\W_]*\d[^\W_]*                                            # letters and digits
+    | [^\W_]*\d[^\W_]*(?:['’][^\W\d_]+)*                         # letters and digits
     | [^\W\d_]+(?:['’][^\W\d_]+)*                                 # a word
     | ◊
     | [ ]{2,} | [^\S ]+                                           # a gap

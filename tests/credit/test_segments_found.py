@@ -1,0 +1,116 @@
+"""Kinds of noise that are no numbers and no phrases, and what looks like them and is a state."""
+
+import random
+from typing import Any
+
+import pytest
+
+from benchmarks.noise import found
+from benchmarks.noise.disturb import disturb_steps
+from graphcredit.credit.iteration.assemble import assemble
+from graphcredit.credit.merging.merger import open_merger
+from graphcredit.credit.merging.segments.garbled import GarbledWords
+from graphcredit.credit.merging.segments.parse import Segment
+from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.repeats import Repeats
+from graphcredit.credit.merging.segments.rules import NoiseRules, name_of
+from graphcredit.credit.merging.segments.tokens import tokenise
+from graphcredit.credit.merging.table import MergeSettings
+from tests.credit.test_segments import lamp_world
+from tests.worlds import step_table, trajectory
+
+LEAST_FOUND = {"footed": 1.8, "doubled": 1.3, "garbled": 1.3}
+"""Nodes for each state, at most; others have at most 1.1."""
+
+
+def states_of(rows: list[dict[str, Any]], noise: Any = None) -> list[int]:
+    """Return the state of each step, merged by segments."""
+    table = step_table(rows)
+    if noise:
+        table = disturb_steps(table, noise, 0)
+    merger = open_merger(MergeSettings(merge="segments")).learn([table])
+    return assemble(table, merger=merger).batch.state_of_step.tolist()
+
+
+@pytest.mark.parametrize("flicker", [0.0, 0.2])
+@pytest.mark.parametrize("kind", found.KINDS)
+def test_states_that_differ_in_a_word_are_found_and_stay_two(kind: str, flicker: float):
+    rows, _ = lamp_world(flicker)
+    truth = assemble(step_table(rows)).batch.state_of_step.tolist()
+    node = states_of(rows, found.KINDS[kind])
+    pairs = set(zip(node, truth, strict=True))
+    assert len(pairs) == len(set(node))
+    assert len(pairs) <= LEAST_FOUND.get(kind, 1.1) * len(set(truth))
+
+
+def dealt(codes: int, *, is_used: bool = False) -> list[dict[str, Any]]:
+    """Return steps of rollouts through three rooms, each with a code that it was dealt."""
+    rows: list[dict[str, Any]] = []
+    for task in range(4):
+        for number in range(8):
+            rng = random.Random(f"{task} {number}")
+            code = 10**5 + rng.randrange(codes)
+            room, path = 0, [f"A note: {code}.\nThis is the hall."]
+            for _ in range(8):
+                step = rng.choice((-1, 1))
+                room = (room + step) % 3
+                name = ("hall", "garden", "cellar")[room]
+                path += [f"go {step:+d}", f"A note: {code}.\nThis is the {name}."]
+            path += [f"dial {code}" if is_used else "wait", path[-1]]
+            rows += trajectory(f"{task}-{number}", path, task_id=f"t{task}")
+    return rows
+
+
+def test_a_value_of_its_own_for_each_rollout_is_a_name():
+    assert len(set(states_of(dealt(10**5)))) == 4 * 3
+
+
+def test_a_value_that_rollouts_share_is_what_they_were_dealt():
+    rows = dealt(4)
+    assert len(set(states_of(rows))) == len({(row["task_id"], row["state"]) for row in rows})
+
+
+def test_a_value_that_an_action_needs_is_no_name():
+    rows = dealt(10**5, is_used=True)
+    assert len(set(states_of(rows))) == len({row["state"] for row in rows})
+
+
+def test_a_second_segment_is_left_out_only_where_its_number_says_nothing():
+    parsed = Parsed.of(["a coin\na door\na coin\na door"], False)
+    coin = Segment("", ("a", "coin"))
+    assert Repeats().once(parsed).lists() == [[0, 1, 0, 1]]
+    assert Repeats(idle=frozenset({coin})).once(parsed).lists() == [[0, 1, 1]]
+    assert Repeats(telling=frozenset({coin})).once(parsed).lists() == [[0, 1, 0]]
+    assert Repeats(telling=frozenset()).once(parsed).lists() == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("token", "word"),
+    [
+        ("d0or", "door"),
+        ("d00r", "door"),
+        ("1t", "it"),
+        ("d0n't", "don't"),
+        ("d07r", "d07r"),
+        ("b1t", "b1t"),
+        ("door", "door"),
+        ("100", "100"),
+    ],
+)
+def test_digits_stand_for_the_letters_they_look_like_if_that_is_one_word(token: str, word: str):
+    rules = GarbledWords(words=frozenset({"door", "it", "don't", "bit", "blt", "ioo"}))
+    assert rules.meant(token) == word
+
+
+def test_the_name_of_a_field_may_be_words_before_it():
+    rules = NoiseRules(loose_fields=frozenset({"well:"}))
+    assert rules.as_words(Segment(".text well:", ("a", "door"))) == Segment(
+        ".text", ("well", ":", "a", "door")
+    )
+    other = Segment("hp:", ("7",))
+    assert rules.as_words(other) == other
+    assert [name_of(a) for a in ("a.b:", ".a", ".a b:", "<p>", "")] == ["a.b:", "", "b:", "", ""]
+
+
+def test_typographic_signs_are_plain_ones():
+    assert tokenise("Don’t – “look”") == tokenise('Don\'t - "look"')

@@ -13,6 +13,7 @@ import typer
 from graphcredit.cli.commands.audit import audit
 from graphcredit.cli.commands.check import check
 from graphcredit.cli.commands.collect import collect
+from graphcredit.cli.commands.copy import copy
 from graphcredit.cli.commands.credit import credit
 from graphcredit.cli.commands.estimators import estimators
 from graphcredit.cli.commands.export import export
@@ -74,6 +75,7 @@ for command in (
     audit,
     check,
     collect,
+    copy,
     credit,
     demo,
     estimators,

@@ -13,6 +13,9 @@ from graphcredit.store.files.atomic import atomic_path
 
 FORMAT = "graphcredit-store"
 FORMAT_VERSION = 1
+MARKER_NAME = "store.json"
+MARKER = json.dumps({"format": FORMAT, "version": FORMAT_VERSION}) + "\n"
+"""What a store's `store.json` holds."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -217,12 +220,11 @@ def create_store(root: str | Path) -> Store:
     """
     root = Path(root)
     refuse_undecodable(root.absolute())
-    if not (root / "store.json").exists():
+    if not (root / MARKER_NAME).exists():
         _refuse_foreign_directory(root)
         root.mkdir(parents=True, exist_ok=True)
-        with atomic_path(root / "store.json") as temporary:
-            marker = {"format": FORMAT, "version": FORMAT_VERSION}
-            temporary.write_text(json.dumps(marker) + "\n", encoding="utf-8")
+        with atomic_path(root / MARKER_NAME) as temporary:
+            temporary.write_text(MARKER, encoding="utf-8")
     return open_store(root)
 
 
@@ -239,35 +241,49 @@ def open_store(root: AnyStore) -> Store:
         return root
     root = Path(root)
     refuse_undecodable(root.absolute())
-    marker = _read_marker(root)
-    version = marker.get("version")
-    if marker.get("format") != FORMAT or not isinstance(version, int) or version < 1:
-        raise StoreFormatError(
-            f"{root / 'store.json'} must hold "
-            f'{{"format": "{FORMAT}", "version": {FORMAT_VERSION}}}: found {json.dumps(marker)}'
-        )
-    if version > FORMAT_VERSION:
-        raise StoreFormatError(
-            f"{root} has store version {version}, this program reads up to {FORMAT_VERSION}: "
-            "install a newer graphcredit"
-        )
+    try:
+        marker = (root / MARKER_NAME).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise no_store(root) from None
+    check_marker(root / MARKER_NAME, marker)
     return Store(root)
 
 
-def _read_marker(root: Path) -> dict[str, object]:
-    path = root / "store.json"
+def no_store(root: Path | str) -> StoreFormatError:
+    """Return the error that a place is no store."""
+    return StoreFormatError(
+        f"{root} is not a store: it has no {MARKER_NAME}. "
+        "`graphcredit import`, `graphcredit collect` and StepRecorder make one; check the path."
+    )
+
+
+def check_marker(path: Path | str, content: bytes) -> None:
+    """Check the file by which a store is known.
+
+    Args:
+        path: Where it is, for messages.
+        content: Its bytes.
+
+    Raises:
+        StoreFormatError: It is not that of a store, or of a newer one than this program reads.
+    """
     try:
-        marker = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise StoreFormatError(
-            f"{root} is not a store: it has no store.json. "
-            "`graphcredit import`, `graphcredit collect` and StepRecorder make one; check the path."
-        ) from None
+        marker = json.loads(content.decode("utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise StoreFormatError(f"{path} must be JSON: {error}") from error
     if not isinstance(marker, dict):
         raise StoreFormatError(f"{path} must be a JSON object: found {type(marker).__name__}")
-    return marker
+    version = marker.get("version")
+    if marker.get("format") != FORMAT or not isinstance(version, int) or version < 1:
+        raise StoreFormatError(
+            f"{path} must hold "
+            f'{{"format": "{FORMAT}", "version": {FORMAT_VERSION}}}: found {json.dumps(marker)}'
+        )
+    if version > FORMAT_VERSION:
+        raise StoreFormatError(
+            f"{path} has store version {version}, this program reads up to {FORMAT_VERSION}: "
+            "install a newer graphcredit"
+        )
 
 
 def _refuse_foreign_directory(root: Path) -> None:

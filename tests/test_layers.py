@@ -68,7 +68,16 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "files",
             "layout",
         ),
-        *("images", "parquet", "state_rules", "credit_marks", "sql", "checks", "quarantine"),
+        *(
+            "copying",
+            "images",
+            "parquet",
+            "state_rules",
+            "credit_marks",
+            "sql",
+            "checks",
+            "quarantine",
+        ),
     ),
     "collector": (
         *(

@@ -20,7 +20,8 @@ from graphcredit.trainer.engine.distributed import (
     destroy_process_group,
     is_first_rank,
 )
-from graphcredit.trainer.engine.opening import compute_dtype, open_engine
+from graphcredit.trainer.engine.nodes import require_common
+from graphcredit.trainer.engine.opening import compute_dtype, join, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
 from graphcredit.trainer.model.image_check import check_images
@@ -69,6 +70,7 @@ def train(
             identity.refuse_other(result["identity"], output.result_path)
         else:
             report = heed_signal(config, plan, report)
+            require_common(join(config), output.root, identity.as_json())
             on_progress("load the model")
             training = TrainingRun(
                 config=config,

@@ -27,11 +27,10 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
     """
     if frozen:
         config = config.changed(lora_rank=0, gradient_checkpointing=False)
-    device = choose_device(config.device)
+    process = join(config)
+    device = process.device
     dtype = compute_dtype(config, device)
-    is_sharded = computes_in_shards(config, device)
-    init_process_group(device, alone_too=is_sharded, minutes=config.timeout)
-    is_sharded = is_sharded or Process(device).world_size > 1
+    is_sharded = computes_in_shards(config, device) or process.world_size > 1
     scorer, notices = (_shards if is_sharded else _whole)(name, config, device, frozen)
     if config.compile:
         for layer in decoder_layers(scorer):
@@ -39,6 +38,18 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
     reduces_each = config.reduce_gradients == "micro-batch"
     kind = ShardedEngine if is_sharded else TrainingEngine
     return kind(name, scorer, config, device, dtype, reduces_each, notices)
+
+
+def join(config: TrainConfig) -> Process:
+    """Return this process, which has joined the others.
+
+    Raises:
+        InputError: The device is not available.
+    """
+    device = choose_device(config.device)
+    alone_too = computes_in_shards(config, device)
+    init_process_group(device, alone_too=alone_too, minutes=config.timeout)
+    return Process(device)
 
 
 def _shards(

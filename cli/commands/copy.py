@@ -1,0 +1,52 @@
+"""`graphcredit copy`: bring a store, or what is new in it, to another machine or object storage."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
+from graphcredit.cli.output.escape import plain_text
+from graphcredit.store.plural import counted
+
+_WHY = {
+    "spool": "steps that are in no shard yet: wait for the collection, or start it again",
+    "quarantine": "refused files",
+}
+
+
+def copy(
+    source: Annotated[str, typer.Argument(help="A store, by path or address.", show_default=False)],
+    target: Annotated[
+        str,
+        typer.Argument(help="Its copy, by path or address; made if missing.", show_default=False),
+    ],
+    run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
+    iteration: Annotated[int | None, typer.Option(min=0, help="Only this iteration.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Copy a store, or what is new in it, from or to object storage.
+
+    An address such as s3://bucket/store or gs://bucket/store names a place in object storage; one
+    of both is a path of this machine. Files that are equal stay, nothing is removed, and the same
+    command again goes on after an interruption. Example:
+
+        graphcredit copy s3://bucket/store STORE --run r0 --iteration 7
+    """
+    from graphcredit.store.copying.copy_store import copy_store
+
+    remedy = "the same command copies the rest"
+    with interruptible(remedy), progress("copy") as show:
+        report = copy_store(source, target, run_id=run, iteration=iteration, on_progress=show)
+    if as_json:
+        sys.stdout.write(json.dumps(asdict(report)) + "\n")
+        return
+    out.print(
+        f"{counted(report.num_files, 'file')} copied ({report.num_bytes / 2**20:,.1f} MiB), "
+        f"{report.num_equal:,} there already: {plain_text(target)}",
+        **PLAIN,
+    )
+    for folder, number in sorted(report.left.items()):
+        out.print(f"{counted(number, 'file')} of {folder}/ not copied: {_WHY[folder]}", **PLAIN)

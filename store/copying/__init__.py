@@ -1,0 +1,1 @@
+"""Copies of a store, on this machine or in object storage."""

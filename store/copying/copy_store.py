@@ -1,0 +1,152 @@
+"""Copy the files of a store that the other place lacks, or has otherwise."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from graphcredit.store.copying.places import Place, open_place
+from graphcredit.store.errors import InputError
+from graphcredit.store.files.digest import verify
+from graphcredit.store.layout import (
+    MARKER,
+    MARKER_NAME,
+    check_marker,
+    check_name,
+    create_store,
+    no_store,
+)
+from graphcredit.store.progress import OnProgress, silent
+
+_Sizes: TypeAlias = Mapping[str, int]
+"""Bytes of each file, by its path in the store."""
+
+_TABLES = ("steps", "replay", "credit", "graph", "summary", "history", "training", "notes")
+_FOLDERS = ("", "er_graph", "images", *_TABLES)
+"""What is copied, in this order: who reads meanwhile finds no credit without its steps."""
+_PART = re.compile(
+    rf"(?:{'|'.join(_TABLES)})/run_id=(?P<run>[^/]+)(?:/iteration=(?P<iteration>\d+))?/[^/]+\.parquet"
+)
+_SHARED = re.compile(r"states\.toml|er_graph/[^/]+\.parquet|images/.+(?<!\.tmp)")
+"""What belongs to all runs."""
+_STAYS = re.compile(r"spool/[^/]+\.arrows|quarantine/[^/]+\.parquet")
+_AT_ONCE = 8
+"""Files that are copied at a time: object storage is far away."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CopyReport:
+    """What was copied."""
+
+    num_files: int
+    num_bytes: int
+    num_equal: int
+    """Files that were there already."""
+    left: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Files that stay where they are: steps that are in no shard yet, and refused files."""
+
+
+def copy_store(
+    source: str,
+    target: str,
+    *,
+    run_id: str | None = None,
+    iteration: int | None = None,
+    on_progress: OnProgress = silent,
+) -> CopyReport:
+    """Copy a store, or what is new in it, to another place; it may be interrupted and repeated.
+
+    A file is equal if its size and its last 64 KiB are, which hold the digest of a table. Nothing
+    is removed from the target. A copy on this machine is verified before it gets its name.
+
+    Args:
+        source: A store: its path, or an address such as `s3://bucket/store`.
+        target: The same for its copy, which need not exist. One of both is on this machine.
+        run_id: Only this run.
+        iteration: Only this iteration, with the counts of all.
+        on_progress: Called after each file.
+
+    Raises:
+        InputError: Neither is on this machine, the source has nothing of that run or iteration, or
+            a place cannot be read or written.
+        StoreFormatError: The source is no store, or the target holds something else.
+        DamagedFileError: A file is not what was written.
+    """
+    if run_id is not None:
+        check_name("run_id", run_id)
+    here, there = open_place(source), open_place(target)
+    if here.folder is None and there.folder is None:
+        raise InputError(f"one of both places must be on this machine: got {source} and {target}")
+    found = here.sizes()
+    _require_store(here, found)
+    chosen = _chosen(found, run_id, iteration)
+    parts = [part for part in map(_PART.fullmatch, chosen) if part]
+    if iteration is not None:
+        parts = [part for part in parts if part["iteration"]]
+    if not parts and (run_id, iteration) != (None, None):
+        wanted = f"{run_id or 'any'}, iteration {'any' if iteration is None else iteration}"
+        raise InputError(f"{source} must have a file of run {wanted}: it has none")
+    known = there.sizes()
+    _open_target(there, known)
+    copied = 0
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        same_size = [path for path in chosen if known.get(path) == found[path]]
+        are_equal = pool.map(lambda path: here.tail(path) == there.tail(path), same_size)
+        equal = {path for path, is_equal in zip(same_size, are_equal, strict=True) if is_equal}
+        new = [path for path in chosen if path not in equal]
+        for folder in _FOLDERS:
+            own = [path for path in new if _folder(path) == folder]
+            for _ in pool.map(partial(_copy, here, there), own):
+                copied += 1
+                on_progress("copy", copied, len(new))
+    return CopyReport(
+        num_files=len(new),
+        num_bytes=sum(found[path] for path in new),
+        num_equal=len(equal),
+        left=dict(Counter(_folder(path) for path in found if _STAYS.fullmatch(path))),
+    )
+
+
+def _chosen(found: Iterable[str], run_id: str | None, iteration: int | None) -> list[str]:
+    """Return the files to copy: those of a run and an iteration, and those of all."""
+    chosen: list[str] = []
+    for path in sorted(found):
+        if _SHARED.fullmatch(path):
+            chosen.append(path)
+        elif part := _PART.fullmatch(path):
+            at = part["iteration"]
+            if run_id in (None, part["run"]) and (None in (iteration, at) or int(at) == iteration):
+                chosen.append(path)
+    return chosen
+
+
+def _folder(path: str) -> str:
+    return path.partition("/")[0] if "/" in path else ""
+
+
+def _copy(here: Place, there: Place, path: str) -> None:
+    is_table = path.endswith(".parquet")
+    if is_table and here.folder is not None and there.folder is None:
+        verify(here.folder / path)
+    there.write(path, here.read(path), is_sealed=is_table)
+
+
+def _require_store(place: Place, found: _Sizes) -> None:
+    if MARKER_NAME not in found:
+        raise no_store(place.name)
+    check_marker(f"{place.name}/{MARKER_NAME}", bytes(place.read(MARKER_NAME)))
+
+
+def _open_target(place: Place, known: _Sizes) -> None:
+    """Make the target a store, unless it is one."""
+    if place.folder is not None:
+        create_store(place.folder)
+    elif known:
+        _require_store(place, known)
+    else:
+        place.write(MARKER_NAME, pa.py_buffer(MARKER.encode()), is_sealed=False)

@@ -1,0 +1,174 @@
+"""A store is copied to object storage and back; what is there stays, and nothing is half there."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.store import Store, open_store
+from graphcredit.store.checks.run import check_store
+from graphcredit.store.copying.copy_store import copy_store
+from graphcredit.store.copying.places import Place
+from graphcredit.store.errors import (
+    DamagedFileError,
+    InputError,
+    MissingDependencyError,
+    StoreFormatError,
+)
+from tests.cli.in_process import run as graphcredit
+from tests.worlds import trajectory, write_store
+
+REMOTE = "memory://bucket/store"
+
+
+def credited(root: Path, *estimators: str) -> Store:
+    """Return a store with two runs, of which one has two iterations, and their credit."""
+    win, loss = ["A", "go", "B", "go", "C"], ["A", "go", "B", "back", "A"]
+    for run_id, iteration in (("r0", 0), ("r0", 1), ("r1", 0)):
+        shards = [trajectory("1", win, success=True), trajectory("2", loss)]
+        write_store(root, *shards, run_id=run_id, iteration=iteration)
+    (root / "states.toml").write_text('[[keep]]\ntext = "{number}"\n')
+    assign_credit(root, CreditSettings(estimators=configure(estimators or ("grpo",))))
+    (root / "images").mkdir(exist_ok=True)
+    (root / "images" / "a.png").write_bytes(b"a picture")
+    return open_store(root)
+
+
+def files(root: Path) -> dict[str, bytes]:
+    """Return what a copy has to have."""
+    skipped = {"store.duckdb", "spool", "quarantine"}
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and path.relative_to(root).parts[0] not in skipped
+        if path.name != ".lock"
+    }
+
+
+@pytest.fixture(autouse=True)
+def empty() -> Iterator[None]:
+    memory = fsspec.filesystem("memory")
+    memory.store.clear()
+    yield
+    memory.store.clear()
+
+
+def test_there_and_back_is_the_same_store_and_nothing_is_copied_twice(tmp_path: Path):
+    root = credited(tmp_path / "one").root
+    sent = copy_store(str(root), REMOTE)
+    back = copy_store(REMOTE, str(tmp_path / "two"))
+    assert files(tmp_path / "two") == files(root)
+    # The mark of a store is not counted.
+    assert sent.num_files == back.num_files == len(files(root)) - 1
+    assert sent.num_bytes == back.num_bytes > 0
+    assert check_store(open_store(tmp_path / "two")).violations == ()
+    for source, target in ((str(root), REMOTE), (REMOTE, str(tmp_path / "two"))):
+        again = copy_store(source, target)
+        assert (again.num_files, again.num_equal) == (0, sent.num_files)
+
+
+def test_what_changed_is_copied_and_what_is_more_stays(tmp_path: Path):
+    root = credited(tmp_path / "one").root
+    copy_store(f"file://{root}", str(tmp_path / "two"))
+    more = tmp_path / "two" / "steps" / "run_id=r9" / "iteration=000000"
+    shutil.copytree(tmp_path / "two" / "steps" / "run_id=r1" / "iteration=000000", more)
+    credited(root, "gigpo")
+    found = copy_store(str(root), str(tmp_path / "two"))
+    assert 0 < found.num_files < len(files(root))
+    assert files(tmp_path / "two").items() > files(root).items()
+
+
+def test_an_iteration_comes_with_what_belongs_to_all(tmp_path: Path):
+    root = credited(tmp_path / "one", "spo3").root
+    copy_store(str(root), REMOTE, run_id="r0", iteration=1)
+    copy_store(REMOTE, str(tmp_path / "two"))
+    store = open_store(tmp_path / "two")
+    assert (store.runs(), store.iterations("r0")) == (["r0"], [1])
+    there = files(tmp_path / "two")
+    assert {"states.toml", "images/a.png", "history/run_id=r0/state_scores.parquet"} <= there.keys()
+    assert files(root).items() > there.items()
+    with pytest.raises(InputError, match="must have a file of run r0, iteration 7: it has none"):
+        copy_store(str(root), REMOTE, run_id="r0", iteration=7)
+
+
+def test_steps_that_are_in_no_shard_are_counted(tmp_path: Path):
+    root = credited(tmp_path / "one").root
+    (root / "spool").mkdir()
+    (root / "spool" / "w0.arrows").write_bytes(b"steps")
+    (root / "spool" / ".lock").touch()
+    assert copy_store(str(root), REMOTE).left == {"spool": 1}
+
+
+def test_a_damaged_file_is_not_copied_either_way(tmp_path: Path):
+    root = credited(tmp_path / "one").root
+    copy_store(str(root), REMOTE)
+    (credit,) = (root / "credit" / "run_id=r1").rglob("w0*.parquet")
+    content = bytearray(credit.read_bytes())
+    content[20] ^= 1
+    credit.write_bytes(content)
+    with pytest.raises(DamagedFileError, match="pages"):
+        copy_store(str(root), "memory://bucket/other")
+    name = f"/bucket/store/{credit.relative_to(root).as_posix()}"
+    fsspec.filesystem("memory").pipe_file(name, bytes(content))
+    with pytest.raises(DamagedFileError, match="pages"):
+        copy_store(REMOTE, str(tmp_path / "two"))
+    assert not (tmp_path / "two" / credit.relative_to(root)).exists()
+    # What came before it is a store that can be read, and the rest comes once it is whole.
+    assert "digest" not in {v.rule for v in check_store(open_store(tmp_path / "two")).violations}
+
+
+def test_a_copy_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    root = credited(tmp_path / "one").root
+    write, done = Place.write, list[str]()
+
+    def stopping(self: Place, path: str, *args: object, **options: object) -> None:
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        done.append(path)
+        write(self, path, *args, **options)  # pyright: ignore
+
+    monkeypatch.setattr(Place, "write", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        copy_store(str(root), REMOTE)
+    monkeypatch.undo()
+    report = copy_store(str(root), REMOTE)
+    assert report.num_equal == 4  # and the mark of a store
+    copy_store(REMOTE, str(tmp_path / "two"))
+    assert files(tmp_path / "two") == files(root)
+
+
+def test_places_that_are_no_stores_are_refused(tmp_path: Path):
+    root = str(credited(tmp_path / "one").root)
+    with pytest.raises(StoreFormatError, match="is not a store"):
+        copy_store(REMOTE, str(tmp_path / "two"))
+    with pytest.raises(InputError, match="one of both places must be on this machine"):
+        copy_store(REMOTE, "memory://bucket/other")
+    fsspec.filesystem("memory").pipe_file("/bucket/store/notes.txt", b"mine")
+    with pytest.raises(StoreFormatError, match="is not a store"):
+        copy_store(root, REMOTE)
+    with pytest.raises(InputError, match="Arrow or fsspec can reach"):
+        copy_store("nowhere://bucket", root)
+    with pytest.raises(MissingDependencyError, match="adl://"):
+        copy_store("adl://bucket", root)
+
+
+def test_the_command_says_what_it_copied(tmp_path: Path):
+    root = credited(tmp_path / "one").root
+    (root / "spool").mkdir()
+    (root / "spool" / "w0.arrows").write_bytes(b"steps")
+    first = graphcredit("copy", root, tmp_path / "two")
+    assert first.exit_code == 0
+    number = len(files(root)) - 1
+    assert first.out.splitlines()[0].startswith(f"{number} files copied (0.1 MiB), 0 there already")
+    assert "1 file of spool/ not copied: steps that are in no shard yet" in first.out
+    again = graphcredit("copy", root, tmp_path / "two", "--json")
+    report = json.loads(again.out)
+    assert (report["num_files"], report["num_equal"], report["left"]) == (0, number, {"spool": 1})
+    refused = graphcredit("copy", root, "nowhere://bucket")
+    assert (refused.exit_code, "Arrow or fsspec can reach" in refused.err) == (2, True)

@@ -84,7 +84,7 @@ def _patch(text: str, rng: random.Random, index: int) -> str:
 def _tool(text: str, rng: random.Random, index: int) -> str:
     """The result of a tool call, at times with warnings."""
     warnings = ("slow network", "cache miss", "clock skew", "retry")
-    fields = {
+    fields: dict[str, object] = {
         "tool_call_id": f"call_{rng.getrandbits(64):016x}",
         "name": "look",
         "result": text,

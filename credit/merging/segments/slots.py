@@ -3,6 +3,10 @@
 A place is described four ways, from the narrowest: the whole segment with such tokens left out; the
 tokens on both sides; the one on the left, or on the right; the type. The narrowest description that
 there is a verdict on counts, so what was learned of one sentence holds for the next like it.
+
+A value that stays for a whole rollout might be what was dealt. It is a name, and noise, if it is
+another one in nearly every other rollout of the group, has four characters or more, and no action
+has it: a session, a host, a folder.
 """
 
 import re
@@ -27,7 +31,8 @@ _NUMBERS = frozenset({"integer", "decimal"})
 """They mean too many things to be judged by less than the tokens on both sides."""
 
 _SURE = 6.0
-"""So many pairs must be expected to differ for a segment to speak against all others."""
+"""With fewer pairs that are expected to differ, the verdict on one segment does not stand against
+noise between the same two tokens."""
 _SHORT = 4
 """A value of fewer characters is no name of a rollout."""
 
@@ -77,9 +82,10 @@ def learn_slots(parsed: Parsed, visits: Visits, actions: Iterable[str]) -> SlotR
     used = {token for action in actions for token in tokenise(action)}
     slots = [list(_places(part)) for part in parsed.segments]
     is_noise: dict[Place, bool] = {}
+    weak: dict[Place, Place] = {}
     for depth in range(_DEPTHS):
         code_of: dict[Place, int] = {}
-        beside: dict[int, set[tuple[str, ...]]] = defaultdict(set)
+        beside: dict[int, set[Place]] = defaultdict(set)
         numbers, telling = set[int](), set[int]()
         of_segment: list[list[tuple[int, str]]] = []
         for part, found in zip(parsed.segments, slots, strict=True):
@@ -95,28 +101,25 @@ def learn_slots(parsed: Parsed, visits: Visits, actions: Iterable[str]) -> SlotR
                 of_segment[-1].append((code, token))
         counts = observe(parsed, visits, of_segment, len(code_of))
         members = np.array([len(beside[code]) for code in range(len(code_of))], np.int64)
-        is_number, tells = (
-            np.array([code in own for code in range(len(code_of))], bool)
-            for own in (numbers, telling)
-        )
+        is_number, tells = (_flags(codes, len(code_of)) for codes in (numbers, telling))
         bound = counts.is_driven | counts.decides
         bound |= counts.is_carried & ~(counts.is_name & ~tells)
         verdicts = _verdicts(counts, bound, members, is_number, depth)
-        for place, verdict in zip(code_of, verdicts, strict=True):
-            if verdict:
-                is_noise[place] = verdict > 0
-        if not depth:
-            weak = {
-                place: next(iter(beside[code]))
-                for (place, code), few in zip(
-                    code_of.items(), (counts.loose_expected < _SURE) & ~bound, strict=True
-                )
-                if few
-            }
+        is_weak = (counts.loose_expected < _SURE) & ~bound
+        for place, code in code_of.items():
+            if verdicts[code]:
+                is_noise[place] = verdicts[code] > 0
+            if depth == 0 and is_weak[code]:
+                weak[place] = next(iter(beside[code]))
     for place, between in weak.items():
         if is_noise.get(between):
             is_noise.pop(place, None)
     return SlotRules(is_noise=is_noise, wild=_wild(parsed, is_noise, visits))
+
+
+def _flags(codes: set[int], length: int) -> Bools:
+    """Return [length] which codes are in a set."""
+    return np.array([code in codes for code in range(length)], np.bool_)
 
 
 def _verdicts(

@@ -30,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphcredit.credit.merging.candidates import Candidates
-from graphcredit.credit.merging.segments.visits import visits_of
+from graphcredit.credit.merging.segments.looks.visits import visits_of
 from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
 from graphcredit.credit.steps.nodes import Nodes
 from graphcredit.store.schema import MERGE_KEY

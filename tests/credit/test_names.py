@@ -20,12 +20,12 @@ from graphcredit.credit.merging.exact import same_text
 from graphcredit.credit.merging.nearest import Vectors
 from graphcredit.credit.merging.recognise import NAME_SCHEMA, Identities, Looks, recognise
 from graphcredit.credit.merging.segments.compare import SameSegments, written
-from graphcredit.credit.merging.segments.evidence import Evidence
-from graphcredit.credit.merging.segments.parse import Segment
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.passing import Judge
+from graphcredit.credit.merging.segments.noise.evidence import Evidence
+from graphcredit.credit.merging.segments.noise.passing import Judge
+from graphcredit.credit.merging.segments.noise.slots import SlotRules
 from graphcredit.credit.merging.segments.rules import NoiseRules
-from graphcredit.credit.merging.segments.slots import SlotRules
+from graphcredit.credit.merging.segments.text.parse import Segment
+from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store, open_store

@@ -16,15 +16,15 @@ from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.merger import MergeReport, open_merger
-from graphcredit.credit.merging.segments.parse import Segment, parse
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.rules import identities, without_layout
-from graphcredit.credit.merging.segments.scale import Scale
-from graphcredit.credit.merging.segments.tally import tally
-from graphcredit.credit.merging.segments.tokens import SLOT, kind_of, shows_value, tokenise
-from graphcredit.credit.merging.segments.typos import TypoRules, sort_of
-from graphcredit.credit.merging.segments.visits import Visits, visits_of
-from graphcredit.credit.merging.segments.words import WordRules
+from graphcredit.credit.merging.segments.counts.scale import Scale
+from graphcredit.credit.merging.segments.counts.tally import tally
+from graphcredit.credit.merging.segments.looks.visits import Visits, visits_of
+from graphcredit.credit.merging.segments.noise.typos import TypoRules, sort_of
+from graphcredit.credit.merging.segments.noise.words import WordRules
+from graphcredit.credit.merging.segments.rules import identities
+from graphcredit.credit.merging.segments.text.parse import Segment, parse, without_layout
+from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.text.tokens import SLOT, kind_of, shows_value, tokenise
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.steps.batches import plan_batches

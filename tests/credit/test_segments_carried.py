@@ -13,10 +13,10 @@ from experiments.credit_truth.columns import step_table
 from experiments.credit_truth.judge import Played, Unit
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.merging.merger import open_merger
-from graphcredit.credit.merging.segments import carried
-from graphcredit.credit.merging.segments.changes import Changes
-from graphcredit.credit.merging.segments.scale import Scale
-from graphcredit.credit.merging.segments.tokens import is_layout, kind_of, tokenise
+from graphcredit.credit.merging.segments.counts import carried
+from graphcredit.credit.merging.segments.counts.changes import Changes
+from graphcredit.credit.merging.segments.counts.scale import Scale
+from graphcredit.credit.merging.segments.text.tokens import is_layout, kind_of, tokenise
 from graphcredit.credit.merging.table import MergeSettings
 
 

@@ -9,9 +9,9 @@ from benchmarks.noise.design import KINDS
 from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.merging.merger import open_merger
-from graphcredit.credit.merging.segments.invalid import invalid_actions_move
-from graphcredit.credit.merging.segments.sample import SampledGroups
-from graphcredit.credit.merging.segments.visits import visits_of
+from graphcredit.credit.merging.segments.looks.invalid import invalid_actions_move
+from graphcredit.credit.merging.segments.looks.sample import SampledGroups
+from graphcredit.credit.merging.segments.looks.visits import visits_of
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.complete import complete_trajectories
 from graphcredit.credit.steps.nodes import exact_nodes

@@ -7,7 +7,7 @@ import pytest
 
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.merging.merger import open_merger
-from graphcredit.credit.merging.segments.resemblance import Resemblance
+from graphcredit.credit.merging.segments.text.resemblance import Resemblance
 from graphcredit.credit.merging.table import MergeSettings
 from tests.worlds import step_table, trajectory
 

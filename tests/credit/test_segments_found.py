@@ -9,12 +9,12 @@ from benchmarks.noise import found
 from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.merging.merger import open_merger
-from graphcredit.credit.merging.segments.garbled import GarbledWords
-from graphcredit.credit.merging.segments.parse import Segment
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.repeats import Repeats
-from graphcredit.credit.merging.segments.rules import NoiseRules, name_of
-from graphcredit.credit.merging.segments.tokens import tokenise
+from graphcredit.credit.merging.segments.noise.garbled import GarbledWords
+from graphcredit.credit.merging.segments.noise.repeats import Repeats
+from graphcredit.credit.merging.segments.rules import NoiseRules
+from graphcredit.credit.merging.segments.text.parse import Segment, name_of
+from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.text.tokens import tokenise
 from graphcredit.credit.merging.table import MergeSettings
 from tests.credit.test_segments import lamp_world
 from tests.worlds import step_table, trajectory

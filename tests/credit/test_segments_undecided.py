@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.undecided import count_undecided
 
 A, B, C, D = "One is here", "Two are here", "Three are here", "Four are here"

@@ -6,9 +6,9 @@ import numpy as np
 
 from graphcredit.credit.merging.exact import same_text
 from graphcredit.credit.merging.recognise import Looks
-from graphcredit.credit.merging.segments.parse import Segment
-from graphcredit.credit.merging.segments.parsed import Parsed
 from graphcredit.credit.merging.segments.rules import NoiseRules
+from graphcredit.credit.merging.segments.text.parse import Segment
+from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.steps.arrays import Ints
 
 

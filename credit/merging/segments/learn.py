@@ -4,23 +4,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.evidence import gather
-from graphcredit.credit.merging.segments.garbled import learn_garbled
-from graphcredit.credit.merging.segments.invalid import invalid_actions_move
-from graphcredit.credit.merging.segments.layout import (
+from graphcredit.credit.merging.segments.looks.invalid import invalid_actions_move
+from graphcredit.credit.merging.segments.looks.sample import SampledGroups
+from graphcredit.credit.merging.segments.noise.evidence import gather
+from graphcredit.credit.merging.segments.noise.garbled import learn_garbled
+from graphcredit.credit.merging.segments.noise.layout import (
     breaks_change,
     layout_changes,
     loose_fields,
     order_changes,
 )
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.passing import Judge
-from graphcredit.credit.merging.segments.repeats import learn_repeats
-from graphcredit.credit.merging.segments.rules import NoiseRules, without_layout
-from graphcredit.credit.merging.segments.sample import SampledGroups
-from graphcredit.credit.merging.segments.slots import learn_slots
-from graphcredit.credit.merging.segments.typos import learn_typos
-from graphcredit.credit.merging.segments.words import learn_words
+from graphcredit.credit.merging.segments.noise.passing import Judge
+from graphcredit.credit.merging.segments.noise.repeats import learn_repeats
+from graphcredit.credit.merging.segments.noise.slots import learn_slots
+from graphcredit.credit.merging.segments.noise.typos import learn_typos
+from graphcredit.credit.merging.segments.noise.words import learn_words
+from graphcredit.credit.merging.segments.rules import NoiseRules
+from graphcredit.credit.merging.segments.text.parse import without_layout
+from graphcredit.credit.merging.segments.text.parsed import Parsed
 
 _ROUNDS = 6
 """Phrases that stand beside each other are found one after the other."""

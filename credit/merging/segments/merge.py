@@ -10,11 +10,11 @@ from graphcredit.credit.merging.candidates import Candidates, Union
 from graphcredit.credit.merging.recognise import Identities
 from graphcredit.credit.merging.segments.compare import SameSegments, written
 from graphcredit.credit.merging.segments.learn import learn
-from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.looks.sample import take_sample
+from graphcredit.credit.merging.segments.looks.visits import visits_of
 from graphcredit.credit.merging.segments.rules import NoiseRules, identities
-from graphcredit.credit.merging.segments.sample import take_sample
+from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.undecided import count_undecided
-from graphcredit.credit.merging.segments.visits import visits_of
 from graphcredit.credit.steps.arrays import factorise_pairs
 from graphcredit.credit.steps.nodes import merge_nodes
 

@@ -5,22 +5,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.evidence import Evidence
-from graphcredit.credit.merging.segments.garbled import GarbledWords
-from graphcredit.credit.merging.segments.parse import Segment
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.passing import Judge
-from graphcredit.credit.merging.segments.repeats import Repeats
-from graphcredit.credit.merging.segments.slots import SlotRules
-from graphcredit.credit.merging.segments.tokens import is_layout, tokenise
-from graphcredit.credit.merging.segments.typos import (
+from graphcredit.credit.merging.segments.noise.evidence import Evidence
+from graphcredit.credit.merging.segments.noise.garbled import GarbledWords
+from graphcredit.credit.merging.segments.noise.passing import Judge
+from graphcredit.credit.merging.segments.noise.repeats import Repeats
+from graphcredit.credit.merging.segments.noise.slots import SlotRules
+from graphcredit.credit.merging.segments.noise.typos import (
     TypoRules,
     action_words,
     correct,
     neighbours,
     word_counts,
 )
-from graphcredit.credit.merging.segments.words import WordRules
+from graphcredit.credit.merging.segments.noise.words import WordRules
+from graphcredit.credit.merging.segments.text.parse import Segment, name_of, without_layout
+from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.text.tokens import tokenise
 from graphcredit.credit.steps.arrays import Ints
 
 
@@ -98,16 +98,6 @@ class NoiseRules:
         return parsed.map_in_groups(
             group_of_text, lambda g, part: correct(part, corrections[g], beside[g])
         )
-
-
-def name_of(address: str) -> str:
-    """Return the name of a field in running text that ends an address, with its colon, or ""."""
-    return address.rpartition(" ")[2] if address.endswith(":") else ""
-
-
-def without_layout(part: Segment) -> Segment:
-    """Return a segment without punctuation and gaps."""
-    return Segment(part.address, tuple([t for t in part.tokens if not is_layout(t)]))
 
 
 def identities(parsed: Parsed, any_order: bool) -> Ints:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.parsed import Parsed
+from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
 
 _NONE = -1

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphcredit.credit.merging.candidates import Candidates
-from graphcredit.credit.merging.segments.visits import Visits, visits_of
+from graphcredit.credit.merging.segments.looks.visits import Visits, visits_of
 from graphcredit.credit.steps.arrays import factorise
 
 _VISITS = 10_000

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.align import LEAST_OVERLAP, Aligner
-from graphcredit.credit.merging.segments.parse import Segment
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.tokens import is_word, kind_of
-from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.merging.segments.looks.align import LEAST_OVERLAP, Aligner
+from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.text.parse import Segment
+from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.text.tokens import is_word, kind_of
 from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
 
 UNKNOWN = "\0"

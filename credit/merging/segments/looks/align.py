@@ -8,10 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.parse import Segment
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.tokens import Tokens, is_word
-from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.text.parse import Segment
+from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.text.tokens import Tokens, is_word
 
 _LOOKS = 5
 """Looks at one state that are compared, each with each."""

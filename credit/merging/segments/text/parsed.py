@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.parse import Segment, is_plain, parse
+from graphcredit.credit.merging.segments.text.parse import Segment, is_plain, parse
 from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.steps.arrays import Bools, Ints
 
 _WORD = re.compile(r"\w+")

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.evidence import (
+from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.noise.evidence import (
     LEAST_CLASSES,
     SOUND,
     UNKNOWN,
@@ -30,10 +31,9 @@ from graphcredit.credit.merging.segments.evidence import (
     masked,
     weights,
 )
-from graphcredit.credit.merging.segments.parse import Segment
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.resemblance import Resemblance
-from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.merging.segments.text.parse import Segment
+from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.text.resemblance import Resemblance
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 
 _LEAST_SCORE = math.log(20)

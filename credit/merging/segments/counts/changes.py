@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.scale import Scale
-from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.merging.segments.counts.scale import Scale
+from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
 
 _SURE = 6.0

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from graphcredit.credit.merging.segments.tokens import Tokens, tokenise
+from graphcredit.credit.merging.segments.text.tokens import Tokens, is_layout, tokenise
 
 _SENTENCE = re.compile(r"(?<=[.!?;])(?=\s)|(?<=[.!?][\"')\]])(?=\s)|(?<=\s)\|(?=\s)")
 _MAY_END = re.compile(r"[.!?;|][\"')\]]?\s")
@@ -31,6 +31,16 @@ class Segment(NamedTuple):
     address: str
     """Where it stands: names of fields; empty in running text."""
     tokens: Tokens
+
+
+def name_of(address: str) -> str:
+    """Return the name of a field in running text that ends an address, with its colon, or ""."""
+    return address.rpartition(" ")[2] if address.endswith(":") else ""
+
+
+def without_layout(part: Segment) -> Segment:
+    """Return a segment without punctuation and gaps."""
+    return Segment(part.address, tuple([t for t in part.tokens if not is_layout(t)]))
 
 
 def parse(text: str, joined: bool = False) -> list[Segment]:

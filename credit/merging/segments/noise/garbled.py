@@ -11,11 +11,11 @@ from itertools import product
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.align import looks
-from graphcredit.credit.merging.segments.parse import Segment
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.tokens import is_word
-from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.merging.segments.looks.align import looks
+from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.text.parse import Segment
+from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.text.tokens import is_word
 
 _GARBLED = re.compile(r"(?=\d*[^\W\d_])[^\W_]*\d[^\W_]*(?:'[^\W\d_]+)*")
 """Letters and digits."""

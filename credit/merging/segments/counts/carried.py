@@ -16,7 +16,7 @@ Source of the second: Mantel (1967); its variance from Cliff and Ord (1981).
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.changes import Changes
+from graphcredit.credit.merging.segments.counts.changes import Changes
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 
 _SURE = 5.0

@@ -10,12 +10,12 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.carried import depend_on_the_last, runs_one_way
-from graphcredit.credit.merging.segments.changes import Changes, changes_of
-from graphcredit.credit.merging.segments.pairs import Across, PairCounts
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.scale import Scale
-from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.merging.segments.counts.carried import depend_on_the_last, runs_one_way
+from graphcredit.credit.merging.segments.counts.changes import Changes, changes_of
+from graphcredit.credit.merging.segments.counts.pairs import Across, PairCounts
+from graphcredit.credit.merging.segments.counts.scale import Scale
+from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 
 _LEAST_RATIO = 0.5

@@ -17,11 +17,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.parse import Segment
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.tally import ValueCounts, observe
-from graphcredit.credit.merging.segments.tokens import SLOT, is_word, kind_of, tokenise
-from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.merging.segments.counts.tally import ValueCounts, observe
+from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.text.parse import Segment
+from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.text.tokens import SLOT, is_word, kind_of, tokenise
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 
 Place = tuple[str, ...]

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.parse import Segment
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.scale import Scale
-from graphcredit.credit.merging.segments.tally import tally
-from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.merging.segments.counts.scale import Scale
+from graphcredit.credit.merging.segments.counts.tally import tally
+from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.text.parse import Segment
+from graphcredit.credit.merging.segments.text.parsed import Parsed
 
 _SURE = 6.0
 """So many pairs must be expected to differ for a segment's number to matter if none does."""

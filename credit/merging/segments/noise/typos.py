@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.align import Variation, aligned
-from graphcredit.credit.merging.segments.parse import Segment
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.tokens import is_word
-from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.merging.segments.looks.align import Variation, aligned
+from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.text.parse import Segment
+from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.text.tokens import is_word
 from graphcredit.credit.steps.arrays import Ints
 
 _LEAST_PAIRS = 4

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.align import aligned
-from graphcredit.credit.merging.segments.parse import Segment
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.tally import observe
-from graphcredit.credit.merging.segments.tokens import SLOT, Tokens, shows_value
-from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.merging.segments.counts.tally import observe
+from graphcredit.credit.merging.segments.looks.align import aligned
+from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.text.parse import Segment
+from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.text.tokens import SLOT, Tokens, shows_value
 
 Exchange = tuple[Tokens, Tokens]
 """Two phrases, in order."""

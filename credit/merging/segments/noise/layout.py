@@ -2,13 +2,17 @@
 
 from collections import defaultdict
 
-from graphcredit.credit.merging.segments.align import looks
-from graphcredit.credit.merging.segments.parse import Segment, parse
-from graphcredit.credit.merging.segments.parsed import Parsed
-from graphcredit.credit.merging.segments.rules import name_of, without_layout
-from graphcredit.credit.merging.segments.sample import SampledGroups
-from graphcredit.credit.merging.segments.tokens import SLOT, Tokens, kind_of
-from graphcredit.credit.merging.segments.visits import Visits
+from graphcredit.credit.merging.segments.looks.align import looks
+from graphcredit.credit.merging.segments.looks.sample import SampledGroups
+from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.text.parse import (
+    Segment,
+    name_of,
+    parse,
+    without_layout,
+)
+from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.text.tokens import SLOT, Tokens, kind_of
 
 _SEVERAL = 3
 _LEAST = 2

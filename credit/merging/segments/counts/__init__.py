@@ -1,0 +1,1 @@
+"""Whether a value tells states apart: counts over looks."""

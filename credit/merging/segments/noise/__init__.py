@@ -1,0 +1,1 @@
+"""The kinds of noise: what looks at one state may differ in."""

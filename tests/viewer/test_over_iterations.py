@@ -14,7 +14,7 @@ from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.over_iterations import OverIterations, over_iterations
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
-from graphcredit.viewer.pages import graph_iterations
+from graphcredit.viewer.pages.graph_parts import iterations
 from graphcredit.viewer.widgets.colours import diverging
 from tests.viewer.browser import open_page
 from tests.viewer.stores import credited
@@ -152,7 +152,7 @@ def test_of_many_iterations_the_chosen_one_and_even_steps_are_drawn(
 ):
     for iteration in (2, 3, 4):
         credited(store.root, FIRST, iteration=iteration)
-    monkeypatch.setattr(graph_iterations, "MOST", 2)
+    monkeypatch.setattr(iterations, "MOST", 2)
     app = open_page(monkeypatch, store, "graph", run="r0", iteration=1, task="t0", over=1)
     # Each third of 0 to 4, and 1 itself.
     said = app.caption[1].value

@@ -12,8 +12,8 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph import visible_part
-from graphcredit.viewer.pages import graph_controls
-from graphcredit.viewer.pages.graph_panel import tinted
+from graphcredit.viewer.pages.graph_parts import controls
+from graphcredit.viewer.pages.graph_parts.panel import tinted
 from graphcredit.viewer.widgets.text import label
 from tests.viewer.browser import boxes, component, go, markdown_of, open_page
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
@@ -289,6 +289,6 @@ def test_a_graph_without_a_winner_says_so(store: Store, monkeypatch: pytest.Monk
 
 def test_picking_nothing_clears_the_address(monkeypatch: pytest.MonkeyPatch):
     params = {"at": "n1", "step": "3", "task": "t0"}
-    monkeypatch.setattr(graph_controls.st, "query_params", params)
-    graph_controls.pick("")
+    monkeypatch.setattr(controls.st, "query_params", params)
+    controls.pick("")
     assert params == {"task": "t0"}

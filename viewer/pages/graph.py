@@ -19,16 +19,16 @@ from graphcredit.viewer.graph.play import Play, play_of
 from graphcredit.viewer.graph.shading import Ends, Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph
 from graphcredit.viewer.graph.true_distances import true_distances
-from graphcredit.viewer.pages import graph_controls as controls
-from graphcredit.viewer.pages.graph_iterations import (
+from graphcredit.viewer.pages.graph_parts import controls as controls
+from graphcredit.viewer.pages.graph_parts.iterations import (
     ReadIterations,
     iterations_with_graphs,
     read_iterations,
     say_which,
     show_elsewhere,
 )
-from graphcredit.viewer.pages.graph_panel import Panel
-from graphcredit.viewer.pages.graph_place import (
+from graphcredit.viewer.pages.graph_parts.panel import Panel
+from graphcredit.viewer.pages.graph_parts.place import (
     GraphPlace,
     choose_place,
     choose_trajectory,

@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.pages.against_outcome import show_against_outcome
-from graphcredit.viewer.pages.task_filters import Limits, choose_limits, tagged
-from graphcredit.viewer.pages.trajectory_list import show_trajectories
+from graphcredit.viewer.pages.tasks_parts.against_outcome import show_against_outcome
+from graphcredit.viewer.pages.tasks_parts.filters import Limits, choose_limits, tagged
+from graphcredit.viewer.pages.tasks_parts.trajectory_list import show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts
 from graphcredit.viewer.widgets import missing, selection

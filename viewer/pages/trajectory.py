@@ -9,9 +9,9 @@ import streamlit as st
 from graphcredit.store.plural import counted
 from graphcredit.viewer.chat.component import show_chat
 from graphcredit.viewer.chat.transcript import conversation
-from graphcredit.viewer.pages.trajectory_notes import show_notes
-from graphcredit.viewer.pages.trajectory_others import show_others
-from graphcredit.viewer.pages.trajectory_tokens import tokens_of_step
+from graphcredit.viewer.pages.trajectory_parts.notes import show_notes
+from graphcredit.viewer.pages.trajectory_parts.others import show_others
+from graphcredit.viewer.pages.trajectory_parts.tokens import tokens_of_step
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.queries.estimators import estimators, words_of
 from graphcredit.viewer.queries.graphs import task_steps

@@ -11,8 +11,8 @@ from graphcredit.store.plural import counted
 from graphcredit.viewer.graph import facts
 from graphcredit.viewer.graph.shading import Ends
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
-from graphcredit.viewer.pages import graph_controls as controls
-from graphcredit.viewer.pages.graph_iterations import iterations_with_graphs
+from graphcredit.viewer.pages.graph_parts import controls as controls
+from graphcredit.viewer.pages.graph_parts.iterations import iterations_with_graphs
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import graph_tasks
 from graphcredit.viewer.steps.facts import outcome

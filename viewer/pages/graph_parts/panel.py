@@ -22,8 +22,8 @@ from graphcredit.viewer.graph.keys import edge_key, node_key
 from graphcredit.viewer.graph.shading import Ends, Shading, signed
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.graph.words import distance_words, state_name
-from graphcredit.viewer.pages import graph_controls as controls
-from graphcredit.viewer.pages.graph_alike import show_alike
+from graphcredit.viewer.pages.graph_parts import controls as controls
+from graphcredit.viewer.pages.graph_parts.alike import show_alike
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import outcome

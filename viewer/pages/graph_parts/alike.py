@@ -7,7 +7,7 @@ import streamlit as st
 from graphcredit.viewer.graph.alike import most_alike
 from graphcredit.viewer.graph.keys import node_key
 from graphcredit.viewer.graph.task_graph import Node
-from graphcredit.viewer.pages import graph_controls as controls
+from graphcredit.viewer.pages.graph_parts import controls as controls
 from graphcredit.viewer.queries.graphs import action_lists
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.text_box import show_box

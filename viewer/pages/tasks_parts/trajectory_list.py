@@ -6,7 +6,7 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.pages.task_filters import choose_limits, tagged
+from graphcredit.viewer.pages.tasks_parts.filters import choose_limits, tagged
 from graphcredit.viewer.queries.found_trajectories import (
     ORDERS,
     OUTCOMES,

@@ -3,7 +3,7 @@
 from importlib.resources import files
 
 _SCRIPTS = (
-    *("styles.js", "legend.js", "slices.js", "chains.js", "find.js", "minimap.js"),
+    *("styles.js", "legend.js", "slices.js", "folds.js", "find.js", "minimap.js"),
     *("play.js", "frames.js", "graph.js"),
 )
 """In one scope, one after the other: a component of Streamlit has one script, as the export has."""

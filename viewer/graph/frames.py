@@ -6,11 +6,11 @@ from typing import Any
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.appearance import Appearance
-from graphcredit.viewer.graph.chains import StateChain
+from graphcredit.viewer.graph.folds import Fold
 from graphcredit.viewer.graph.geometry import Sizes
-from graphcredit.viewer.graph.keys import chain_key
+from graphcredit.viewer.graph.keys import fold_key
 from graphcredit.viewer.graph.task_graph import Node, TaskGraph
-from graphcredit.viewer.graph.words import chain_label, chain_tip
+from graphcredit.viewer.graph.words import fold_label, fold_tip
 
 _OPTIONAL = ("colour", "ink", "pruned", "blamed", "flipped", "conflict")
 """Data that an element may lack."""
@@ -38,21 +38,21 @@ class Frames:
         return f"iteration {iteration}{ended} · {counted(len(graph.nodes), 'state')} drawn"
 
     def as_json(
-        self, looks: Appearance, sizes: Sizes, chains: Sequence[StateChain]
+        self, looks: Appearance, sizes: Sizes, folds: Sequence[Fold]
     ) -> list[dict[str, Any]]:
         """Return, for each iteration, its words and the data of the elements that it has."""
         return [
             {
                 "words": self.words(iteration),
                 "first": iteration == self.first,
-                "data": _data(graph, looks, sizes, chains),
+                "data": _data(graph, looks, sizes, folds),
             }
             for iteration, graph in self.graphs.items()
         ]
 
 
 def _data(
-    graph: TaskGraph, looks: Appearance, sizes: Sizes, chains: Sequence[StateChain]
+    graph: TaskGraph, looks: Appearance, sizes: Sizes, folds: Sequence[Fold]
 ) -> dict[str, dict[str, Any]]:
     there = {node.state_id: node for node in graph.nodes}
     found: dict[str, dict[str, Any]] = {}
@@ -64,19 +64,19 @@ def _data(
         transition = looks.transition(edge)
         found[transition["id"]] = _changes(transition)
     values = {edge.ends: looks.shading.drawn_value(edge) for edge in graph.edges}
-    for chain in chains:
-        nodes = [there[node.state_id] for node in chain.nodes if node.state_id in there]
+    for fold in folds:
+        nodes = [there[node.state_id] for node in fold.nodes if node.state_id in there]
         if nodes:
-            known = [values[edge.ends] for edge in chain.edges if edge.ends in values]
-            label = _chain_label(nodes, chain, known)
-            found[chain_key(chain.first)] = {"label": label, "tip": chain_tip(nodes, known)}
+            known = [values[edge.ends] for edge in fold.edges if edge.ends in values]
+            tip = fold_tip(fold.kind, nodes, known)
+            found[fold_key(fold.first)] = {"label": _fold_label(nodes, fold, known), "tip": tip}
     return found
 
 
-def _chain_label(nodes: Sequence[Node], chain: StateChain, values: Sequence[float | None]) -> str:
-    if len(nodes) == len(chain.nodes):
-        return chain_label(nodes, values)
-    return f"{len(nodes)} of {len(chain.nodes)} states\nof this chain"
+def _fold_label(nodes: Sequence[Node], fold: Fold, values: Sequence[float | None]) -> str:
+    if len(nodes) == len(fold.nodes):
+        return fold_label(fold.kind, nodes, values)
+    return f"{len(nodes)} of {len(fold.nodes)} states\nof this {fold.kind}"
 
 
 def _changes(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Where the states of a drawing stand, how large they are, and how its edges run."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graphcredit.viewer.graph.bends import Point
@@ -61,6 +62,25 @@ def places_of(
     return placed, layer
 
 
+def places_within(steps: Sequence[int], at: Point, column: float, sizes: Sizes) -> list[Point]:
+    """Return the centres of the states of an open fold: a column for each number of steps.
+
+    Args:
+        steps: Of each state; 0 is where the closed fold is.
+        at: The centre of the closed fold.
+        column: The distance of two columns.
+        sizes: Of the states.
+    """
+    x, y = at
+    place = _BOX_PLACE if sizes.are_boxes else _PLACE
+    rows, number = Counter(steps), Counter[int]()
+    found: list[Point] = []
+    for step in steps:
+        found.append((x + step * column, y + (number[step] - (rows[step] - 1) / 2) * place))
+        number[step] += 1
+    return found
+
+
 def routed(
     graph: TaskGraph,
     labels: list[str],
@@ -71,7 +91,7 @@ def routed(
     """Return the label and the route of each edge; the label is empty where it has no room.
 
     Args:
-        graph: What is drawn, with folded chains.
+        graph: What is drawn, with closed folds.
         labels: From `labels_of` it.
         shading: The meaning of the colours.
         places: The centres of its states.

@@ -13,8 +13,8 @@ def edge_key(ends: Ends) -> str:
     return f"e{ends[0]}-{ends[1]}"
 
 
-def chain_key(first: int) -> str:
-    """Return the key of a folded chain, by its first state; it is no state and no transition."""
+def fold_key(first: int) -> str:
+    """Return the key of a closed fold, by its first state; it is no state and no transition."""
     return f"c{first}"
 
 

@@ -1,6 +1,6 @@
 """The words of a drawing: labels, tips and the notes of its legend."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.names import headline
@@ -12,6 +12,7 @@ from graphcredit.viewer.widgets.text import one_line
 
 _LABEL_LENGTH = 22
 _MOST_NUMBERS = 4
+_MOST_NAMES = 4
 
 
 def state_name(node: Node) -> str:
@@ -29,35 +30,49 @@ def box_label(node: Node, apart: Mapping[int, str]) -> str:
     return "\n".join([name, *([told] if told else []), f"{distance} · {node.visits}×"])
 
 
-def chain_label(nodes: Sequence[Node], values: Sequence[float | None]) -> str:
-    """Return three lines on a chain: which states, their seen distances, and their credit.
+def fold_label(kind: str, nodes: Sequence[Node], values: Sequence[float | None]) -> str:
+    """Return three lines on a fold: which states, their seen distances, and their credit.
 
     Args:
+        kind: chain or room.
         nodes: Its states.
         values: The advantages of the transitions between them.
     """
-    ends = (nodes[0], nodes[-1])
-    far = ["no way seen" if n.goal_distance is None else f"{n.goal_distance:g}" for n in ends]
-    distance = far[0] if far[0] == far[1] else " → ".join(far)
+    far = ["no way seen" if n.goal_distance is None else f"{n.goal_distance:g}" for n in nodes]
+    number = f"{len(nodes)} states"
+    if kind == "chain":
+        which, ends = f"{number} {nodes[0].state_id} → {nodes[-1].state_id}", (far[0], far[-1])
+        distance = ends[0] if ends[0] == ends[1] else " → ".join(ends)
+    else:
+        which = f"{number} behind one"
+        known = [n.goal_distance for n in nodes if n.goal_distance is not None]
+        ends = (f"{min(known):g}", f"{max(known):g}") if known else (far[0], far[0])
+        distance = ends[0] if ends[0] == ends[1] else " to ".join(ends)
     return "\n".join(
-        [
-            f"{len(nodes)} states {ends[0].state_id} → {ends[1].state_id}",
-            distance if distance == "no way seen" else f"{distance} to go",
-            _range(values),
-        ]
+        [which, distance if distance == "no way seen" else f"{distance} to go", _range(values)]
     )
 
 
-def chain_tip(nodes: Sequence[Node], values: Sequence[float | None]) -> str:
-    """Return what the pointer tells of a chain.
-
-    Args:
-        nodes: Its states.
-        values: The advantages of the transitions between them.
-    """
+def fold_tip(kind: str, nodes: Sequence[Node], values: Sequence[float | None]) -> str:
+    """Return what the pointer tells of a fold; the arguments are those of its label."""
     number = counted(len(values), "transition")
-    facts = f"{counted(len(nodes), 'state')} in a row, {number} between: {_range(values)}"
-    return "\n".join([facts, *(state_name(node) for node in (nodes[0], nodes[-1]))])
+    if kind == "chain":
+        where, named = "in a row", (nodes[0], nodes[-1])
+    else:
+        where, named = "behind one state", tuple(nodes[:_MOST_NAMES])
+    facts = f"{counted(len(nodes), 'state')} {where}, {number} between: {_range(values)}"
+    more = len(nodes) - len(named) if kind == "room" else 0
+    return "\n".join([facts, *map(state_name, named), *([f"and {more} more"] if more else [])])
+
+
+def fold_notes(kinds: Collection[str]) -> list[str]:
+    """Return the notes of the legend on the folds of a drawing."""
+    named = {
+        "chain": "a chain of states",
+        "room": "a room, what lies behind one state",
+    }
+    found = [words for kind, words in named.items() if kind in kinds]
+    return [f"stacked: {' or '.join(found)}, and the range of its advantages"] if found else []
 
 
 def _range(values: Sequence[float | None]) -> str:

@@ -1,5 +1,6 @@
 """The Graph page: a task's state graph, coloured by credit."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,11 +9,11 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph import facts, visible_part
-from graphcredit.viewer.graph.chains import StateChain, chains_of
 from graphcredit.viewer.graph.component import show_graph
 from graphcredit.viewer.graph.cytoscape import Drawing, draw_part
 from graphcredit.viewer.graph.export.page import graph_html
 from graphcredit.viewer.graph.find import found, states_with
+from graphcredit.viewer.graph.folds import Fold, folds_of
 from graphcredit.viewer.graph.keys import parse_key
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.play import Play, play_of
@@ -87,17 +88,17 @@ def show() -> None:
     states = _states(whole, steps, view, trajectory, selected, looks)
     shown = whole.part(states)
     remarkable = facts.remarkable(shown, looks, most=_MOST_REMARKABLE)
-    chains = chains_of(shown, {state for edge in remarkable for state in edge.ends})
+    folds = folds_of(shown, {state for edge in remarkable for state in edge.ends})
     layers = layers_of(whole)
-    in_chains = {edge.ends for chain in chains for edge in chain.edges}
-    drawn_part = visible_part.thinned(shown, layers, {*in_chains, *shading.own, selected})
+    in_folds = {edge.ends for fold in folds for edge in fold.edges}
+    drawn_part = visible_part.thinned(shown, layers, {*in_folds, *shading.own, selected})
     frames = None if iterations is None else iterations.frames(states)
-    drawing = draw_part(drawn_part, layers, looks, chains, frames)
+    drawing = draw_part(drawn_part, layers, looks, folds, frames)
     path = [] if trajectory is None else facts.names_on(steps, trajectory)
     play = _play(place, steps, trajectory)
     picture, panel = st.columns([7, 3])
     with picture:
-        _say_what_is_shown(whole, shown, looks, chains)
+        _say_what_is_shown(whole, shown, looks, folds)
         if len(drawn_part.edges) < len(shown.edges):
             st.caption(
                 f"{len(drawn_part.edges):,} of {len(shown.edges):,} transitions between them are "
@@ -211,12 +212,14 @@ def _play(place: GraphPlace, steps: pa.Table, trajectory: str | None) -> Play:
 
 
 def _say_what_is_shown(
-    graph: TaskGraph, shown: TaskGraph, shading: Shading, chains: Sequence[StateChain]
+    graph: TaskGraph, shown: TaskGraph, shading: Shading, folds: Sequence[Fold]
 ) -> None:
     words = f"{len(shown.nodes):,} of {len(graph.nodes):,} states"
-    if chains:
-        inside = sum(len(chain.nodes) for chain in chains)
-        words += f", {inside:,} of them in {counted(len(chains), 'chain')} that open by a click"
+    if folds:
+        inside = sum(len(fold.nodes) for fold in folds)
+        kinds = Counter(fold.kind for fold in folds)
+        named = " and ".join(counted(number, kind) for kind, number in sorted(kinds.items()))
+        words += f", {inside:,} of them in {named} that open by a click"
     if graph.goal is None:
         words += "; no trajectory succeeded, so the goal is not among them"
     if shading.others is not None:

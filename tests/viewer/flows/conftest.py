@@ -17,7 +17,7 @@ from graphcredit.store import Store
 from graphcredit.store.parquet.er_graph import merge_er_graph
 from tests.credit.test_sapo import GRAPH, example
 from tests.viewer.flows.watch import Watch
-from tests.viewer.stores import corridors, credited, hostile, learned, two_tasks
+from tests.viewer.stores import corridors, credited, hostile, house, learned, two_tasks
 from tests.worlds import worked_example, write_store
 
 _PATIENCE = 30_000
@@ -44,6 +44,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     credited(root, hostile(), names=("graphgpo", "gigpo"), run_id="hostile")
     credited(root, corridors(), names=("gigpo", "graphgpo"), run_id="long")
     credited(root, learned(), names=("gigpo", "graphgpo"), run_id="long", iteration=1)
+    credited(root, house(), names=("gigpo", "graphgpo"), run_id="house")
     merge_er_graph(write_store(root, example(), run_id="asked"), GRAPH)
     credited(root, example(), names=("sapo", "grpo"), run_id="asked")
     credited(root, worked_example(), names=("gigpo", "graphgpo"), run_id="r0", iteration=0)

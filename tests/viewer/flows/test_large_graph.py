@@ -1,5 +1,7 @@
 """A graph of more states than can be read at once: chains, find, the small map."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -19,6 +21,10 @@ pytestmark = pytest.mark.browser
 
 _HERE = {"run": "long", "iteration": 0, "estimator": "graphgpo", "view": "everything"}
 _KEYS = "cy => cy.nodes().map(node => node.id())"
+_OVERLAPPING = """cy => cy.nodes().map(a => cy.nodes().filter(b => a.id() < b.id() &&
+    Math.abs(a.position('x') - b.position('x')) < (a.width() + b.width()) / 2 &&
+    Math.abs(a.position('y') - b.position('y')) < (a.height() + b.height()) / 2).length)
+    .reduce((sum, number) => sum + number)"""
 
 
 def _states(store: Store, words: str = "") -> list[str]:
@@ -61,12 +67,32 @@ def test_a_chain_opens_by_a_click_and_all_of_them_by_a_button(page: Page, store:
 
 def test_states_of_a_chain_do_not_overlap_others_when_it_opens(page: Page):
     open_page(page, "graph", **_HERE)
-    page.locator(".graph .chains").click()
-    overlapping = """cy => cy.nodes().map(a => cy.nodes().filter(b => a.id() < b.id() &&
-        Math.abs(a.position('x') - b.position('x')) < (a.width() + b.width()) / 2 &&
-        Math.abs(a.position('y') - b.position('y')) < (a.height() + b.height()) / 2).length)
-        .reduce((sum, number) => sum + number)"""
-    assert in_graph(page, overlapping) == 0
+    page.locator(".graph .folds").click()
+    assert in_graph(page, _OVERLAPPING) == 0
+
+
+def test_a_room_opens_by_a_click_and_closes_with_all_that_leads_to_it(page: Page, store: Store):
+    open_page(page, "graph", **{**_HERE, "run": "house"})
+    before = in_graph(page, _KEYS)
+    button = page.locator(".graph .folds")
+    expect(button).to_have_text(re.compile(r"^Open (\d chains? and )?\d rooms?$"))
+    kinds = "cy => cy.nodes('[kind = \"room\"]').map(node => node.id())"
+    rooms = in_graph(page, kinds)
+    click_in_graph(page, rooms[0])
+    expect(button).to_have_text("Fold 1 room")
+    assert in_graph(page, kinds) == rooms[1:]
+    within = (
+        """(cy, key) => cy.nodes().filter(node => node.data('label').includes('room')).length"""
+    )
+    assert in_graph(page, within, rooms[0]) >= 9
+    assert in_graph(page, _OVERLAPPING) == 0
+    button.click()
+    assert sorted(in_graph(page, _KEYS)) == sorted(before)
+    button.click()
+    sql = "SELECT count(DISTINCT (state_id, next_state_id)) AS n FROM edges"
+    number = run_trusted_query(store, sql, run_id="house").table["n"][0].as_py()
+    assert in_graph(page, "cy => cy.edges().length") == number
+    assert in_graph(page, _OVERLAPPING) == 0
 
 
 def test_find_marks_counts_and_goes_from_one_to_the_next(page: Page, store: Store):

@@ -47,7 +47,7 @@ def _places(page: Page) -> dict[str, Any]:
 def _look(page: Page, store: Store) -> None:
     """Move the slider, and compare what is drawn with the store."""
     said = page.locator(".frames .said")
-    page.locator(".graph .chains").click()
+    page.locator(".graph .folds").click()
     expect(said).to_contain_text("iteration 0 · 33% of 3 trajectories succeeded")
     assert _drawn(page) == _stored(store, 0)
     before = _places(page)
@@ -56,8 +56,8 @@ def _look(page: Page, store: Store) -> None:
     expect(said).to_contain_text("iteration 1 · 100% of 2 trajectories succeeded")
     assert _drawn(page) == _stored(store, 1)
     assert _places(page) == before
-    page.locator(".graph .chains").click()
-    page.locator(".graph .chains").click()
+    page.locator(".graph .folds").click()
+    page.locator(".graph .folds").click()
     assert _drawn(page) == _stored(store, 1)
     page.keyboard.press("Shift+Tab")
 

@@ -8,8 +8,8 @@ function filmstrip(root, cy, data) {
   const frames = data.frames ?? [];
   const bar = root.querySelector(".frames");
   const [button, slider, said] = ["go", "slider", "said"].map((name) => bar.querySelector(`.${name}`));
-  const folded = Object.values(data.chains).flatMap(({ nodes, edges }) => [...nodes, ...edges]);
-  const wholes = Object.entries(data.chains);
+  const folded = Object.values(data.folds).flatMap(({ nodes, edges }) => [...nodes, ...edges]);
+  const wholes = Object.entries(data.folds);
   let at = Math.max(frames.findIndex((frame) => frame.first), 0);
   let timer = null;
   bar.hidden = frames.length < 2;
@@ -27,9 +27,9 @@ function filmstrip(root, cy, data) {
     slider.value = String(at);
     said.textContent = slider.ariaValueText = frames[at].words;
     button.textContent = timer === null ? "▶ Play" : "❚❚ Pause";
-    // What is within a folded chain, or the folded chain of an open one, shall be right when it comes.
+    // What is within a closed fold, or stands for an open one, shall be right when it comes.
     for (const { data: kept } of folded) change(kept, now[kept.id] ?? {});
-    for (const [key, { folded: kept }] of wholes) if (kept) change(kept.data, now[key] ?? {});
+    for (const [key, { closed: kept }] of wholes) if (kept) change(kept.data, now[key] ?? {});
     cy.batch(() =>
       cy.elements().forEach((each) => {
         const changes = now[each.id()];

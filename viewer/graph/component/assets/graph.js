@@ -12,7 +12,7 @@ const LARGEST_AT_FIRST = 1.3;
 const NOTHING = { words: "", keys: [], total: 0 };
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
- *  data: {nodes, edges, chains, frames, legend, signature}. What is marked comes by an event of its own, so
+ *  data: {nodes, edges, folds, frames, legend, signature}. What is marked comes by an event of its own, so
  *  that a click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or
  *  null, found: see find.js}, and globalThis[PLAY] is the trajectory to play, see play.js. */
 export default function drawGraph(component) {
@@ -73,14 +73,14 @@ function build(root, data) {
     const now = { zoom: cy.zoom(), pan: cy.pan() };
     if (!inView || JSON.stringify(now) === JSON.stringify(inView)) inView = fitTo(cy, data.nodes);
   };
-  const chains = chainsOf(cy, data.chains, () => {
+  const folds = foldsOf(cy, data.folds, () => {
     film.show();
     onMarks();
     play.show();
-    showChains(root, chains);
+    showFolds(root, folds);
   });
-  const play = player(root, cy, chains, { onMove: showMap, onRoom });
-  const find = finder(root, cy, chains, (words) => root[DRAWN].ask(words));
+  const play = player(root, cy, folds, { onMove: showMap, onRoom });
+  const find = finder(root, cy, folds, (words) => root[DRAWN].ask(words));
   let isWhole = false;
   let selected = null;
   const onMarks = () => {
@@ -88,16 +88,16 @@ function build(root, data) {
     const marks = globalThis[MARKS];
     if (selected !== (marks?.selected ?? null)) {
       selected = marks?.selected ?? null;
-      chains.reveal(selected);
+      folds.reveal(selected);
     }
-    mark(cy, marks, chains);
+    mark(cy, marks, folds);
     find.take(marks?.found ?? NOTHING);
     showMap();
   };
   const onPlay = () => isWhole && play.load(globalThis[PLAY] ?? { name: "", moments: [] });
-  listen(root, cy, chains);
+  listen(root, cy, folds);
   showLegend(root, data.legend);
-  showChains(root, chains);
+  showFolds(root, folds);
   onRoom();
   delete root.dataset.picture;
   delete root.dataset.ready;
@@ -115,7 +115,7 @@ function build(root, data) {
     onPlay();
     root.dataset.ready = String(data.nodes.length);
   });
-  return { cy, chains, find, play, film, onMarks, onPlay };
+  return { cy, folds, find, play, film, onMarks, onPlay };
 }
 
 /** Note in the browser's timeline when what is there now has been painted: benchmarks read it. */
@@ -124,7 +124,7 @@ function markPaint(name) {
 }
 
 /** Answer to the pointer and to the keyboard. */
-function listen(root, cy, chains) {
+function listen(root, cy, folds) {
   // Cytoscape does not see that a page around it has scrolled or moved it.
   root.querySelector(".canvas").onpointerdown = () => cy.resize();
   const tip = root.querySelector(".tip");
@@ -134,28 +134,33 @@ function listen(root, cy, chains) {
     tip.hidden = false;
   });
   cy.on("mouseout", "node,edge", () => (tip.hidden = true));
-  root.querySelector(".chains").onclick = () => {
-    const change = chains.numOpen() ? chains.fold : chains.open;
-    chains.keys.filter((key) => chains.isOpen(key) === (change === chains.fold)).forEach(change);
+  root.querySelector(".folds").onclick = () => {
+    const change = folds.numOpen() ? folds.fold : folds.open;
+    folds.keys.filter((key) => folds.isOpen(key) === (change === folds.fold)).forEach(change);
   };
   root.querySelector(".fit").onclick = () => cy.animate({ fit: { padding: PADDING }, duration: 150 });
   root.querySelector(".png").onclick = () => savePicture(root, cy);
   root.onkeydown = (event) => onKey(root, cy, event);
 }
 
-/** A folded chain opens; everything else is said to whoever shows the graph. */
+/** A closed fold opens; everything else is said to whoever shows the graph. */
 function pick(root, id) {
-  const { chains, click } = root[DRAWN];
-  if (chains.keys.includes(id)) chains.open(id);
+  const { folds, click } = root[DRAWN];
+  if (folds.keys.includes(id)) folds.open(id);
   else click(id);
 }
 
-function showChains(root, chains) {
-  const button = root.querySelector(".chains");
-  const number = chains.keys.length;
-  const named = (count) => `${count} ${count === 1 ? "chain" : "chains"}`;
-  button.hidden = !number;
-  button.textContent = chains.numOpen() ? `Fold ${named(chains.numOpen())}` : `Open ${named(number)}`;
+function showFolds(root, folds) {
+  const button = root.querySelector(".folds");
+  const named = (keys) =>
+    ["chain", "room"]
+      .map((kind) => [keys.filter((key) => folds.kindOf(key) === kind).length, kind])
+      .filter(([number]) => number)
+      .map(([number, kind]) => `${number} ${number === 1 ? kind : `${kind}s`}`)
+      .join(" and ");
+  const open = folds.keys.filter(folds.isOpen);
+  button.hidden = !folds.keys.length;
+  button.textContent = open.length ? `Fold ${named(open)}` : `Open ${named(folds.keys)}`;
 }
 
 function onKey(root, cy, event) {
@@ -184,18 +189,18 @@ function onKey(root, cy, event) {
 }
 
 /** Show what is selected and which trajectory is laid over the graph. */
-function mark(cy, marks, chains) {
+function mark(cy, marks, folds) {
   cy.batch(() => {
     cy.$(".path, .faded, .chosen").removeClass("path faded chosen");
     if (!marks) return;
-    const keys = new Set(marks.path.map(chains.drawnAs));
+    const keys = new Set(marks.path.map(folds.drawnAs));
     const path = cy.collection([...keys].map((id) => cy.getElementById(id)[0]).filter(Boolean));
     if (path.length) {
       cy.elements().not(path).addClass("faded");
       path.addClass("path");
     }
     if (!marks.selected) return;
-    cy.getElementById(chains.drawnAs(marks.selected)).removeClass("faded").addClass("chosen");
+    cy.getElementById(folds.drawnAs(marks.selected)).removeClass("faded").addClass("chosen");
   });
 }
 

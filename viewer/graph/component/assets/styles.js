@@ -50,9 +50,9 @@ function styles(root) {
     { selector: "node[kind='goal'][?box]", style: { "border-style": "double", "border-width": 6 } },
     { selector: "node[kind='dead end']", style: { "border-style": "dashed", "border-opacity": 1 } },
     { selector: "node[kind='dead end'][!box]", style: { shape: "diamond" } },
-    // A folded chain looks like a stack.
+    // A closed fold looks like a stack.
     {
-      selector: "node[kind='chain']",
+      selector: "node[kind='chain'],node[kind='room']",
       style: {
         "border-opacity": 0.9,
         "font-size": 14,

@@ -36,6 +36,12 @@ def go(app: AppTest, name: str, **params: object) -> AppTest:
     return app.run()
 
 
+def opened(app: AppTest, key: str) -> AppTest:
+    """Return the app after something that opens by a click was opened."""
+    app.session_state[f"open_{key}"] = True
+    return app.run()
+
+
 def page_of(app: AppTest) -> str:
     """Return the name of the page that the last run ended on."""
     names = {calc_hash(name): name for name in sitemap.PAGES}

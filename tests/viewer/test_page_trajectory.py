@@ -18,7 +18,7 @@ from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps.html_export import trajectory_page
 from tests.store.whole_store import replay_key, replay_row, write_rows
-from tests.viewer.browser import click_row, component, markdown_of, open_page
+from tests.viewer.browser import click_row, component, markdown_of, open_page, opened
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
@@ -139,7 +139,8 @@ def test_others_at_the_state_are_listed_and_lead_to_their_step(
     app = open_page(
         monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x"
     )
-    shown = app.dataframe[0].value
+    assert not app.dataframe
+    shown = opened(app, "elsewhere").dataframe[0].value
     assert list(shown["action"][:1]) == ["c"]
     assert sorted(zip(shown["trajectory"], shown["step"], strict=True)) == [
         ("x", 0),
@@ -160,7 +161,7 @@ def test_a_click_on_the_step_that_is_shown_changes_nothing(
     app = open_page(
         monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x", step=1
     )
-    click_row(app, "all_steps_x_1", 1)
+    click_row(opened(app, "all_steps"), "all_steps_x_1", 1)
     assert not app.exception
     assert app.query_params["step"] == "1"
     click_row(app, "all_steps_x_1", 2)
@@ -182,7 +183,7 @@ def test_a_list_that_is_cut_says_so_and_the_reason_counts_all(
     store = credited(tmp_path / "s", two_tasks())
     app = open_page(monkeypatch, store, "trajectory", task="t0", trajectory="z", step=0)
     assert not app.exception
-    text = markdown_of(app)
+    text = markdown_of(opened(app, "elsewhere"))
     why = "\n".join(element.value for element in app.text)
     assert "this step's action is number 3 of the 3 that the group took here" in why
     assert "Of 5 steps, the 2 with the most credit are listed." in text
@@ -332,7 +333,7 @@ def test_a_replayed_decision_has_its_q_minus_v_beside_the_credit(
     shown = [element.value for element in app.text]
     assert "Replayed by p, 2 plays: Q 0.75 - V 0.50 = +0.25 ± 0.30 (standard error)" in shown
     assert any(text.startswith("Replayed by other (which did not act here), 2") for text in shown)
-    table = app.dataframe[-1].value
+    table = opened(app, "all_steps").dataframe[-1].value
     assert table["Q - V, p"].fillna("").to_list() == ["", "+0.25 ± 0.30", "", ""]
     app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=3)
     assert [e.value for e in app.text if "Replayed" in e.value] == [
@@ -356,7 +357,7 @@ def test_the_truth_is_marked_at_every_step_with_a_sign(
     assert [row["mark"] for row in course] == ["✗", "✓", "✓", "✓"]
     assert all(row["value"] > 0 for row in course)
     assert "✗ The advantage conflicts with the true progress." in markdown_of(app)
-    table = app.dataframe[-1].value
+    table = opened(app, "all_steps").dataframe[-1].value
     assert table["true distance"].to_list() == ["2 → 3", "3 → 2", "2 → 1", "1 → 0"]
 
 

@@ -32,7 +32,7 @@ from graphcredit.viewer.steps.reasons import reasons
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.chart import show_chart
-from graphcredit.viewer.widgets.folded import folded
+from graphcredit.viewer.widgets.folded import folded, opened
 from graphcredit.viewer.widgets.note_words import NoteWords, words_of_trajectory
 from graphcredit.viewer.widgets.notes import notes_of
 from graphcredit.viewer.widgets.selection import after, choose_estimator, current, link, select
@@ -253,6 +253,9 @@ def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
 
 
 def _all_steps(table: pa.Table, step: int, replays: pa.Table, noted: NoteWords) -> None:
+    place = opened("All steps", key="all_steps")
+    if place is None:
+        return
     names = step_facts.estimators(table)
     rows = table.to_pylist()
     columns: dict[str, Any] = {
@@ -269,7 +272,7 @@ def _all_steps(table: pa.Table, step: int, replays: pa.Table, noted: NoteWords) 
         words = [noted.get(index) for index in table["step_index"].to_pylist()]
         columns["note"] = pa.array(words, pa.string())
     number = st.column_config.NumberColumn(format="%+.3f")
-    with st.expander("All steps"):
+    with place:
         chosen = show_table(
             pa.table(columns),
             column_config={f"{name} advantage": number for name in names},

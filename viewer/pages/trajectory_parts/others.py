@@ -10,6 +10,7 @@ from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps import alternatives
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.folded import opened
 from graphcredit.viewer.widgets.text import show_table, show_text
 from graphcredit.viewer.widgets.text_box import show_box
 
@@ -49,9 +50,14 @@ def show_others(
                 show_box(differs, key=f"outcome_{number}")
     if len(outcomes) > _MOST_OUTCOMES:
         st.caption(f"{len(outcomes) - _MOST_OUTCOMES} more outcomes with less credit.")
-    place = _steps_here(ask(queries.steps_here, **here), table, step, here["estimator"], num_steps)
-    if place is not None:
-        go_to(trajectory=place[0], step=place[1])
+    place = opened(f"All {num_steps:,} steps from this state, ranked by advantage", key="elsewhere")
+    if place is None:
+        return
+    with place:
+        found = ask(queries.steps_here, **here)
+        chosen = _steps_here(found, table, step, here["estimator"], num_steps)
+    if chosen is not None:
+        go_to(trajectory=chosen[0], step=chosen[1])
 
 
 def _steps_here(
@@ -77,7 +83,7 @@ def _steps_here(
             "step": found["step_index"],
         }
     )
-    words = "Ranked by advantage. Click a row to go to its step."
+    words = "Click a row to go to its step."
     if found.num_rows < num_steps:
         words += f" Of {num_steps:,} steps, the {found.num_rows:,} with the most credit are listed."
     st.caption(words)

@@ -1,5 +1,6 @@
 """The Trajectory page."""
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,31 @@ def test_a_click_on_the_step_that_is_shown_changes_nothing(
     assert app.query_params["step"] == "1"
     click_row(app, "all_steps_x_1", 2)
     assert app.query_params["step"] == "2"
+
+
+def test_the_pictures_of_a_step_are_shown_and_what_is_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    png = bytes.fromhex("89504e470d0a1a0a") + b"the rest"
+    seen = [{"bytes": png, "path": None}, {"bytes": None, "path": "images/a.jpg"}]
+    seen += [{"bytes": b"<svg onload='alert(1)'>", "path": None}]
+    steps = trajectory("x", "A a B b won", success=True)
+    steps[1]["images"] = seen
+    store = write_store(tmp_path / "s", steps)
+    (store.root / "images").mkdir()
+    (store.root / "images" / "a.jpg").write_bytes(b"\xff\xd8\xff" + bytes(5 << 20))
+    assert "picture" not in markdown_of(open_page(monkeypatch, store, "trajectory", step=0))
+    app = open_page(monkeypatch, store, "trajectory", step=1)
+    assert "3 pictures in the prompt" in markdown_of(app)
+    drawn = component(app, "pictures")["pictures"]
+    assert drawn[0]["source"] == f"data:image/png;base64,{base64.b64encode(png).decode()}"
+    assert drawn[1:] == [
+        {"about": "picture 2, 5,120.0 KiB: too large to be shown"},
+        {"about": "picture 3, 0.0 KiB: no PNG, JPEG, GIF or WebP"},
+    ]
+    (store.root / "images" / "a.jpg").unlink()
+    app = open_page(monkeypatch, store, "trajectory", step=1)
+    assert any("every image of a step must be there" in element.value for element in app.text)
 
 
 def test_a_step_beyond_the_end_is_the_last_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

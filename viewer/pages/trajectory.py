@@ -11,6 +11,7 @@ from graphcredit.viewer.chat.component import show_chat
 from graphcredit.viewer.chat.transcript import conversation
 from graphcredit.viewer.pages.trajectory_parts.notes import show_notes
 from graphcredit.viewer.pages.trajectory_parts.others import show_others
+from graphcredit.viewer.pages.trajectory_parts.pictures import show_seen
 from graphcredit.viewer.pages.trajectory_parts.tokens import tokens_of_step
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.queries.estimators import estimators, words_of
@@ -72,6 +73,7 @@ def show() -> None:
         messages = ask(conversation, **where, trajectory_id=name)
         drawn = drawn_messages(messages, table, step=step, estimator=estimator, notes=noted)
         show_chat(drawn, on_step=lambda row: select(step=row))
+        show_seen(**where, trajectory_id=name, step_index=_index(table, step))
         _state(table, step)
     with credit:
         _numbers(table, estimator, step)

@@ -1,5 +1,7 @@
 """The queries of the Trajectory page: trajectories of a task, their steps, steps from one state."""
 
+from typing import Any
+
 import pyarrow as pa
 
 from graphcredit.store.layout import Store
@@ -66,6 +68,19 @@ def steps(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> p
         ORDER BY step_index
     """
     return answer(store, sql, [trajectory_id], run_id=run_id, iteration=iteration)
+
+
+def pictures(
+    store: Store, *, run_id: str, iteration: int, trajectory_id: str, step_index: int
+) -> list[dict[str, Any]]:
+    """Return the images of a step as they were logged: their bytes, or the paths of files."""
+    sql = """
+        SELECT images FROM step_images
+        WHERE trajectory_id = $1 AND step_index = $2 AND images IS NOT NULL
+        LIMIT 1
+    """
+    found = answer(store, sql, [trajectory_id, step_index], run_id=run_id, iteration=iteration)
+    return found["images"][0].as_py() if found.num_rows else []
 
 
 def steps_of_task(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa.Table:

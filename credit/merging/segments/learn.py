@@ -8,19 +8,18 @@ from graphcredit.credit.merging.segments.looks.invalid import invalid_actions_mo
 from graphcredit.credit.merging.segments.looks.sample import SampledGroups
 from graphcredit.credit.merging.segments.noise.evidence import gather
 from graphcredit.credit.merging.segments.noise.garbled import learn_garbled
-from graphcredit.credit.merging.segments.noise.layout import (
-    breaks_change,
-    layout_changes,
-    loose_fields,
-    order_changes,
-)
+from graphcredit.credit.merging.segments.noise.layout import learn_layout
 from graphcredit.credit.merging.segments.noise.passing import Judge
 from graphcredit.credit.merging.segments.noise.repeats import learn_repeats
 from graphcredit.credit.merging.segments.noise.slots import learn_slots
+from graphcredit.credit.merging.segments.noise.structure import (
+    breaks_change,
+    loose_fields,
+    order_changes,
+)
 from graphcredit.credit.merging.segments.noise.typos import learn_typos
 from graphcredit.credit.merging.segments.noise.words import learn_words
 from graphcredit.credit.merging.segments.rules import NoiseRules
-from graphcredit.credit.merging.segments.text.parse import without_layout
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 
 _ROUNDS = 6
@@ -43,9 +42,8 @@ def learn(sample: SampledGroups) -> NoiseRules:
         return NoiseRules()
     rules = replace(rules, finds_noise=True)
     parsed = parsed.map(rules.slots.apply)
-    if layout_changes(parsed, visits):
-        rules = replace(rules, no_layout=True)
-        parsed = parsed.map(without_layout)
+    rules = replace(rules, layout=learn_layout(parsed, visits))
+    parsed = parsed.map(rules.layout.apply)
     # What comes and goes is no version of anything.
     parsed = parsed.without(Judge(gather(parsed, visits)).noise_in(parsed, visits))
     rules = replace(rules, typos=learn_typos(parsed, visits, sample.actions))

@@ -7,6 +7,7 @@ import numpy as np
 
 from graphcredit.credit.merging.segments.noise.evidence import Evidence
 from graphcredit.credit.merging.segments.noise.garbled import GarbledWords
+from graphcredit.credit.merging.segments.noise.layout import LayoutRules
 from graphcredit.credit.merging.segments.noise.passing import Judge
 from graphcredit.credit.merging.segments.noise.repeats import Repeats
 from graphcredit.credit.merging.segments.noise.slots import SlotRules
@@ -18,7 +19,7 @@ from graphcredit.credit.merging.segments.noise.typos import (
     word_counts,
 )
 from graphcredit.credit.merging.segments.noise.words import WordRules
-from graphcredit.credit.merging.segments.text.parse import Segment, name_of, without_layout
+from graphcredit.credit.merging.segments.text.parse import Segment, name_of
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import tokenise
 from graphcredit.credit.steps.arrays import Ints
@@ -38,8 +39,8 @@ class NoiseRules:
     """Names of fields that are words before what they name, such as `well:`."""
     garbled: GarbledWords = field(default_factory=GarbledWords)
     """Words with digits for letters."""
-    no_layout: bool = False
-    """Punctuation and gaps say nothing."""
+    layout: LayoutRules = field(default_factory=LayoutRules)
+    """Where punctuation and gaps say nothing."""
     slots: SlotRules = field(default_factory=SlotRules)
     """Numbers, times and identifiers that say nothing."""
     typos: TypoRules = field(default_factory=TypoRules)
@@ -66,8 +67,7 @@ class NoiseRules:
 
     def before_words(self, part: Segment) -> Segment:
         """Return a segment as typing errors are looked for in it."""
-        part = self.slots.apply(self.as_words(part))
-        return without_layout(part) if self.no_layout else part
+        return self.layout.apply(self.slots.apply(self.as_words(part)))
 
     def after_typos(self, part: Segment) -> Segment:
         """Return what is left of a segment without typing errors."""

@@ -1,84 +1,160 @@
-"""What certain looks at one state show of the layout of texts: of all that is no words."""
+"""Punctuation and gaps that say nothing: emphasis, frames, bullets; and those that are a drawing.
 
-from collections import defaultdict
+If looks at one state have segments that differ in signs only, these signs are left out. But in a
+drawing, such as a map, they stay if they tell states apart. They stay there, too, if they change at
+every look, but without the gaps they tell states apart: the gaps may be a part of the map.
+"""
 
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcredit.credit.merging.segments.counts.scale import Scale
+from graphcredit.credit.merging.segments.counts.tally import ValueCounts, tally
 from graphcredit.credit.merging.segments.looks.align import looks
-from graphcredit.credit.merging.segments.looks.sample import SampledGroups
 from graphcredit.credit.merging.segments.looks.visits import Visits
-from graphcredit.credit.merging.segments.text.parse import (
-    Segment,
-    name_of,
-    parse,
-    without_layout,
-)
+from graphcredit.credit.merging.segments.text.parse import Segment, without_layout
 from graphcredit.credit.merging.segments.text.parsed import Parsed
-from graphcredit.credit.merging.segments.text.tokens import SLOT, Tokens, kind_of
+from graphcredit.credit.merging.segments.text.tokens import Tokens, is_layout
+from graphcredit.credit.steps.arrays import Bools
 
 _SEVERAL = 3
 _LEAST = 2
-"""In so many states a layout or an order must be seen to change."""
+"""In so many states signs must be seen to change: some, and each of them."""
+_SURE = 6.0
+"""So many pairs must be expected to differ if a drawing tells states apart."""
+_HALF = 0.5
+"""It does if no more than this share of them differ."""
 
 
-def breaks_change(sample: SampledGroups) -> bool:
-    """Return whether looks at one state have the same words on other lines."""
-    squashed = ["".join(text.split()) for text in sample.texts]
-    found = 0
-    for _, nodes in looks(sample.visits):
-        first = {squashed[node]: node for node in reversed(nodes)}
-        found += any(
-            _sentences(sample.texts[node]) != _sentences(sample.texts[first[squashed[node]]])
-            for node in nodes
-        )
-    return found >= _LEAST
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayoutRules:
+    """Which segments lose which signs."""
+
+    loose: frozenset[str] = frozenset()
+    """Signs that change, by `_sign`."""
+    tells: Mapping[Segment, bool] | None = None
+    """By a drawing without its signs: whether they tell states apart."""
+    others_tell: bool = False
+    """Whether they do in drawings that are not in there."""
+
+    def apply(self, part: Segment) -> Segment:
+        """Return a segment without the signs that say nothing."""
+        if not self.loose:
+            return part
+        bare = without_layout(part)
+        if _is_drawing(part, bare) and (self.tells or {}).get(bare, self.others_tell):
+            return part
+        kept = [t for t in part.tokens if not (is_layout(t) and _sign(t) in self.loose)]
+        return Segment(part.address, tuple(kept))
 
 
-def _sentences(text: str) -> list[Tokens]:
-    """Return the tokens of the segments of a text, without punctuation and gaps."""
-    return [without_layout(part).tokens for part in parse(text)]
+def learn_layout(parsed: Parsed, visits: Visits) -> LayoutRules:
+    """Return which signs say nothing, and where.
+
+    Args:
+        parsed: The texts of the nodes.
+        visits: All visits of these nodes.
+    """
+    bare = [without_layout(part) for part in parsed.segments]
+    loose = _changing(parsed, visits, bare)
+    if not loose:
+        return LayoutRules()
+    pairs = zip(bare, parsed.segments, strict=True)
+    drawings = sorted({own for own, part in pairs if _is_drawing(part, own)})
+    if not drawings:
+        return LayoutRules(loose=loose)
+    whole, signs = (
+        _counts(parsed, visits, bare, drawings, has_gaps=has_gaps) for has_gaps in (True, False)
+    )
+    tells = _tells_apart(whole) | (whole.is_noise & _tells_apart(signs))
+    is_known = tells | whole.is_noise
+    known = {form: bool(tells[key]) for key, form in enumerate(drawings) if is_known[key]}
+    return LayoutRules(loose=loose, tells=known, others_tell=any(known.values()))
 
 
-def loose_fields(parsed: Parsed, visits: Visits) -> frozenset[str]:
-    """Return names of fields without which looks at one state say the same, such as `Well:`."""
+def _is_drawing(part: Segment, bare: Segment) -> bool:
+    """Return whether a segment has as many signs and gaps as words."""
+    return len(part.tokens) >= 2 * len(bare.tokens)
+
+
+def _sign(token: str) -> str:
+    """Return a sign; all gaps are one, and all colours of a terminal."""
+    if token.isspace():
+        return " "
+    return token[0] if token[0] == "\x1b" else token
+
+
+def _changing(parsed: Parsed, visits: Visits, bare: list[Segment]) -> frozenset[str]:
+    """Return the signs in which looks at one state have the same words differ."""
     lists = parsed.lists()
-    said = [
-        tuple([SLOT if kind_of(token) else token for token in part.tokens])
+    signs = [Counter(map(_sign, filter(is_layout, part.tokens))) for part in parsed.segments]
+    number = Counter[str]()
+    several = 0
+    for _, nodes in looks(visits):
+        versions: dict[Segment, set[int]] = defaultdict(set)
+        seen_in = Counter[Segment]()
+        for node in nodes:
+            own = set(lists[node])
+            for code in own:
+                versions[bare[code]].add(code)
+            seen_in.update({bare[code] for code in own})
+        changed = {form: codes for form, codes in versions.items() if len(codes) > 1}
+        # Two versions of an advertisement may meet, but not in many looks at one state.
+        several += len(nodes) >= _SEVERAL and any(
+            seen_in[form] == len(nodes) == len(codes) for form, codes in changed.items()
+        )
+        differing = set[str]()
+        for codes in changed.values():
+            first, *others = (signs[code] for code in codes)
+            for other in others:
+                differing |= {*(first - other), *(other - first)}
+        number.update(differing)
+    if several < _LEAST:
+        return frozenset()
+    return frozenset(sign for sign, times in number.items() if times >= _LEAST)
+
+
+def _tells_apart(counts: ValueCounts) -> Bools:
+    few = counts.loose_observed <= _HALF * counts.loose_expected
+    return (counts.loose_expected >= _SURE) & few
+
+
+def _counts(
+    parsed: Parsed, visits: Visits, bare: list[Segment], forms: list[Segment], *, has_gaps: bool
+) -> ValueCounts:
+    """Count the layouts of some forms; the value is all segments of a form in a text, in order."""
+    key_of = {form: key for key, form in enumerate(forms)}
+    layout = [
+        tuple([token for token in part.tokens if has_gaps or not token.isspace()])
         for part in parsed.segments
     ]
-    states: dict[str, set[int]] = defaultdict(set)
-    for state, (_, nodes) in enumerate(looks(visits)):
-        addresses: dict[Tokens, set[str]] = defaultdict(set)
-        for code in {code for node in nodes for code in lists[node]}:
-            addresses[said[code]].add(parsed.segments[code].address)
-        for tokens, own in addresses.items():
-            for address in own if tokens else ():
-                name = name_of(address)
-                if name and address.removesuffix(name).rstrip() in own:
-                    states[name].add(state)
-    return frozenset(name for name, seen in states.items() if len(seen) >= _SEVERAL)
-
-
-def layout_changes(parsed: Parsed, visits: Visits) -> bool:
-    """Return whether looks at one state have segments that differ in punctuation and gaps only."""
-    lists = parsed.lists()
-    bare = [without_layout(part) for part in parsed.segments]
-    found = 0
-    for _, nodes in looks(visits):
-        forms: dict[Segment, list[int]] = {}
-        for node in nodes:
-            for code in set(lists[node]):
-                forms.setdefault(bare[code], []).append(code)
-        # Two versions of an advertisement may meet, but not in many looks at one state.
-        found += len(nodes) >= _SEVERAL and any(
-            len(codes) == len(nodes) and len(set(codes)) > 1 for codes in forms.values()
+    value_of: dict[tuple[Tokens, ...], int] = {}
+    cell_of: dict[tuple[int, int], int] = {}
+    of_text: list[list[tuple[int, int]]] = []
+    for codes in parsed.lists():
+        own: dict[int, list[Tokens]] = defaultdict(list)
+        for code in codes:
+            if bare[code] in key_of:
+                own[key_of[bare[code]]].append(layout[code])
+        # How often a form is there is another matter.
+        of_text.append(
+            [
+                (
+                    cell_of.setdefault((key, len(values)), len(cell_of)),
+                    value_of.setdefault(tuple(values), len(value_of)),
+                )
+                for key, values in own.items()
+            ]
         )
-    return found >= _LEAST
-
-
-def order_changes(parsed: Parsed, visits: Visits) -> bool:
-    """Return whether looks at one state have the same segments in another order."""
-    lists = parsed.lists()
-    found = 0
-    for _, nodes in looks(visits):
-        orders = {tuple(lists[node]) for node in nodes}
-        found += len({tuple(sorted(order)) for order in orders}) < len(orders)
-    return found >= _LEAST
+    records = [
+        (cell, visit, value)
+        for visit, node in enumerate(visits.node.tolist())
+        for cell, value in of_text[node]
+    ]
+    cell, visit, value = np.array(records, np.int64).reshape(-1, 3).T.copy()
+    key_of_cell = np.array([key for key, _ in cell_of], np.int64)
+    scale = Scale.of([(str(number),) for number in range(len(value_of))])
+    return tally(cell, len(cell_of), visit, value, visits, scale).of(key_of_cell, len(forms))

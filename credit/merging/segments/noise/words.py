@@ -19,7 +19,7 @@ from graphcredit.credit.merging.segments.looks.align import aligned
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
-from graphcredit.credit.merging.segments.text.tokens import SLOT, Tokens, shows_value
+from graphcredit.credit.merging.segments.text.tokens import SLOT, Tokens, is_layout, shows_value
 
 Exchange = tuple[Tokens, Tokens]
 """Two phrases, in order."""
@@ -139,8 +139,9 @@ def _proposals(parsed: Parsed, visits: Visits) -> list[Exchange]:
     states: dict[Exchange, set[int]] = defaultdict(set)
     for state, differences in aligned(parsed, visits):
         for found in differences:
-            # Numbers mean something: `slots.py` judges them, and has judged what is a slot.
-            if not shows_value(found.one + found.other):
+            # `slots.py` judges numbers, and `layout.py` signs without a word.
+            both = found.one + found.other
+            if not (shows_value(both) or all(map(is_layout, both))):
                 states[min((found.one, found.other), (found.other, found.one))].add(state)
     return sorted(exchange for exchange, seen in states.items() if len(seen) >= _STATES)
 

@@ -29,8 +29,14 @@ _LEAST = 4
 """Trajectories at one time; the variance over pairs needs so many."""
 
 
-def depend_on_the_last(changes: Changes, num_keys: int) -> Bools:
-    """Return [num_keys] whether the next value depends on this one."""
+def depend_on_the_last(changes: Changes, num_keys: int, sure: float = _SURE) -> Bools:
+    """Return [num_keys] whether the next value depends on this one.
+
+    Args:
+        changes: From one visit to the next.
+        num_keys: Keys.
+        sure: Standard deviations beyond which it does.
+    """
     stratum, place, _ = factorise_pairs(changes.place, changes.time)
     key_of_place = np.zeros(int(changes.place.max(initial=-1)) + 1, np.int64)
     key_of_place[changes.place] = changes.key
@@ -39,7 +45,7 @@ def depend_on_the_last(changes: Changes, num_keys: int) -> Bools:
     for statistic in (_moving, _agreeing):
         excess, variance = statistic(changes, stratum, len(key))
         spread = np.sqrt(np.bincount(key, variance, num_keys))
-        found |= np.bincount(key, excess, num_keys) > _SURE * np.maximum(spread, 1e-9)
+        found |= np.bincount(key, excess, num_keys) > sure * np.maximum(spread, 1e-9)
     return found & ~runs_one_way(changes, num_keys)
 
 

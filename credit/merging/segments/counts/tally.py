@@ -27,6 +27,9 @@ _LEAST_EXPECTED = 5.0
 _MANY = 5
 """So many times the pairs at one time outweigh them, if they fall short by less than chance."""
 
+_SUSPECT = 3.0
+"""Standard deviations from which a value may depend on the last one."""
+
 _DISTINCT = 0.99
 """Share of the pairs of trajectories that have different names."""
 
@@ -95,6 +98,11 @@ class ValueCounts:
         num_keys = len(self.agree)
         kept = self.is_sticky & ~runs_one_way(self.changes, num_keys)
         return kept | depend_on_the_last(self.changes, num_keys)
+
+    @property
+    def may_be_carried(self) -> Bools:
+        """[num_keys] whether there is reason to think so, if not enough to be sure."""
+        return depend_on_the_last(self.changes, len(self.agree), _SUSPECT)
 
     @property
     def decides(self) -> Bools:

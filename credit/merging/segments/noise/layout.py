@@ -90,7 +90,7 @@ def _sign(token: str) -> str:
 def _changing(parsed: Parsed, visits: Visits, bare: list[Segment]) -> frozenset[str]:
     """Return the signs in which looks at one state have the same words differ."""
     lists = parsed.lists()
-    signs = [Counter(map(_sign, filter(is_layout, part.tokens))) for part in parsed.segments]
+    signs = [Counter(filter(is_layout, part.tokens)) for part in parsed.segments]
     number = Counter[str]()
     several = 0
     for _, nodes in looks(visits):
@@ -110,7 +110,7 @@ def _changing(parsed: Parsed, visits: Visits, bare: list[Segment]) -> frozenset[
         for codes in changed.values():
             first, *others = (signs[code] for code in codes)
             for other in others:
-                differing |= {*(first - other), *(other - first)}
+                differing |= {_sign(token) for token in (first - other) + (other - first)}
         number.update(differing)
     if several < _LEAST:
         return frozenset()

@@ -83,6 +83,8 @@ def learn_slots(parsed: Parsed, visits: Visits, actions: Iterable[str]) -> SlotR
     slots = [list(_places(part)) for part in parsed.segments]
     is_noise: dict[Place, bool] = {}
     weak: dict[Place, Place] = {}
+    drawn: dict[Place, Place] = {}
+    kept = set[Place]()
     for depth in range(_DEPTHS):
         code_of: dict[Place, int] = {}
         beside: dict[int, set[Place]] = defaultdict(set)
@@ -103,16 +105,27 @@ def learn_slots(parsed: Parsed, visits: Visits, actions: Iterable[str]) -> SlotR
         members = np.array([len(beside[code]) for code in range(len(code_of))], np.int64)
         is_number, tells = (_flags(codes, len(code_of)) for codes in (numbers, telling))
         bound = counts.is_driven | counts.decides
-        bound |= counts.is_carried & ~(counts.is_name & ~tells)
-        verdicts = _verdicts(counts, bound, members, is_number, depth)
+        is_name = counts.is_name & ~tells
+        bound |= counts.is_carried & ~is_name
+        is_doubtful = is_number & counts.may_be_carried & ~is_name
+        verdicts = _verdicts(counts, bound, is_doubtful, members, is_number, depth)
         is_weak = (counts.loose_expected < _SURE) & ~bound
+        is_drawn = is_number & ~counts.is_clock
         for place, code in code_of.items():
             if verdicts[code]:
                 is_noise[place] = verdicts[code] > 0
             if depth == 0 and is_weak[code]:
                 weak[place] = next(iter(beside[code]))
+            if depth == 0 and is_drawn[code] and verdicts[code] > 0:
+                drawn[place] = next(iter(beside[code]))
+            if depth == 1 and bound[code]:
+                kept.add(place)
     for place, between in weak.items():
         if is_noise.get(between):
+            is_noise.pop(place, None)
+    # What a number is in all segments together says more than what it is in one.
+    for place, between in drawn.items():
+        if between in kept:
             is_noise.pop(place, None)
     return SlotRules(is_noise=is_noise, wild=_wild(parsed, is_noise, visits))
 
@@ -123,12 +136,17 @@ def _flags(codes: set[int], length: int) -> Bools:
 
 
 def _verdicts(
-    counts: ValueCounts, bound: Bools, members: Ints, is_number: Bools, depth: int
+    counts: ValueCounts,
+    bound: Bools,
+    is_doubtful: Bools,
+    members: Ints,
+    is_number: Bools,
+    depth: int,
 ) -> list[int]:
     """Return 1 for noise, -1 for a part of the state, 0 where nothing is known."""
     enough = ~is_number | (counts.disagree >= _CLASSES)
     noise, clock, state = (
-        counts.is_noise & enough & ~bound,
+        counts.is_noise & enough & ~bound & ~is_doubtful,
         counts.is_clock & ~bound,
         counts.is_state,
     )
@@ -205,21 +223,26 @@ def _triples(segment: Segment) -> Iterator[tuple[str, str, str]]:
 
 
 def _places(segment: Segment) -> Iterator[tuple[int, tuple[Place, ...]]]:
-    """Yield the position of each token with a type, and the descriptions of its place."""
+    """Yield the position of each token with a type, and the descriptions of its place.
+
+    Gaps are no part of a place: they may be noise themselves.
+    """
     kinds = [kind_of(token) for token in segment.tokens]
     if not any(kinds):
         return
     address = segment.address
-    masked = [SLOT if kind else token for token, kind in zip(segment.tokens, kinds, strict=True)]
+    positions = [place for place, token in enumerate(segment.tokens) if not token.isspace()]
+    masked = [SLOT if kinds[place] else segment.tokens[place] for place in positions]
     template = "\x1f".join(masked)
-    for position, kind in enumerate(kinds):
+    padded = (_EDGE, *masked, _EDGE)
+    for number, position in enumerate(positions):
+        kind = kinds[position]
         if kind and kind != "slot":
-            left = masked[position - 1] if position else _EDGE
-            right = masked[position + 1] if position + 1 < len(masked) else _EDGE
+            left, right = padded[number], padded[number + 2]
             yield (
                 position,
                 (
-                    ("segment", address, template, str(position)),
+                    ("segment", address, template, str(number)),
                     ("between", address, left, right),
                     ("after", address, left),
                     ("before", address, right),

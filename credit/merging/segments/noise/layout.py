@@ -20,13 +20,15 @@ from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import Tokens, is_layout
 from graphcredit.credit.steps.arrays import Bools
 
+_NEVER_DRAWN = frozenset({"\x1b"})
 _SEVERAL = 3
 _LEAST = 2
 """In so many states signs must be seen to change: some, and each of them."""
 _SURE = 6.0
-"""So many pairs must be expected to differ if a drawing tells states apart."""
+"""A drawing tells states apart if so many pairs of looks are expected to differ, and if in so many
+states it is the same at every look."""
 _HALF = 0.5
-"""It does if no more than this share of them differ."""
+"""And if no more than this share of these differ."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,16 +40,16 @@ class LayoutRules:
     tells: Mapping[Segment, bool] | None = None
     """By a drawing without its signs: whether they tell states apart."""
     others_tell: bool = False
-    """Whether they do in drawings that are not in there."""
+    """Whether they do in any of these; then others keep theirs, too."""
 
     def apply(self, part: Segment) -> Segment:
         """Return a segment without the signs that say nothing."""
         if not self.loose:
             return part
-        bare = without_layout(part)
+        bare, loose = without_layout(part), self.loose
         if _is_drawing(part, bare) and (self.tells or {}).get(bare, self.others_tell):
-            return part
-        kept = [t for t in part.tokens if not (is_layout(t) and _sign(t) in self.loose)]
+            loose &= _NEVER_DRAWN
+        kept = [t for t in part.tokens if not (is_layout(t) and _sign(t) in loose)]
         return Segment(part.address, tuple(kept))
 
 
@@ -76,8 +78,14 @@ def learn_layout(parsed: Parsed, visits: Visits) -> LayoutRules:
 
 
 def _is_drawing(part: Segment, bare: Segment) -> bool:
-    """Return whether a segment has as many signs and gaps as words."""
-    return len(part.tokens) >= 2 * len(bare.tokens)
+    """Return whether a segment has as many signs and gaps as words; gaps between words are none."""
+    padded = ("", *part.tokens, "")
+    between = sum(
+        token.isspace() and not (is_layout(left) or is_layout(right))
+        for left, token, right in zip(padded, part.tokens, padded[2:], strict=False)
+        if left and right
+    )
+    return len(part.tokens) - between >= 2 * len(bare.tokens)
 
 
 def _sign(token: str) -> str:
@@ -94,21 +102,18 @@ def _changing(parsed: Parsed, visits: Visits, bare: list[Segment]) -> frozenset[
     number = Counter[str]()
     several = 0
     for _, nodes in looks(visits):
-        versions: dict[Segment, set[int]] = defaultdict(set)
-        seen_in = Counter[Segment]()
+        versions: dict[Segment, list[int]] = defaultdict(list)
         for node in nodes:
-            own = set(lists[node])
-            for code in own:
-                versions[bare[code]].add(code)
-            seen_in.update({bare[code] for code in own})
-        changed = {form: codes for form, codes in versions.items() if len(codes) > 1}
+            for code in set(lists[node]):
+                versions[bare[code]].append(code)
+        changed = {form: codes for form, codes in versions.items() if len(set(codes)) > 1}
         # Two versions of an advertisement may meet, but not in many looks at one state.
         several += len(nodes) >= _SEVERAL and any(
-            seen_in[form] == len(nodes) == len(codes) for form, codes in changed.items()
+            len(codes) == len(nodes) for codes in changed.values()
         )
         differing = set[str]()
         for codes in changed.values():
-            first, *others = (signs[code] for code in codes)
+            first, *others = (signs[code] for code in sorted(set(codes)))
             for other in others:
                 differing |= {_sign(token) for token in (first - other) + (other - first)}
         number.update(differing)
@@ -119,6 +124,8 @@ def _changing(parsed: Parsed, visits: Visits, bare: list[Segment]) -> frozenset[
 
 def _tells_apart(counts: ValueCounts) -> Bools:
     few = counts.loose_observed <= _HALF * counts.loose_expected
+    # Pairs of looks at one state are not independent, so states are counted, too.
+    few &= (counts.agree >= _SURE) & (counts.disagree <= _HALF * counts.agree)
     return (counts.loose_expected >= _SURE) & few
 
 

@@ -102,18 +102,21 @@ def _changing(parsed: Parsed, visits: Visits, bare: list[Segment]) -> frozenset[
     number = Counter[str]()
     several = 0
     for _, nodes in looks(visits):
-        versions: dict[Segment, list[int]] = defaultdict(list)
+        versions: dict[Segment, list[tuple[int, ...]]] = defaultdict(list)
         for node in nodes:
-            for code in set(lists[node]):
-                versions[bare[code]].append(code)
-        changed = {form: codes for form, codes in versions.items() if len(set(codes)) > 1}
+            own: dict[Segment, list[int]] = defaultdict(list)
+            for code in sorted(set(lists[node])):
+                own[bare[code]].append(code)
+            for form, codes in own.items():
+                versions[form].append(tuple(codes))
+        changed = [found for found in versions.values() if len(set(found)) > 1]
         # Two versions of an advertisement may meet, but not in many looks at one state.
-        several += len(nodes) >= _SEVERAL and any(
-            len(codes) == len(nodes) for codes in changed.values()
-        )
+        several += len(nodes) >= _SEVERAL and any(len(found) == len(nodes) for found in changed)
         differing = set[str]()
-        for codes in changed.values():
-            first, *others = (signs[code] for code in sorted(set(codes)))
+        for found in changed:
+            first, *others = (
+                sum((signs[code] for code in codes), Counter[str]()) for codes in set(found)
+            )
             for other in others:
                 differing |= {_sign(token) for token in (first - other) + (other - first)}
         number.update(differing)

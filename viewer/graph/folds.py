@@ -74,7 +74,7 @@ def _room(graph: TaskGraph, steps: Mapping[int, int]) -> Fold:
     )
 
 
-def _chains(graph: TaskGraph, apart: Collection[int]) -> list[Fold]:
+def _chains(graph: TaskGraph, apart: Collection[int | None]) -> list[Fold]:
     ways_in = Counter(edge.target for edge in graph.edges)
     ways_out = Counter(edge.source for edge in graph.edges)
     loops = {edge.source for edge in graph.edges if edge.source == edge.target}

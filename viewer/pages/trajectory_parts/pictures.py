@@ -21,8 +21,7 @@ def show_seen(*, trajectory_id: str, step_index: int, **where: Any) -> None:
         step_index: Its number there.
         where: Run and iteration.
     """
-    place = {"trajectory_id": trajectory_id, "step_index": step_index}
-    logged = ask(queries.pictures, **where, **place)
+    logged = ask(queries.pictures, **where, trajectory_id=trajectory_id, step_index=step_index)
     if not logged:
         return
     st.caption(f"{counted(len(logged), 'picture')} in the prompt")

@@ -34,7 +34,7 @@ def test_the_runs_have_the_figures_of_the_store(page: Page, store: Store):
         FROM trajectories GROUP BY iteration ORDER BY iteration
     """
     for title, expected in ask(store, sql).to_pydict().items():
-        shown = cells(page, title)[4:]
+        shown = cells(page, title)[5:]
         assert [float(cell) for cell in shown] == pytest.approx([float(v) for v in expected]), title
 
 
@@ -54,7 +54,7 @@ def test_a_finding_leads_to_its_task(page: Page):
 @pytest.mark.slow
 def test_tasks_are_found_and_have_the_figures_of_the_store(page: Page, store: Store):
     open_page(page, "runs")
-    click_row(page, 5)
+    click_row(page, 6)
     expect_at(page, "tasks", run="r0", iteration=1)
     choose(page, "Estimator", "graphgpo")
     expect_at(page, "tasks", estimator="graphgpo")

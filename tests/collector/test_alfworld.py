@@ -135,7 +135,6 @@ def test_environments_of_one_game_do_not_disturb_each_other(tmp_path: Path):
         assert other.step("open box 1").is_action_valid
 
 
-@needs_games
 @pytest.mark.slow
 def test_a_game_whose_process_was_ended_goes_on_in_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -168,7 +167,6 @@ BROKEN = {
 }
 
 
-@needs_games
 @pytest.mark.slow
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_game_that_cannot_be_loaded_is_named_with_the_reason(tmp_path: Path, what: str):
@@ -187,7 +185,6 @@ def test_a_game_that_cannot_be_loaded_is_named_with_the_reason(tmp_path: Path, w
             environment.reset()
 
 
-@needs_games
 @pytest.mark.slow
 def test_a_game_that_dies_while_it_is_played_is_named(tmp_path: Path):
     with opened(tmp_path, write_game(tmp_path)) as environment:

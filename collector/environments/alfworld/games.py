@@ -96,10 +96,14 @@ def game_file(spec: str, games_dir: Path) -> Path:
     Raises:
         OptionError: It is in neither.
     """
-    for root in (_below(games_dir), _data(None)):
-        if (root / spec / _FILE).is_file():
-            return root / spec / _FILE
-    raise OptionError(f"a game must be in the data: there is no {_data(None) / spec / _FILE}")
+    given = _below(games_dir) / spec / _FILE
+    if given.is_file():
+        return given
+    # Only now: whoever names a folder need not have the other one.
+    file = _data(None) / spec / _FILE
+    if file.is_file():
+        return file
+    raise OptionError(f"a game must be in the data: there is no {file}")
 
 
 def _data(games_dir: Path | None) -> Path:

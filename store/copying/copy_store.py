@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from graphcredit.store.copying.places import Place, open_place
+from graphcredit.store.copying.locations import Location, open_location
 from graphcredit.store.errors import InputError
 from graphcredit.store.files.digest import verify
 from graphcredit.store.layout import (
@@ -79,7 +79,7 @@ def copy_store(
     """
     if run_id is not None:
         check_name("run_id", run_id)
-    here, there = open_place(source), open_place(target)
+    here, there = open_location(source), open_location(target)
     if here.folder is None and there.folder is None:
         raise InputError(f"one of both places must be on this machine: got {source} and {target}")
     found = here.sizes()
@@ -129,20 +129,20 @@ def _folder(path: str) -> str:
     return path.partition("/")[0] if "/" in path else ""
 
 
-def _copy(here: Place, there: Place, path: str) -> None:
+def _copy(here: Location, there: Location, path: str) -> None:
     is_table = path.endswith(".parquet")
     if is_table and here.folder is not None and there.folder is None:
         verify(here.folder / path)
     there.write(path, here.read(path), is_sealed=is_table)
 
 
-def _require_store(place: Place, found: _Sizes) -> None:
+def _require_store(place: Location, found: _Sizes) -> None:
     if MARKER_NAME not in found:
         raise no_store(place.name)
     check_marker(f"{place.name}/{MARKER_NAME}", bytes(place.read(MARKER_NAME)))
 
 
-def _open_target(place: Place, known: _Sizes) -> None:
+def _open_target(place: Location, known: _Sizes) -> None:
     """Make the target a store, unless it is one."""
     if place.folder is not None:
         create_store(place.folder)

@@ -23,7 +23,7 @@ from tests.credit.test_segments import lamp_world
 from tests.worlds import step_table as table_of
 from tests.worlds import trajectory
 
-LEAST_FOUND = {"footed": 1.8, "doubled": 1.3, "garbled": 1.3}
+MOST_NODES = {"footed": 1.8, "doubled": 1.3, "garbled": 1.3}
 """Nodes for each state, at most; others have at most 1.1."""
 
 
@@ -44,7 +44,7 @@ def test_states_that_differ_in_a_word_are_found_and_stay_two(kind: str, flicker:
     node = states_of(rows, found.KINDS[kind])
     pairs = set(zip(node, truth, strict=True))
     assert len(pairs) == len(set(node))
-    assert len(pairs) <= LEAST_FOUND.get(kind, 1.1) * len(set(truth))
+    assert len(pairs) <= MOST_NODES.get(kind, 1.1) * len(set(truth))
 
 
 def pairs(codes: list[tuple[int, ...]] | list[int]) -> int:

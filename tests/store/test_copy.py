@@ -14,7 +14,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, open_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.copying.copy_store import copy_store
-from graphcredit.store.copying.places import Place
+from graphcredit.store.copying.locations import Location
 from graphcredit.store.errors import (
     DamagedFileError,
     InputError,
@@ -125,15 +125,15 @@ def test_a_damaged_file_is_not_copied_either_way(tmp_path: Path):
 
 def test_a_copy_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     root = credited(tmp_path / "one").root
-    write, done = Place.write, list[str]()
+    write, done = Location.write, list[str]()
 
-    def stopping(self: Place, path: str, *args: object, **options: object) -> None:
+    def stopping(self: Location, path: str, *args: object, **options: object) -> None:
         if len(done) == 5:
             raise KeyboardInterrupt
         done.append(path)
         write(self, path, *args, **options)  # pyright: ignore
 
-    monkeypatch.setattr(Place, "write", stopping)
+    monkeypatch.setattr(Location, "write", stopping)
     with pytest.raises(KeyboardInterrupt):
         copy_store(str(root), REMOTE)
     monkeypatch.undo()

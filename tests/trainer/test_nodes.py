@@ -54,14 +54,10 @@ def test_two_machines_train_the_weights_of_one(tmp_path: Path):
     save_tiny_model(tmp_path / "m")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        meeting = f"127.0.0.1:{free.getsockname()[1]}"
-    together = [*("--nnodes", "2", "--nproc-per-node", "1", "--rdzv-backend", "c10d")]
-    together += ["--rdzv-id", "job", "--rdzv-endpoint", meeting]
-    launched = (
-        ([], "s", "one"),
-        (["-m", "torch.distributed.run", *together], "s", "two"),
-        (["-m", "torch.distributed.run", *together], "t", "two"),
-    )
+        port = str(free.getsockname()[1])
+    together = [*("-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1")]
+    together += ["--master-addr", "127.0.0.1", "--master-port", port, "--node-rank"]
+    launched = (([], "s", "one"), ([*together, "0"], "s", "two"), ([*together, "1"], "t", "two"))
     processes = [
         subprocess.Popen(
             [

@@ -161,7 +161,12 @@ class ValueCounts:
 
 
 def observe(
-    parsed: Parsed, visits: Visits, of_segment: Sequence[Sequence[tuple[int, str]]], num_keys: int
+    parsed: Parsed,
+    visits: Visits,
+    of_segment: Sequence[Sequence[tuple[int, str]]],
+    num_keys: int,
+    *,
+    in_order: bool = False,
 ) -> ValueCounts:
     """Count what the segments of texts show; the value of a key is all that a visit shows of it.
 
@@ -170,6 +175,7 @@ def observe(
         visits: All visits of these nodes.
         of_segment: [num_segments] keys with values of each segment.
         num_keys: Keys.
+        in_order: Whether the order in which a visit shows values of one key is a part of them.
     """
     value_of: dict[tuple[str, ...], int] = {}
     cell_of: dict[tuple[int, int], int] = {}
@@ -184,7 +190,9 @@ def observe(
             [
                 (
                     cell_of.setdefault((key, len(values)), len(cell_of)),
-                    value_of.setdefault(tuple(sorted(values)), len(value_of)),
+                    value_of.setdefault(
+                        tuple(values if in_order else sorted(values)), len(value_of)
+                    ),
                 )
                 for key, values in own.items()
             ]

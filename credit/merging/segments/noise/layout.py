@@ -9,15 +9,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from graphcredit.credit.merging.segments.counts.scale import Scale
-from graphcredit.credit.merging.segments.counts.tally import ValueCounts, tally
+from graphcredit.credit.merging.segments.counts.tally import ValueCounts, observe
 from graphcredit.credit.merging.segments.looks.align import looks
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.text.parse import Segment, without_layout
 from graphcredit.credit.merging.segments.text.parsed import Parsed
-from graphcredit.credit.merging.segments.text.tokens import Tokens, is_layout
+from graphcredit.credit.merging.segments.text.tokens import is_layout
 from graphcredit.credit.steps.arrays import Bools
 
 _NEVER_DRAWN = frozenset({"\x1b"})
@@ -137,34 +134,10 @@ def _counts(
 ) -> ValueCounts:
     """Count the layouts of some forms; the value is all segments of a form in a text, in order."""
     key_of = {form: key for key, form in enumerate(forms)}
-    layout = [
-        tuple([token for token in part.tokens if has_gaps or not token.isspace()])
-        for part in parsed.segments
+    of_segment = [
+        [(key_of[own], " ".join(t for t in part.tokens if has_gaps or not t.isspace()))]
+        if own in key_of
+        else []
+        for own, part in zip(bare, parsed.segments, strict=True)
     ]
-    value_of: dict[tuple[Tokens, ...], int] = {}
-    cell_of: dict[tuple[int, int], int] = {}
-    of_text: list[list[tuple[int, int]]] = []
-    for codes in parsed.lists():
-        own: dict[int, list[Tokens]] = defaultdict(list)
-        for code in codes:
-            if bare[code] in key_of:
-                own[key_of[bare[code]]].append(layout[code])
-        # How often a form is there is another matter.
-        of_text.append(
-            [
-                (
-                    cell_of.setdefault((key, len(values)), len(cell_of)),
-                    value_of.setdefault(tuple(values), len(value_of)),
-                )
-                for key, values in own.items()
-            ]
-        )
-    records = [
-        (cell, visit, value)
-        for visit, node in enumerate(visits.node.tolist())
-        for cell, value in of_text[node]
-    ]
-    cell, visit, value = np.array(records, np.int64).reshape(-1, 3).T.copy()
-    key_of_cell = np.array([key for key, _ in cell_of], np.int64)
-    scale = Scale.of([(str(number),) for number in range(len(value_of))])
-    return tally(cell, len(cell_of), visit, value, visits, scale).of(key_of_cell, len(forms))
+    return observe(parsed, visits, of_segment, len(forms), in_order=True)

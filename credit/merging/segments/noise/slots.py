@@ -79,55 +79,79 @@ def learn_slots(parsed: Parsed, visits: Visits, actions: Iterable[str]) -> SlotR
         visits: All visits of these nodes.
         actions: Texts of actions. A value that one of them has in it is no name of a rollout.
     """
-    used = {token for action in actions for token in tokenise(action)}
+    used = frozenset(token for action in actions for token in tokenise(action))
     slots = [list(_places(part)) for part in parsed.segments]
     is_noise: dict[Place, bool] = {}
-    weak: dict[Place, Place] = {}
-    drawn: dict[Place, Place] = {}
-    kept = set[Place]()
-    for depth in range(_DEPTHS):
-        code_of: dict[Place, int] = {}
-        beside: dict[int, set[Place]] = defaultdict(set)
-        numbers, telling = set[int](), set[int]()
-        of_segment: list[list[tuple[int, str]]] = []
-        for part, found in zip(parsed.segments, slots, strict=True):
-            of_segment.append([])
-            for position, places in found:
-                code = code_of.setdefault(places[depth], len(code_of))
-                beside[code].add(places[1])
-                if places[4][1] in _NUMBERS:
-                    numbers.add(code)
-                token = part.tokens[position]
-                if len(token) < _SHORT or token in used:
-                    telling.add(code)
-                of_segment[-1].append((code, token))
-        counts = observe(parsed, visits, of_segment, len(code_of))
-        members = np.array([len(beside[code]) for code in range(len(code_of))], np.int64)
-        is_number, tells = (_flags(codes, len(code_of)) for codes in (numbers, telling))
-        bound = counts.is_driven | counts.decides
-        is_name = counts.is_name & ~tells
-        bound |= counts.is_carried & ~is_name
-        is_doubtful = is_number & counts.may_be_carried & ~is_name
-        verdicts = _verdicts(counts, bound, is_doubtful, members, is_number, depth)
-        is_weak = (counts.loose_expected < _SURE) & ~bound
-        is_drawn = is_number & ~counts.is_clock
-        for place, code in code_of.items():
-            if verdicts[code]:
-                is_noise[place] = verdicts[code] > 0
-            if depth == 0 and is_weak[code]:
-                weak[place] = next(iter(beside[code]))
-            if depth == 0 and is_drawn[code] and verdicts[code] > 0:
-                drawn[place] = next(iter(beside[code]))
-            if depth == 1 and bound[code]:
-                kept.add(place)
-    for place, between in weak.items():
-        if is_noise.get(between):
-            is_noise.pop(place, None)
-    # What a number is in all segments together says more than what it is in one.
-    for place, between in drawn.items():
-        if between in kept:
+    depths = [_judge(parsed, visits, slots, used, depth) for depth in range(_DEPTHS)]
+    for found in depths:
+        is_noise |= found.is_noise
+    narrow, between = depths[:2]
+    for place, wider in narrow.beside.items():
+        # A segment that was seldom seen does not stand against all others; nor does one where a
+        # number is noise, if in all of them together it is a part of the state.
+        is_outvoted = place in narrow.weak and is_noise.get(wider, False)
+        if is_outvoted or (place in narrow.drawn and wider in between.bound):
             is_noise.pop(place, None)
     return SlotRules(is_noise=is_noise, wild=_wild(parsed, is_noise, visits))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Judged:
+    """What places are, by one description of them."""
+
+    is_noise: dict[Place, bool]
+    """Those that there is a verdict on."""
+    beside: dict[Place, Place]
+    """The tokens on both sides, of some segment."""
+    weak: set[Place]
+    """Little was seen there."""
+    drawn: set[Place]
+    """Numbers that are noise, and no clocks."""
+    bound: set[Place]
+    """Actions, the value before, or success speak against noise."""
+
+
+def _judge(
+    parsed: Parsed,
+    visits: Visits,
+    slots: list[list[tuple[int, tuple[Place, ...]]]],
+    used: frozenset[str],
+    depth: int,
+) -> _Judged:
+    """Judge all places by one description of them; `slots` has those of each segment."""
+    code_of: dict[Place, int] = {}
+    beside: dict[int, set[Place]] = defaultdict(set)
+    numbers, telling = set[int](), set[int]()
+    of_segment: list[list[tuple[int, str]]] = []
+    for part, found in zip(parsed.segments, slots, strict=True):
+        of_segment.append([])
+        for position, places in found:
+            code = code_of.setdefault(places[depth], len(code_of))
+            beside[code].add(places[1])
+            if places[4][1] in _NUMBERS:
+                numbers.add(code)
+            token = part.tokens[position]
+            if len(token) < _SHORT or token in used:
+                telling.add(code)
+            of_segment[-1].append((code, token))
+    counts = observe(parsed, visits, of_segment, len(code_of))
+    members = np.array([len(beside[code]) for code in range(len(code_of))], np.int64)
+    is_number, tells = (_flags(codes, len(code_of)) for codes in (numbers, telling))
+    is_name = counts.is_name & ~tells
+    bound = counts.is_driven | counts.decides | (counts.is_carried & ~is_name)
+    is_doubtful = is_number & counts.may_be_carried & ~is_name
+    verdict = np.array(_verdicts(counts, bound, is_doubtful, members, is_number, depth), np.int64)
+
+    def among(which: Bools) -> set[Place]:
+        return {place for place, code in code_of.items() if which[code]}
+
+    return _Judged(
+        is_noise={place: bool(verdict[k] > 0) for place, k in code_of.items() if verdict[k]},
+        beside={place: min(beside[code]) for place, code in code_of.items()},
+        weak=among((counts.loose_expected < _SURE) & ~bound),
+        drawn=among(is_number & ~counts.is_clock & (verdict > 0)),
+        bound=among(bound),
+    )
 
 
 def _flags(codes: set[int], length: int) -> Bools:

@@ -25,7 +25,7 @@ _TAIL = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class Location:
     """A folder."""
 
     name: str
@@ -107,7 +107,7 @@ def _walk(root: Path) -> Iterator[tuple[str, int]]:
                 yield path.relative_to(root).as_posix(), path.stat().st_size
 
 
-def open_place(name: str) -> Place:
+def open_location(name: str) -> Location:
     """Return a folder by its path, or by an address such as `s3://bucket/store`.
 
     Arrow reaches s3, gs, abfs and hdfs; others are those of fsspec, with the package of each.
@@ -119,14 +119,14 @@ def open_place(name: str) -> Place:
     scheme, mark, rest = name.partition("://")
     if not mark or scheme == "file":
         folder = Path(rest if mark else name).absolute()
-        return Place(name=name, system=fs.LocalFileSystem(), root=str(folder), folder=folder)
+        return Location(name=name, system=fs.LocalFileSystem(), root=str(folder), folder=folder)
     rule = f"{name} must be an address that Arrow or fsspec can reach"
     with _errors(rule):
         try:
             system, root = fs.FileSystem.from_uri(name)
         except pa.ArrowInvalid:
             system, root = _by_fsspec(name, scheme)
-    return Place(name=name, system=system, root=root.rstrip("/"), folder=None)
+    return Location(name=name, system=system, root=root.rstrip("/"), folder=None)
 
 
 def _by_fsspec(name: str, scheme: str) -> tuple[Any, str]:

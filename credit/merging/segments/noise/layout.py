@@ -18,6 +18,7 @@ from graphcredit.credit.merging.segments.text.tokens import is_layout
 from graphcredit.credit.steps.arrays import Bools
 
 _NEVER_DRAWN = frozenset({"\x1b"})
+"""Colours of a terminal are left out of drawings, too."""
 _SEVERAL = 3
 _LEAST = 2
 """In so many states signs must be seen to change: some, and each of them."""

@@ -20,6 +20,7 @@ from graphcredit.collector.playing.processes import play_all
 from graphcredit.collector.playing.resume import Missing, missing_rollouts
 from graphcredit.collector.playing.run_rollouts import play_here
 from graphcredit.collector.playing.schedule import Schedule, Settings
+from graphcredit.collector.policies.language.policy import prepare
 from graphcredit.collector.policies.registry import Policy, parse_policy
 from graphcredit.collector.recording.recovery import Recovered, recover_spools
 from graphcredit.collector.task_locks import claimed
@@ -235,6 +236,7 @@ def _play(
     on_progress: OnProgress,
 ) -> list[Outcome]:
     """Play what is missing; a tree counts as all the trajectories it may have."""
+    prepare(job.policy)
     outcomes: list[Outcome] = []
     worth = job.settings.tree_size or 1
     total = missing.num_complete + worth * len(missing.rollouts)

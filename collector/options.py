@@ -75,14 +75,16 @@ class LanguageOptions(CollectorOptions):
     """Tokens after which an answer of a language model is cut off."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Arithmetic of a language model; auto is bfloat16 on a GPU."""
+    server: str = "http://127.0.0.1:8000"
+    """URL of the vLLM server that samples for vllm-server:PATH."""
 
 
 class RecordOptions(CollectorOptions):
     """Who plays, and what the trajectories are recorded as."""
 
     policy: str
-    """Who plays: random, oracle:EPSILON, or a language model: hf:PATH, vllm:PATH. tutor:PATH plays
-    at random, in the model's tokens."""
+    """Who plays: random, oracle:EPSILON, or a language model: hf:PATH, vllm:PATH, vllm-server:PATH.
+    tutor:PATH plays at random, in the model's tokens."""
     run: str = "r0"
     """The run to record."""
     iteration: Count = 0
@@ -113,8 +115,8 @@ class PlayOnOptions(CollectorOptions):
     owner: ClassVar[str] = "replay"
 
     policy: str | None = None
-    """Who plays on: random, oracle:EPSILON, hf:PATH or vllm:PATH. By default the policy that acted;
-    of a language model the log has only a digest, so name it."""
+    """Who plays on: random, oracle:EPSILON, hf:PATH, vllm:PATH or vllm-server:PATH. By default the
+    policy that acted; of a language model the log has only a digest, so name it."""
     num_plays: AtLeastTwo = 32
     """Plays from each state, and after each action."""
     max_steps: AtLeastOne | None = None
@@ -143,6 +145,8 @@ class SpokenOptions(CollectorOptions):
     """Tokens after which an answer is cut off; by default as in the log."""
     dtype: Literal["auto", "float32", "bfloat16"] | None = None
     """Arithmetic of a language model; by default as in the log."""
+    server: str = "http://127.0.0.1:8000"
+    """URL of the vLLM server that samples for vllm-server:PATH."""
 
 
 class ReplayOptions(SpokenOptions, PlayOnOptions, ReplayedOptions):

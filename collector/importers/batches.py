@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from graphcredit.collector.importers.images.kept import KeptImage
 from graphcredit.collector.importers.reading import Imported
 from graphcredit.collector.importers.trajectory import TrajectoryFacts
 from graphcredit.collector.recording.validation import DEFAULTS
@@ -17,7 +18,11 @@ Partition = tuple[str, int]
 """A run and an iteration."""
 
 BATCH_CHARACTERS = 4 << 20
-"""Characters of steps at which a batch is full. The texts of a larger one leave the cache."""
+"""Characters of steps, and bytes of their images, at which a batch is full. The texts of a larger
+one leave the cache."""
+
+PATH_CHARACTERS = 80
+"""About the characters of the path of an image."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +34,8 @@ class Entry:
     """Index of its file in the log."""
     where: str
     """File and place, for messages."""
+    images: tuple[KeptImage, ...]
+    """The images that its steps name."""
 
     @property
     def partition(self) -> Partition:
@@ -81,7 +88,7 @@ class _Draft:
         """Add a trajectory."""
         made = imported.trajectory
         facts = made.facts
-        entry = Entry(facts=facts, file=imported.file, where=imported.where)
+        entry = Entry(facts=facts, file=imported.file, where=imported.where, images=made.images)
         self._entries.append(entry)
         self._num_bytes_read = imported.num_bytes_read
         columns = self._columns.setdefault(entry.partition, {})
@@ -100,6 +107,10 @@ class _Draft:
             columns[name].extend(repeat(DEFAULTS.get(name), length))
         self._num_steps[entry.partition] += length
         self.num_characters += sum(map(len, chain(made.columns["state"], made.columns["extra"])))
+        contents = (image.content for image in made.images)
+        self.num_characters += sum(len(each) for each in contents if isinstance(each, bytes))
+        named = made.columns.get("images", ())
+        self.num_characters += PATH_CHARACTERS * sum(len(images or ()) for images in named)
 
     def finished(self) -> TrajectoryBatch:
         """Return the batch."""

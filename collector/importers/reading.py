@@ -4,7 +4,9 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from graphcredit.collector.importers.logs.messages import Omission
+from graphcredit.collector.importers.images.beside import ImageFolder
+from graphcredit.collector.importers.images.rollouts import with_images
+from graphcredit.collector.importers.logs.messages import LoggedRollout, Omission
 from graphcredit.collector.importers.logs.records import Record, RowError, read_records
 from graphcredit.collector.importers.logs.values import RecordError
 from graphcredit.collector.importers.report import Tally
@@ -101,7 +103,8 @@ def trajectories_of_record(
     record: Record, file: LogFile, row: LogFormat, rules: Rules, tally: Tally
 ) -> Iterator[Imported]:
     """Yield the trajectories of a record of a known format."""
-    for made in _of_record(row, record, rules, tally):
+    folder = ImageFolder(root=file.root, base=file.path.parent)
+    for made in _of_record(row, record, folder, rules, tally):
         yield Imported(
             file=file.number,
             where=record.where,
@@ -111,7 +114,7 @@ def trajectories_of_record(
 
 
 def _of_record(
-    row: LogFormat, record: Record, rules: Rules, tally: Tally
+    row: LogFormat, record: Record, folder: ImageFolder, rules: Rules, tally: Tally
 ) -> Iterator[ImportedTrajectory]:
     tally.num_records += 1
     try:
@@ -122,7 +125,7 @@ def _of_record(
                 tally.leave_out(item)
                 continue
             try:
-                made = trajectory_of(item, rules)
+                made = trajectory_of(_seen(item, record, folder, tally), rules)
             except (RecordError, StepRefusedError) as error:  # a record may have more rollouts
                 tally.refuse(record.where, str(error))
                 continue
@@ -135,3 +138,13 @@ def _of_record(
     except _MALFORMED as error:
         found = f"it has no {error}" if isinstance(error, KeyError) else repr(error)
         tally.refuse(record.where, f"it must be a record of the format {row.name}: {found}")
+
+
+def _seen(
+    rollout: LoggedRollout, record: Record, folder: ImageFolder, tally: Tally
+) -> LoggedRollout:
+    """Return a rollout with its images, and tally those that are lost."""
+    found, lost = with_images(rollout, folder)
+    for image in lost:
+        tally.lose_image(record.where, image)
+    return found

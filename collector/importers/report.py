@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from graphcredit.collector.importers.images.lost import ELSEWHERE, LostImage
 from graphcredit.collector.importers.logs.messages import Omission
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.trajectory import TrajectoryFacts
@@ -59,6 +60,8 @@ class ImportReport:
     """Trajectories without reward and success; they are incomplete in the store."""
     num_with_tokens: int
     """Steps with token ids."""
+    num_images: int
+    """Images that messages of the counted steps show, and that are kept."""
     left_out: Mapping[str, int]
     """What became no step, by reason."""
     other_files: tuple[str, ...]
@@ -66,6 +69,9 @@ class ImportReport:
     bad_rows: tuple[BadRow, ...]
     """The first bad rows."""
     num_bad_rows: int
+    bad_images: tuple[BadRow, ...]
+    """The first images that are missing, damaged or may not be read; their rows are imported."""
+    num_bad_images: int
     notes: tuple[str, ...]
     """What was decided, and what to know about it."""
 
@@ -93,6 +99,8 @@ class Tally:
     other_files: list[str] = field(default_factory=list[str])
     bad_rows: list[BadRow] = field(default_factory=list[BadRow])
     num_bad_rows: int = 0
+    bad_images: list[BadRow] = field(default_factory=list[BadRow])
+    num_bad_images: int = 0
     notes: dict[str, None] = field(default_factory=dict[str, None])
 
     def leave_out(self, left: Omission) -> None:
@@ -105,12 +113,23 @@ class Tally:
         if len(self.bad_rows) < _KEPT_BAD_ROWS:
             self.bad_rows.append(BadRow(where=where, reason=reason))
 
+    def lose_image(self, where: str, image: LostImage) -> None:
+        """Count an image that is not kept, and name it unless it is only elsewhere."""
+        self.left_out[image.reason] += 1
+        if image.reason == ELSEWHERE:
+            return
+        self.num_bad_images += 1
+        if len(self.bad_images) < _KEPT_BAD_ROWS:
+            self.bad_images.append(BadRow(where=where, reason=f"{image.reason}: {image.detail}"))
+
     def take(self, other: "Tally") -> None:
         """Add what was counted while some records were read elsewhere."""
         self.num_records += other.num_records
         self.left_out.update(other.left_out)
         self.num_bad_rows += other.num_bad_rows
         self.bad_rows += other.bad_rows[: _KEPT_BAD_ROWS - len(self.bad_rows)]
+        self.num_bad_images += other.num_bad_images
+        self.bad_images += other.bad_images[: _KEPT_BAD_ROWS - len(self.bad_images)]
 
     def add(self, made: TrajectoryFacts, *, is_new: bool) -> None:
         """Count a trajectory."""
@@ -126,6 +145,7 @@ class Tally:
         self.counts[outcome] += 1
         self.counts["steps"] += made.num_steps
         self.counts["tokens"] += made.num_with_tokens
+        self.counts["images"] += made.num_images
         self.counts["partial_tokens"] += made.num_partial_tokens
         self.counts["missed"] += made.num_missed_states
         self.counts["empty"] += made.num_empty_actions
@@ -169,10 +189,13 @@ class Tally:
             num_truncated=counts["truncated"],
             num_unjudged=counts["unjudged"],
             num_with_tokens=counts["tokens"],
+            num_images=counts["images"],
             left_out=dict(self.left_out),
             other_files=tuple(self.other_files),
             bad_rows=tuple(self.bad_rows),
             num_bad_rows=self.num_bad_rows,
+            bad_images=tuple(self.bad_images),
+            num_bad_images=self.num_bad_images,
             notes=(*self._decided(), *self._warnings(), *self.notes),
         )
 

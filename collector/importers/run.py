@@ -95,6 +95,8 @@ def _record(batch: TrajectoryBatch, copies: Copies, writer: Writer, tally: Tally
                 renamed[key].append((rows, made.trajectory_id))
                 steps = _renamed(steps, [(range(len(rows)), made.trajectory_id)])
             is_new = writer.is_new(key, made.trajectory_id, steps)
+            if is_new:
+                writer.keep(entry.images)
         except RecordError as error:
             tally.refuse(entry.where, str(error))
             continue

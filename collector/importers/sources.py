@@ -20,6 +20,8 @@ class LogFile:
     number: int
     """Its place among the files, from 0."""
     path: Path
+    root: Path
+    """The folder that the user named, or that has the file: no image outside is read."""
     size: int
     """Bytes."""
     num_bytes_before: int
@@ -67,16 +69,16 @@ def log_at(source: Path, options: ImportOptions) -> Log:
         source=source,
         options=options,
         is_folder=source.is_dir(),
-        files=tuple(_numbered(files)),
+        files=tuple(_numbered(files, source if source.is_dir() else source.parent)),
         unreadable=tuple((str(error.filename), error.strerror or "") for error in unreadable),
     )
 
 
-def _numbered(paths: Iterable[Path]) -> Iterator[LogFile]:
+def _numbered(paths: Iterable[Path], root: Path) -> Iterator[LogFile]:
     num_bytes = 0
     for number, path in enumerate(paths):
         size = path.stat().st_size
-        yield LogFile(number=number, path=path, size=size, num_bytes_before=num_bytes)
+        yield LogFile(number=number, path=path, root=root, size=size, num_bytes_before=num_bytes)
         num_bytes += size
 
 

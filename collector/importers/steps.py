@@ -58,6 +58,7 @@ def trajectory_of(rollout: LoggedRollout, rules: Rules) -> ImportedTrajectory | 
     columns = _columns(rollout, turns, states, rewards, verdict)
     sampled = [turn.message.sampling for turn in turns.turns]
     sampled = [sampling for sampling in sampled if sampling is not NO_SAMPLING]
+    images = [image for message in rollout.messages for image in message.images]
     facts = TrajectoryFacts(
         run_id=rules.run or _run_name(rollout.run) or DEFAULT_RUN,
         iteration=iteration,
@@ -75,10 +76,12 @@ def trajectory_of(rollout: LoggedRollout, rules: Rules) -> ImportedTrajectory | 
         num_turn_rewards=sum(turn.message.reward is not None for turn in turns.turns),
         num_partial_tokens=sum(map(_is_partial, sampled)),
         num_with_tokens=sum(ids is not None for ids in columns.get("response_ids", ())),
+        num_images=len(images),
         left_out=rollout.left_out,
         notes=rollout.notes,
     )
-    return ImportedTrajectory(facts=facts, columns=columns)
+    distinct = {image.path: image for image in images}
+    return ImportedTrajectory(facts=facts, columns=columns, images=tuple(distinct.values()))
 
 
 def _run_name(run: str | None) -> str:
@@ -117,6 +120,7 @@ def _columns(
         "extra": _extras(rollout, turns),
         **_sampling_columns(turns),
         **_admissible_columns(turns),
+        **_image_columns(turns),
     }
     if verdict.success is not None:
         before = [False] * (len(texts) - 1)
@@ -179,6 +183,17 @@ def _admissible_columns(turns: Turns) -> dict[str, list[Any]]:
         for turn in turns.turns
     ]
     return {"admissible_actions": [actions and [clean(a) for a in actions] for actions in told]}
+
+
+def _image_columns(turns: Turns) -> dict[str, list[Any]]:
+    """Return the images in the prompt of each step: a prompt has all messages before."""
+    prompt: list[Mapping[str, Any]] = []
+    prompts: list[list[Mapping[str, Any]] | None] = []
+    for turn in turns.turns:
+        prompt += [image.as_logged() for message in turn.seen for image in message.images]
+        prompts.append(list(prompt) or None)
+        prompt += [image.as_logged() for image in turn.message.images]
+    return {"images": prompts} if any(prompts) else {}
 
 
 def _is_refused(results: tuple[Message, ...]) -> bool:

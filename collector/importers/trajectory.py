@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from graphcredit.collector.importers.images.kept import KeptImage
 from graphcredit.collector.importers.rules.outcomes import Verdict
 
 
@@ -36,6 +37,8 @@ class TrajectoryFacts:
     """Steps whose token ids were left out, because prompt or log-probabilities are missing."""
     num_with_tokens: int
     """Steps with token ids."""
+    num_images: int
+    """Images that its messages show."""
     left_out: Mapping[str, int]
     notes: tuple[str, ...]
 
@@ -48,6 +51,8 @@ class ImportedTrajectory:
     columns: Mapping[str, list[Any]]
     """The columns of its steps that have a value, by name. The last step ends the trajectory,
     unless it is unknown whether it succeeded."""
+    images: tuple[KeptImage, ...] = ()
+    """The images of its messages, each once."""
 
     @property
     def steps(self) -> tuple[dict[str, Any], ...]:

@@ -5,13 +5,16 @@ missing.
 """
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pyarrow as pa
 
 from graphcredit.collector.importers.batches import Partition
+from graphcredit.collector.importers.images.kept import KeptImage
+from graphcredit.collector.importers.images.lost import ImageError
+from graphcredit.collector.importers.logs.values import RecordError
 from graphcredit.collector.recording.known_trajectories import (
     COMPARED,
     KnownTrajectories,
@@ -22,7 +25,7 @@ from graphcredit.collector.recording.recovery import recover_spools, spool_paths
 from graphcredit.collector.recording.shards import next_number, shard_path
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
 from graphcredit.store.errors import InputError, RecorderError
-from graphcredit.store.files.atomic import remove_left_overs, write_table
+from graphcredit.store.files.atomic import atomic_path, remove_left_overs, write_table
 from graphcredit.store.files.lock import held
 from graphcredit.store.layout import Store
 
@@ -123,6 +126,23 @@ class Writer:
                 columns=differing_columns(known, rows) if has_as_many else ("number of steps",),
             )
         return False
+
+    def keep(self, images: Sequence[KeptImage]) -> None:
+        """Put the images into the store that it lacks, before the steps that name them.
+
+        Raises:
+            RecordError: The file of an image has changed since it was read.
+            OSError: An image could not be written.
+        """
+        for image in images:
+            path = self._store.root / image.path
+            if not path.exists():
+                try:
+                    content = image.read()
+                except ImageError as error:
+                    raise RecordError(str(error)) from None
+                with atomic_path(path) as temporary:
+                    temporary.write_bytes(content)
 
     def write(self, partition: Partition, steps: pa.Table) -> None:
         """Add whole trajectories.

@@ -11,6 +11,7 @@ from graphcredit.collector.importers.formats.harbor import (
     with_rollout_details,
 )
 from graphcredit.collector.importers.logs.chat import tool_call
+from graphcredit.collector.importers.logs.image_parts import images_of
 from graphcredit.collector.importers.logs.messages import (
     ASSISTANT,
     SYSTEM,
@@ -120,6 +121,7 @@ def _messages(steps: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
             role=_role(step),
             text=text_of_content(step.get("message")),
             is_context=True,  # of the agent's steps, those that no model was called for
+            image_parts=images_of(step.get("message")),
             source=dict(step),
         )
         yield from _results(step)
@@ -157,6 +159,7 @@ def _of_agent(parts: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
         thought="\n\n".join(text for text in thoughts if text),
         tool_calls=tuple(calls),
         sampling=_sampling(parts),
+        image_parts=tuple(image for part in parts for image in images_of(part.get("message"))),
         source=dict(parts[0]) if len(parts) == 1 else {"parts": [dict(part) for part in parts]},
     )
     for part in parts:
@@ -167,7 +170,13 @@ def _results(step: Mapping[str, Any]) -> Iterator[Message]:
     observation = _mapping(step.get("observation"))
     for result in as_list(observation.get("results") or [], "observation.results"):
         source = dict(as_mapping(result, "a result"))
-        yield Message(role=TOOL, text=text_of_content(source.get("content")), source=source)
+        content = source.get("content")
+        yield Message(
+            role=TOOL,
+            text=text_of_content(content),
+            image_parts=images_of(content),
+            source=source,
+        )
 
 
 def _sampling(parts: Sequence[Mapping[str, Any]]) -> LoggedSampling:

@@ -10,6 +10,7 @@ from graphcredit.collector.importers.formats.responses_items import (
     is_call,
     is_result,
 )
+from graphcredit.collector.importers.formats.row_images import with_images_placed
 from graphcredit.collector.importers.logs.chat import chat_messages, is_chat
 from graphcredit.collector.importers.logs.messages import (
     ASSISTANT,
@@ -94,6 +95,7 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     if _is_empty(row):
         yield Omission(reason="row without messages")
         return
+    source, (row, unplaced) = row, images_placed(row)
     policy = as_text(row.get("policy_version"))
     trial = first_of(row, ("trial", "rollout_id", "rollout_index", "sample_idx"))
     task = as_text(_named(row, GROUPS))
@@ -106,13 +108,13 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
             ),
             row,
         ),
-        record=row,
+        record=source,
         label=":".join(part for part in (task, as_text(trial)) if part is not None),
         task=task,
         reward=_total(reward),
         rewards=_named_rewards(row),
         success=as_verdict(success[1]),
-        left_out=no_verdict(*success),
+        left_out={**no_verdict(*success), **unplaced},
         truncated=_is_truncated(row),
         info=info_of(row),
         notes=(_HAS_ERROR,) if row.get("error") else (),
@@ -120,6 +122,21 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
 
 
 _HAS_ERROR = "some rows have an `error`; they are trajectories like the others"
+
+
+def images_placed(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, int]]:
+    """Return a row whose images beside the messages are in them, and what is left out of it."""
+    name = next((name for name in LISTS if is_chat(_chat(row.get(name)))), None)
+    pair = _pair_of(row) if name is None else None
+    if name is not None:
+        lists = {name: as_list(_chat(row[name]), name)}
+    elif pair is not None:
+        roles = zip(pair, ("user", "assistant"), strict=True)
+        lists = {field: as_list(_as_chat(row[field], role), field) for field, role in roles}
+    else:
+        lists = {}
+    placed, num_left = with_images_placed(row, lists)
+    return placed, {"image of a row without a place in its messages": num_left} if num_left else {}
 
 
 def _is_empty(row: Mapping[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.formats.responses_items import answers_of
 from graphcredit.collector.importers.logs.chat import chat_message
+from graphcredit.collector.importers.logs.image_parts import images_of
 from graphcredit.collector.importers.logs.messages import (
     ASSISTANT,
     TOOL,
@@ -74,7 +75,13 @@ def _messages(items: list[Any], sampling: LoggedSampling) -> Iterator[Message]:
         what = f"messages[{number}]"
         raw = as_mapping(item, what)
         if raw.get("role") == "exit":
-            yield Message(role=TOOL, text=text_of_content(raw.get("content")), source=dict(raw))
+            content = raw.get("content")
+            yield Message(
+                role=TOOL,
+                text=text_of_content(content),
+                image_parts=images_of(content),
+                source=dict(raw),
+            )
         elif raw.get("object") == "response":
             yield from answers_of(as_list(raw.get("output"), f"{what}.output"), sampling)
         elif "role" not in raw:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from graphcredit.collector.importers.logs.chat import chat_message, tool_call
+from graphcredit.collector.importers.logs.image_parts import images_of
 from graphcredit.collector.importers.logs.messages import (
     ASSISTANT,
     SYSTEM,
@@ -86,7 +87,13 @@ class Events:
     ) -> None:
         text = text_of_content(content)
         self.messages.append(
-            Message(role=role, text=text, is_refused=is_refused, source=dict(source))
+            Message(
+                role=role,
+                text=text,
+                is_refused=is_refused,
+                image_parts=images_of(content),
+                source=dict(source),
+            )
         )
 
     def _answer(self, message: Message, response: object) -> None:
@@ -144,7 +151,8 @@ class Events:
         elif kind in _UNSEEN:
             self._leave_out()
         elif source == "user":
-            self._see(USER, first_of(values, ("content", "message")), event)
+            said = first_of(values, ("content", "message"))
+            self._see(USER, _with_images(said, values), event)
         else:
             response = as_text(field_at(event, "tool_call_metadata.model_response.id"))
             if response not in self._answers:  # the event of its first call has all of them
@@ -164,6 +172,12 @@ class Events:
             self._leave_out()
         else:
             self._see(TOOL, event.get("content"), event, is_refused=kind == "user_rejected")
+
+
+def _with_images(content: object, values: Mapping[str, Any]) -> object:
+    """Return the content of an older message of the user as parts, if there are images beside."""
+    urls = first_of(values, ("image_urls", "images_urls"))
+    return [content, {"type": "image", "image_urls": urls}] if urls else content
 
 
 def _sdk_action(event: Mapping[str, Any]) -> Message:

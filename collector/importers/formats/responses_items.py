@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from graphcredit.collector.importers.logs.chat import chat_messages, tool_call
+from graphcredit.collector.importers.logs.image_parts import images_of
 from graphcredit.collector.importers.logs.messages import (
     ASSISTANT,
     SYSTEM,
@@ -125,10 +126,19 @@ _RESULTS = ("output", "error")
 def _own_result(item: Mapping[str, Any]) -> Message:
     source = {name: item[name] for name in _RESULTS if item.get(name) is not None}
     return Message(
-        role=TOOL, text="\n\n".join(map(text_of_content, source.values())), source=source
+        role=TOOL,
+        text="\n\n".join(map(text_of_content, source.values())),
+        image_parts=tuple(image for value in source.values() for image in images_of(value)),
+        source=source,
     )
 
 
 def result_of(item: Mapping[str, Any]) -> Message:
     """Return the result of a call."""
-    return Message(role=TOOL, text=text_of_content(item.get("output")), source=dict(item))
+    output = item.get("output")
+    return Message(
+        role=TOOL,
+        text=text_of_content(output),
+        image_parts=images_of(output),
+        source=dict(item),
+    )

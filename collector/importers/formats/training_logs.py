@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.logs.chat import chat_message, chat_messages
+from graphcredit.collector.importers.logs.image_parts import images_of
 from graphcredit.collector.importers.logs.messages import (
     ASSISTANT,
     EVALUATED,
@@ -91,7 +92,12 @@ def _rllm_messages(steps: Sequence[Any]) -> Iterator[Message]:
         if seen is None:
             yield from _last_seen(step.get("chat_completions"))
         else:
-            yield Message(role=USER, text=text_of_content(seen), source={"observation": seen})
+            yield Message(
+                role=USER,
+                text=text_of_content(seen),
+                image_parts=images_of(seen),
+                source={"observation": seen},
+            )
         action = step.get("action")
         answer = text_of_content(step.get("model_response"))
         yield Message(

@@ -4,7 +4,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats.chat_rows import info_of, messages_of_row
+from graphcredit.collector.importers.formats.chat_rows import (
+    images_placed,
+    info_of,
+    messages_of_row,
+)
 from graphcredit.collector.importers.logs.messages import LoggedRollout, LoggedSampling, Omission
 from graphcredit.collector.importers.logs.records import Record
 from graphcredit.collector.importers.logs.values import RecordError, as_mapping, numbers_of, short
@@ -27,14 +31,16 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     step = row.get("step")
     if not isinstance(step, int):
         raise RecordError(f"step must be a whole number: got {short(step)}")
+    shown, unplaced = images_placed(row)
     rewards = numbers_of({k: v for k, v in row.items() if k not in ("step", "advantage")})
     yield LoggedRollout(
-        messages=messages_of_row(row, LoggedSampling(policy_version=f"step-{step}")),
+        messages=messages_of_row(shown, LoggedSampling(policy_version=f"step-{step}")),
         record=row,
         label=f"step-{step}",
         iteration=step,
         reward=sum(rewards.values()) if rewards else None,
         rewards=rewards,
-        info=info_of(row),
+        info=info_of(shown),
+        left_out=unplaced,
         notes=(_NO_TOTAL,) if len(rewards) > 1 else (),
     )

@@ -155,6 +155,7 @@ def _messages(
                 text=message.text,
                 thought=message.thought,
                 tool_calls=message.tool_calls,
+                image_parts=message.image_parts,
                 source=message.source,
                 reward=as_number(rewards[number], "a turn's reward")
                 if number < len(rewards)

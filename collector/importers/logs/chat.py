@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
+from graphcredit.collector.importers.logs.image_parts import images_of
 from graphcredit.collector.importers.logs.messages import (
     ASSISTANT,
     SYSTEM,
@@ -89,8 +90,11 @@ def _message(value: object, what: str, number: int | None, *, is_context: bool) 
     if content is None:
         content = first_of(raw, ("value", "text", "parts"))
     text = content if isinstance(content, str) else text_of_content(content)
+    images = images_of(content)
     if role != ASSISTANT:
-        return Message(role=role, text=text, is_context=is_context, source=source)
+        return Message(
+            role=role, text=text, is_context=is_context, image_parts=images, source=source
+        )
     inline, text = split_thinking(text) if text else ("", "")
     reasoning = first_of(raw, _REASONING)
     apart = "" if reasoning is None else text_of_content(reasoning)
@@ -102,6 +106,7 @@ def _message(value: object, what: str, number: int | None, *, is_context: bool) 
         thought="\n\n".join((apart, inline)) if apart and inline else apart or inline,
         tool_calls=_tool_calls(raw, content, what, number),
         is_context=is_context,
+        image_parts=images,
         source=source,
     )
 

@@ -4,7 +4,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphcredit.collector.importers.images.kept import KeptImage
 
 ASSISTANT, SYSTEM, USER, TOOL = "assistant", "system", "user", "tool"
 
@@ -70,6 +73,10 @@ class Message:
     """What the environment accepts after this message, where the log says so."""
     reward: float | None = None
     """The reward of this turn; of an assistant message only."""
+    image_parts: tuple[Mapping[str, Any], ...] = ()
+    """The images of its content as the log has them; each has a mark in the text."""
+    images: tuple["KeptImage", ...] = ()
+    """Those of them that are kept."""
     sampling: LoggedSampling = NO_SAMPLING
     source: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The message as the log has it, for `extra` and for `--state column:NAME`."""

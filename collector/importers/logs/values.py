@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, cast
 
+from graphcredit.collector.importers.logs.image_parts import is_image, single_images
 from graphcredit.collector.importers.logs.json_text import parse_json_text
 from graphcredit.store.errors import InputError
 
@@ -49,13 +50,15 @@ def text_of_content(content: object) -> str:
     if isinstance(content, list):
         parts = cast("list[object]", content)
         return "\n".join(text for part in parts if (text := _text_of_part(part)))
-    return canonical(content)
+    return _text_of_part(content) if is_image(content) else canonical(content)
 
 
 def _text_of_part(part: object) -> str:
     if not isinstance(part, Mapping):
         return text_of_content(part)
     mapping = cast("Mapping[str, Any]", part)
+    if is_image(part):
+        return "\n".join(map(_mark, single_images(mapping)))
     for name in ("text", "refusal", "content"):
         if isinstance(mapping.get(name), str):
             return mapping[name]
@@ -64,8 +67,13 @@ def _text_of_part(part: object) -> str:
         return text_of_content(mapping.get("content"))
     if kind in _NO_TEXTS:
         return ""
-    digest = hashlib.sha256(canonical(mapping).encode("utf-8", "surrogatepass"))
-    return f"[{kind} {digest.hexdigest()[:12]}]"
+    return _mark(mapping)
+
+
+def _mark(part: Mapping[str, Any]) -> str:
+    """Return a text for a part that has none; equal parts have equal ones."""
+    digest = hashlib.sha256(canonical(part).encode("utf-8", "surrogatepass"))
+    return f"[{part.get('type', 'part')} {digest.hexdigest()[:12]}]"
 
 
 _NO_TEXTS = ("thinking", "redacted_thinking", "reasoning", "tool_use")

@@ -115,7 +115,9 @@ def test_a_machine_that_starts_no_process_reads_alone(tmp_path: Path):
 def test_pieces_are_whole_lines(tmp_path: Path):
     log = tmp_path / "log.jsonl"
     log.write_bytes(b"a\n" * 5 + b"long line\n" + b"\n" + b"end")
-    file = read.LogFile(number=0, path=log, size=log.stat().st_size, num_bytes_before=0)
+    file = read.LogFile(
+        number=0, path=log, root=tmp_path, size=log.stat().st_size, num_bytes_before=0
+    )
     with patch.object(pieces, "PIECE_BYTES", 4):
         found = list(pieces.pieces_of(file, "messages"))
     data = log.read_bytes()

@@ -1,0 +1,1 @@
+"""The images of a log: found, checked, and put into the store."""

@@ -1,0 +1,129 @@
+"""Images that are kept: content that was checked, under a path that is made of it."""
+
+import binascii
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, unquote_to_bytes
+
+from graphcredit.collector.importers.images.beside import ImageFolder, read_file
+from graphcredit.collector.importers.images.image_types import MOST_BYTES, image_type
+from graphcredit.collector.importers.images.lost import (
+    BROKEN,
+    ELSEWHERE,
+    MISSING,
+    NOT_FOLLOWED,
+    ImageError,
+)
+from graphcredit.collector.importers.logs.image_parts import ImageAddress
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_ATTACHMENT = "attachment"
+
+_BASE64_BEGINS = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
+"""How the base64 of an image may begin, where nothing says that it is base64."""
+_SHORTEST_BASE64 = 60
+
+_SHOWN = 60
+"""Characters of an address that a message shows."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptImage:
+    """An image that a message shows."""
+
+    path: str
+    """Where it is in the store: two images have one path if they are equal."""
+    content: bytes | Path
+    """The content, or its file beside the log, so that a long log holds few images."""
+
+    @property
+    def mark(self) -> str:
+        """Return what stands for the image in a text."""
+        return f"[image {Path(self.path).stem[:12]}]"
+
+    def read(self) -> bytes:
+        """Return the content.
+
+        Raises:
+            ImageError: Its file has changed since it was checked.
+        """
+        if isinstance(self.content, bytes):
+            return self.content
+        content = read_file(self.content)
+        if _path_of(content) != self.path:
+            raise ImageError(BROKEN, f"{self.content} has changed while it was imported")
+        return content
+
+    def as_logged(self) -> Mapping[str, Any]:
+        """Return it as the column `images` has it."""
+        return {"bytes": None, "path": self.path}
+
+
+def keep_image(found: ImageAddress, folder: ImageFolder) -> KeptImage:
+    """Return the image that a part of a message has or names.
+
+    Raises:
+        ImageError: It cannot be kept.
+    """
+    address = found.address
+    if address is None:
+        raise ImageError(MISSING, "an image must have bytes, a path or a URL: it has none of them")
+    if isinstance(address, bytes):
+        return KeptImage(path=_path_of(address), content=address)
+    if address.startswith("data:"):
+        content = _of_data_url(address)
+        return KeptImage(path=_path_of(content), content=content)
+    if len(address) > _SHORTEST_BASE64 and address.startswith(_BASE64_BEGINS):
+        content = _decoded(address)
+        return KeptImage(path=_path_of(content), content=content)
+    path = folder.find(_file_name(address))
+    return KeptImage(path=_path_of(read_file(path)), content=path)
+
+
+def shown(address: str | bytes | None) -> str:
+    """Return the beginning of an address, for a message."""
+    if not isinstance(address, str):
+        return "no address" if address is None else f"{len(address):,} bytes"
+    return address if len(address) <= _SHOWN else f"{address[:_SHOWN]}…"
+
+
+def _path_of(content: bytes) -> str:
+    """Return where an image is in the store, if it is one."""
+    suffix, digest = image_type(content), hashlib.sha256(content).hexdigest()
+    return f"images/{digest[:2]}/{digest}.{suffix}"
+
+
+def _file_name(address: str) -> str:
+    """Return the path of an address that may name a file."""
+    match = _SCHEME.match(address)
+    scheme = match[1].lower() if match else ""
+    if scheme == _ATTACHMENT:
+        raise ImageError(MISSING, "the log must have its attachments: this one is not among them")
+    if scheme not in ("", "file"):
+        raise ImageError(ELSEWHERE, f"addresses of {scheme} are not fetched")
+    if not scheme:
+        return address
+    host, slash, path = address.partition("://")[2].partition("/")
+    if host not in ("", "localhost"):
+        raise ImageError(NOT_FOLLOWED, f"a file must be on this machine: it is on {host}")
+    return slash + unquote(path)
+
+
+def _of_data_url(url: str) -> bytes:
+    head, comma, data = url.partition(",")
+    if not comma:
+        raise ImageError(BROKEN, "a data URL must have a comma before its data")
+    if len(data) > 4 * MOST_BYTES:
+        raise ImageError(BROKEN, f"an image must have at most {MOST_BYTES >> 20} MiB")
+    return _decoded(data) if head.endswith(";base64") else unquote_to_bytes(data)
+
+
+def _decoded(data: str) -> bytes:
+    try:
+        return binascii.a2b_base64("".join(data.split()), strict_mode=True)
+    except ValueError as error:  # also of characters that are not ASCII
+        raise ImageError(BROKEN, f"its base64 cannot be decoded: {error}") from None

@@ -28,8 +28,8 @@ class CollectTable(LanguageOptions, PlayOptions, GameOptions):
 
     env: str = "textworld"
     """The environment: textworld, search, sokoban, alfworld."""
-    engine: Literal["hf", "vllm"] = "hf"
-    """What samples: transformers or vLLM."""
+    engine: Literal["hf", "vllm", "vllm-server"] = "hf"
+    """What samples: transformers, vLLM, or a vLLM server that is running."""
     temperature: Positive = 1.0
     """Sampling temperature."""
     workers: Count = 0

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from graphcredit.collector.environments.base import Task
 
 _MAY_CHANGE = frozenset(
-    {"collect.workers", "collect.concurrency", "collect.games_dir", "evaluate.every"}
+    {
+        *("collect.workers", "collect.concurrency", "collect.games_dir", "collect.server"),
+        "evaluate.every",
+    }
 )
 """Options that change neither what is learnt nor what an evaluation plays."""
 
@@ -44,6 +47,7 @@ def open_loop(config: LoopConfig) -> Generator[Loop]:
         InputError: An option is wrong, a game is both learnt from and held out, there is no model,
             the directory is not of this loop, or another process runs it.
         MissingDependencyError: The library of the environment or of the engine is not installed.
+        EngineError: The server that samples does not run, or not with the options it needs.
     """
     # Whatever begins this name is a run's name too.
     check_name("loop.run, with -sampled after it,", f"{config.run}-sampled")
@@ -170,6 +174,17 @@ def _check_models(loop: Loop) -> None:
     collect = config.collect
     template = collect.template or collect.env
     parse_policy(f"{collect.engine}:{config.model}", collect.changed(template=template))
+    if collect.engine == "vllm-server":
+        _check_server(config)
+
+
+def _check_server(config: LoopConfig) -> None:
+    """Raise an error where the server that is to sample does not run, or not as it must."""
+    from graphcredit.collector.policies.engines.base import arithmetic
+    from graphcredit.collector.policies.engines.vllm_server.server import VllmServer
+    from graphcredit.collector.policies.engines.vllm_server.settings import require_settings
+
+    require_settings(VllmServer(config.collect.server), arithmetic(config.collect.dtype))
 
 
 def _how_to_make_one(config: LoopConfig) -> str:

@@ -6,7 +6,12 @@ from typing import Any, Protocol
 from graphcredit.collector.options import LanguageOptions
 from graphcredit.collector.policies.base import Decision, DecisionRequest
 from graphcredit.collector.policies.engines.base import Sampling
-from graphcredit.collector.policies.engines.registry import require_engine, require_temperature
+from graphcredit.collector.policies.engines.registry import (
+    ENGINES,
+    require_engine,
+    require_temperature,
+)
+from graphcredit.collector.policies.engines.vllm_server.connection import parse_address
 from graphcredit.collector.policies.language.policy import LanguagePolicy
 from graphcredit.collector.policies.language.prompts import Template, load_template
 from graphcredit.collector.policies.model_files import find_model
@@ -77,6 +82,7 @@ def _sampled_by(kind: str) -> Callable[[str, LanguageOptions], Policy]:
                 temperature=options.temperature, max_new_tokens=options.max_new_tokens
             ),
             dtype=options.dtype,
+            server=parse_address(options.server).url if ENGINES[kind].is_served else "",
         )
 
     return policy
@@ -96,6 +102,7 @@ POLICIES: dict[str, Callable[[str, LanguageOptions], Policy]] = {
     "oracle": _oracle,
     "hf": _sampled_by("hf"),
     "vllm": _sampled_by("vllm"),
+    "vllm-server": _sampled_by("vllm-server"),
     "tutor": _tutor,
 }
 """Name to a function that makes the policy, from the text after the colon and the options."""
@@ -111,6 +118,7 @@ def parse_policy(text: str, options: LanguageOptions = _DEFAULTS) -> Policy:
     name, _, argument = text.partition(":")
     if name not in POLICIES:
         raise OptionError(
-            f"policies are random, oracle:EPSILON, hf:PATH, vllm:PATH and tutor:PATH: got {text!r}"
+            "policies are random, oracle:EPSILON, hf:PATH, vllm:PATH, vllm-server:PATH and "
+            f"tutor:PATH: got {text!r}"
         )
     return POLICIES[name](argument, options)

@@ -12,6 +12,7 @@ from typing import Any
 from graphcredit.collector.collection import default_cache_dir
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import ReplayOptions
+from graphcredit.collector.policies.language.policy import prepare
 from graphcredit.collector.replaying.acting import Player, find_player
 from graphcredit.collector.replaying.decisions import (
     Key,
@@ -171,6 +172,8 @@ def _run(
     done: _Done,
 ) -> None:
     """Replay; whatever happens, what was replayed is written."""
+    if works:
+        prepare(playing.policy)
     num_workers = min(options.workers, len(works))
     plays: Generator[list[Row]] = (
         replay_in_workers(log, playing, works, num_workers, done.casualties)

@@ -42,10 +42,14 @@ def _open(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
     return Corridor(num_rooms=int(spec[1]))
 
 
-def save_talker(directory: Path) -> Path:
+def save_talker(directory: Path, **settings: Any) -> Path:
     """Write a tiny model whose tokens are words of corridors, and a template for it.
 
     It is no Qwen2, since transformers 5 opens every tokenizer of that as one of its own.
+
+    Args:
+        directory: Where they are written.
+        settings: Configuration fields that differ from the tiny shape.
     """
     tokenizer = Tokenizer(WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
     tokenizer.pre_tokenizer = Whitespace()
@@ -53,7 +57,7 @@ def save_talker(directory: Path) -> Path:
         tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>"
     )
     ids = {"bos_token_id": None, "eos_token_id": 1, "pad_token_id": 0}
-    model = tiny_model("llama", vocab_size=len(WORDS), initializer_range=0.05, **ids)
+    model = tiny_model("llama", vocab_size=len(WORDS), initializer_range=0.05, **ids, **settings)
     model.save_pretrained(directory)
     fast.save_pretrained(directory)
     template = directory / "corridor.toml"

@@ -7,6 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
+from graphcredit.cli.output.console import talk
+from graphcredit.store.errors import OptionError
 
 _RESULT = {
     "model": "m",
@@ -38,3 +40,25 @@ def test_beginning_anew_is_asked_for_by_its_flag_and_kept_out_of_the_configurati
     assert shown.exit_code == 0
     assert shown.stderr == ""
     assert asked == [(bool(flags), 9 if flags else None)]
+
+
+@pytest.mark.parametrize(("rank", "is_quiet"), [("0", False), ("1", True)])
+def test_the_first_process_alone_draws_a_bar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rank: str, is_quiet: bool
+):
+    seen: list[bool] = []
+
+    def train(*_: Any, **__: Any) -> None:
+        seen.append(talk.quiet)
+
+    monkeypatch.setattr("graphcredit.trainer.training.train", train)
+    monkeypatch.setattr(talk, "quiet", False)
+    monkeypatch.setenv("RANK", rank)
+    CliRunner().invoke(app, ["train", str(tmp_path), "--model", "m", "--out", "o"])
+    assert seen == [is_quiet]
+
+
+def test_processes_are_started_by_torchrun_and_not_by_the_option_of_the_dry_run(tmp_path: Path):
+    command = ["train", str(tmp_path), "--model", "m", "--out", "o", "--processes", "4"]
+    with pytest.raises(OptionError, match="torchrun --nproc-per-node 4"):
+        CliRunner().invoke(app, command, catch_exceptions=False)

@@ -82,7 +82,7 @@ def test_the_name_of_an_oracle_selects_it_again(epsilon: float):
 
 def test_every_policy_of_the_table_goes_to_a_worker_and_back(tmp_path: Path):
     model = save_talker(tmp_path / "policy-000003" / "model")
-    arguments = {"oracle": "0.3", "hf": model, "vllm": model, "tutor": model}
+    arguments = {"oracle": "0.3"} | dict.fromkeys(("hf", "vllm", "vllm-server", "tutor"), model)
     names = [name for name in POLICIES if name != "vllm" or find_spec("vllm")]
     policies = {name: parse_policy(f"{name}:{arguments.get(name, '')}") for name in names}
     assert pickle.loads(pickle.dumps(policies)) == policies
@@ -94,7 +94,7 @@ def test_every_policy_of_the_table_goes_to_a_worker_and_back(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("greedy", "hf:PATH, vllm:PATH and tutor:PATH: got 'greedy'"),
+        ("greedy", "vllm:PATH, vllm-server:PATH and tutor:PATH: got 'greedy'"),
         ("random:1", "takes no argument"),
         ("oracle", "a number from 0 to 1"),
         ("oracle:often", "got 'often'"),

@@ -204,5 +204,5 @@ def test_a_collection_does_not_depend_on_the_one_before(
         found.append(list(read))
         read.clear()
     assert found[0] == found[1] != []
-    (_, engine) = language._engines["hf"]  # pyright: ignore[reportPrivateUsage]
+    (_, engine) = language._engines["hf", ""]  # pyright: ignore[reportPrivateUsage]
     assert engine._prefills.num_bytes == 0  # pyright: ignore

@@ -12,31 +12,47 @@ from graphcredit.store.errors import MissingDependencyError, OptionError
 class EngineKind:
     """One row of the table."""
 
-    open: Callable[[], SamplingEngine]
-    """Returns an engine without a model."""
+    open: Callable[[str], SamplingEngine]
+    """Returns an engine without a model, given the URL of the server, if one samples."""
     library: str
     """The package that must be importable."""
     extra: str
     """The extra that installs it."""
     least_temperature: float = 0.0
     """The library raises temperatures between 0 and this one to this one."""
+    is_served: bool = False
+    """Whether a server samples, for all processes that play."""
 
 
-def _open_transformers() -> SamplingEngine:
+def _open_transformers(_: str) -> SamplingEngine:
     from graphcredit.collector.policies.engines.transformers import TransformersEngine
 
     return TransformersEngine()
 
 
-def _open_vllm() -> SamplingEngine:
+def _open_vllm(_: str) -> SamplingEngine:
     from graphcredit.collector.policies.engines.vllm import VllmEngine
 
     return VllmEngine()
 
 
+def _open_vllm_server(url: str) -> SamplingEngine:
+    from graphcredit.collector.policies.engines.vllm_server.engine import VllmServerEngine
+
+    return VllmServerEngine(url)
+
+
 ENGINES: dict[str, EngineKind] = {
     "hf": EngineKind(open=_open_transformers, library="transformers", extra="train"),
     "vllm": EngineKind(open=_open_vllm, library="vllm", extra="vllm", least_temperature=0.01),
+    # The server has vLLM; transformers proves that it has the weights.
+    "vllm-server": EngineKind(
+        open=_open_vllm_server,
+        library="transformers",
+        extra="train",
+        least_temperature=0.01,
+        is_served=True,
+    ),
 }
 
 
@@ -56,5 +72,5 @@ def require_temperature(kind: str, temperature: float) -> None:
     if 0 < temperature < least:
         raise OptionError(
             f"temperature must be 0, or {least} or more, for policies {kind}:PATH, because "
-            f"{ENGINES[kind].library} uses {least} for values in between: got {temperature}"
+            f"vLLM uses {least} for values in between: got {temperature}"
         )

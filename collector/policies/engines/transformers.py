@@ -72,7 +72,7 @@ class TransformersEngine:
         self._model = None  # free the memory first: two models may not fit
         self.forget()
         self.tokenizer = load_tokenizer(path)
-        self._model = _load_model(path, self._device, dtype)
+        self._model = load_model(path, self._device, dtype)
         self.end_ids = end_ids_of(self.tokenizer, self._model.generation_config.eos_token_id)
 
     def forget(self) -> None:
@@ -210,7 +210,12 @@ def draw(logits: Tensor, uniforms: Sequence[float], temperature: float) -> tuple
     return ids[:, 0], logprobs.gather(-1, ids)[:, 0]
 
 
-def _load_model(path: str, device: torch.device, dtype: Dtype) -> Any:
+def load_model(path: str, device: torch.device, dtype: Dtype) -> Any:
+    """Return the causal language model of a directory, for sampling.
+
+    Raises:
+        InputError: The directory has no such model in safetensors, or lacks some of its weights.
+    """
     kind: torch.dtype = getattr(torch, arithmetic(dtype))
     disable_progress_bar()
     with library_errors(f"a policy must be a causal language model in safetensors: {path}"):

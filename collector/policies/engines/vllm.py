@@ -16,7 +16,6 @@ os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB
 os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
 import torch
-from transformers import AutoConfig, GenerationConfig
 
 from graphcredit.collector.policies.engines.base import (
     Dtype,
@@ -26,9 +25,10 @@ from graphcredit.collector.policies.engines.base import (
     arithmetic,
     max_answer,
 )
+from graphcredit.collector.policies.engines.configuration import generation_ends, read_config
 from graphcredit.collector.policies.model_files import require_safetensors
 from graphcredit.collector.policies.tokens import end_ids_of, load_tokenizer
-from graphcredit.store.errors import InputError, library_errors
+from graphcredit.store.errors import InputError
 
 # By name: without vLLM installed, a type checker would resolve `import vllm` to this file.
 vllm: Any = import_module("vllm")
@@ -60,7 +60,7 @@ class VllmEngine:
         """Load a model, or only its weights if one of the same architecture is loaded."""
         require_safetensors(path)
         # Load these from this directory: vLLM keeps those of the model that it opened first.
-        tokenizer, config = load_tokenizer(path), _read_config(path)
+        tokenizer, config = load_tokenizer(path), read_config(path)
         said = config.to_dict().items()
         shape = {k: v for k, v in said if k not in _NOT_SHAPE and v is not None}
         kind = arithmetic(dtype)
@@ -83,7 +83,7 @@ class VllmEngine:
         else:
             self._reload(path)
         self.tokenizer = tokenizer
-        self.end_ids = end_ids_of(tokenizer, _generation_config(path, config).eos_token_id)
+        self.end_ids = end_ids_of(tokenizer, generation_ends(path, config))
 
     def forget(self) -> None:
         """Empty vLLM's cache of prefixes."""
@@ -114,20 +114,6 @@ class VllmEngine:
         self._llm.collective_rpc("reload_weights", kwargs={"weights_path": path})
         self._llm.apply_model(_repack_tied_head)
         self._llm.reset_prefix_cache()
-
-
-def _read_config(path: str) -> Any:
-    """Return a configuration, parsed by transformers, so that equivalent files compare equal."""
-    with library_errors(f"a policy must be a causal language model: {path}"):
-        return AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
-
-
-def _generation_config(path: str, config: Any) -> Any:
-    with library_errors(f"generation_config.json must be one of transformers: {path}"):
-        try:
-            return GenerationConfig.from_pretrained(path, local_files_only=True)
-        except OSError:  # the file does not exist
-            return GenerationConfig.from_model_config(config)
 
 
 def _open(path: str, dtype: str) -> Any:

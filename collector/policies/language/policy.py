@@ -42,6 +42,8 @@ class LanguagePolicy:
     """The sampling parameters."""
     dtype: Dtype = "auto"
     """Number type of the model's arithmetic."""
+    server: str = ""
+    """URL of the server that samples; empty if the process that plays does so."""
 
     @property
     def name(self) -> str:
@@ -77,7 +79,7 @@ class LanguagePolicy:
         Raises:
             InputError: A prompt leaves no room for an answer, even without history.
         """
-        engine = _loaded(self.kind, self.model, self.dtype)
+        engine = _loaded(self)
         prompts = [self._prompt(engine, question.view) for question in questions]
         requests = [
             Request(prompt_ids=prompt, seed=question.rng.getrandbits(63))
@@ -125,8 +127,8 @@ class LanguagePolicy:
         )
 
 
-_engines: dict[str, tuple[tuple[ModelFiles, Dtype], SamplingEngine]] = {}
-"""The engines of this process and their loaded models, by kind of engine."""
+_engines: dict[tuple[str, str], tuple[tuple[ModelFiles, Dtype], SamplingEngine]] = {}
+"""The engines of this process and their loaded models, by kind of engine and server."""
 
 
 def forget() -> None:
@@ -138,11 +140,27 @@ def forget() -> None:
         engine.forget()
 
 
-def _loaded(kind: str, model: ModelFiles, dtype: Dtype) -> SamplingEngine:
-    """Return an engine with a model; load the model unless the engine has it already."""
-    found, engine = _engines.pop(kind, (None, None))
-    engine = engine or ENGINES[kind].open()
-    if found != (model, dtype):
-        engine.load(model.path, dtype)
-    _engines[kind] = ((model, dtype), engine)
+def prepare(policy: object) -> None:
+    """Give a server the weights of the policy that it samples for, before anybody plays.
+
+    Processes that play find them there, so none of them replaces weights while another one
+    samples. A server that was started again since gets them again. Other policies need nothing.
+
+    Raises:
+        EngineError: The server does not answer, or does not have the weights after that.
+    """
+    if isinstance(policy, LanguagePolicy) and ENGINES[policy.kind].is_served:
+        _engines.pop((policy.kind, policy.server), None)
+        _loaded(policy)
+
+
+def _loaded(policy: LanguagePolicy) -> SamplingEngine:
+    """Return an engine with a policy's model; load the model unless the engine has it already."""
+    key = (policy.kind, policy.server)
+    wanted = (policy.model, policy.dtype)
+    found, engine = _engines.pop(key, (None, None))
+    engine = engine or ENGINES[policy.kind].open(policy.server)
+    if found != wanted:
+        engine.load(policy.model.path, policy.dtype)
+    _engines[key] = (wanted, engine)
     return engine

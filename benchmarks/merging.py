@@ -1,12 +1,13 @@
 """Measures how well each merge recovers the true states from noisy texts of real games.
 
-    python -m benchmarks.merging [STORE] [--kinds judge] [--seeds 3] [--model PATH]
+    python -m benchmarks.merging [STORE] [--kinds judge] [--seeds 3] [--ways exact segments]
 
 STORE is a log of games whose `state` texts identify the true states. Without it, a policy that errs
 seven times in ten plays TextWorld games: 16 for the kinds of noise that `segments` was designed
-with (benchmarks/noise/design.py), 26 others for those that judge it (judge.py), and 26 more for
-those that judge what was made after these (later.py). Each visit's text is then disturbed. Each way
-of merging has these columns:
+with (benchmarks/noise/design.py), and 26 others for each set of kinds that judged it when they were
+new: judge.py, then later.py, then those of two people who had not read it (strange, fresh.py).
+Each visit's text is then disturbed. `--ways` limits the ways of merging to those
+named, and `--model PATH` adds those of a model. Each way of merging has these columns:
 
 - precision, recall, F1: over pairs of visits within a group; a pair on the same node should be a
   pair in the same state;
@@ -31,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.machine import describe
-from benchmarks.noise import design, later
+from benchmarks.noise import design, fresh, later, strange
 from benchmarks.noise import judge as judging
 from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.estimators.table import configure
@@ -45,12 +46,24 @@ from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store import Store, create_store, open_store, read_steps
 
 ESTIMATORS = ("graphgpo", "gigpo", "reach", "rewardflow")
-KINDS = {"design": design.KINDS, "judge": judging.KINDS, "later": later.KINDS}
-GAMES = {"design": (16, 1), "judge": (26, 77), "later": (26, 78)}
+KINDS = {
+    "design": design.KINDS,
+    "judge": judging.KINDS,
+    "later": later.KINDS,
+    "strange": strange.KINDS,
+    "fresh": fresh.KINDS,
+}
+GAMES = {
+    "design": (16, 1),
+    "judge": (26, 77),
+    "later": (26, 78),
+    "strange": (26, 79),
+    "fresh": (26, 80),
+}
 """How many games of which seed."""
 
 HEADER = (
-    f"{'noise':>11} {'merge':<26} {'precision':>9} {'recall':>7} {'F1':>7} {'estimate':>16} "
+    f"{'noise':>18} {'merge':<26} {'precision':>9} {'recall':>7} {'F1':>7} {'estimate':>16} "
     f"{'false':>7} {'nodes':>6} {'shift: graphgpo':>15} {'gigpo':>6} {'reach':>6} "
     f"{'rewardflow':>10} {'s':>6}"
 )
@@ -95,7 +108,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--kinds", choices=KINDS, default="design")
     parser.add_argument("--model", help="Directory of a sentence-transformers model.")
+    parser.add_argument("--ways", nargs="+", metavar="NAME", help="Names as in the table.")
+    parser.add_argument("--noises", nargs="+", metavar="NAME", help="Only these of the kinds.")
     arguments = parser.parse_args()
+    kinds = {"none": _as_it_is, **KINDS[arguments.kinds]}
+    if unknown := [name for name in arguments.noises or [] if name not in kinds]:
+        parser.error(f"--noises: {unknown} are none of {list(kinds)}")
+    compared = {way.name: way for way in ways(arguments.model)}
+    names: list[str] = arguments.ways or list(compared)
+    if unknown := [name for name in names if name not in compared]:
+        parser.error(f"--ways: {unknown} are none of {list(compared)}")
     print(describe())
     with tempfile.TemporaryDirectory() as folder:
         clean = _read(
@@ -106,11 +128,11 @@ def main() -> None:
         keep = partial(CachedEmbedder, create_store(Path(folder) / "vectors"))
         print(f"{clean.num_rows:,} steps, {assemble(clean).merged.num_states:,} true states")
         print(HEADER)
-        for name, disturb in {"none": _as_it_is, **KINDS[arguments.kinds]}.items():
-            tables = [disturb_steps(clean, disturb, seed) for seed in range(arguments.seeds)]
-            for way in ways(arguments.model):
+        for name in arguments.noises or kinds:
+            tables = [disturb_steps(clean, kinds[name], seed) for seed in range(arguments.seeds)]
+            for way in (compared[chosen] for chosen in names):
                 rows = [judge(clean, table, open_merger(way.settings, keep)) for table in tables]
-                print(f"{name:>11} {way.name:<26} {_row(np.mean(rows, axis=0))}", flush=True)
+                print(f"{name:>18} {way.name:<26} {_row(np.mean(rows, axis=0))}", flush=True)
 
 
 def judge(clean: pa.Table, noisy: pa.Table, merger: Merger) -> list[float]:

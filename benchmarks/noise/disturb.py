@@ -6,7 +6,7 @@ A visit's text is disturbed once, so a step's `next_state` is still the followin
 import random
 from collections.abc import Callable
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -14,9 +14,10 @@ import pyarrow as pa
 class VisitRandom(random.Random):
     """The random numbers of one visit."""
 
-    def __init__(self, seed: int, trajectory: str, index: int) -> None:
+    def __init__(self, seed: int, trajectory: str, index: int, action_before: str = "") -> None:
         super().__init__(f"{seed} {trajectory} {index}")
         self._of_rollout = f"{seed} {trajectory}"
+        self.action_before = action_before
 
     @cached_property
     def rollout(self) -> random.Random:
@@ -36,10 +37,15 @@ def disturb_steps(steps: pa.Table, disturb: Disturb, seed: int) -> pa.Table:
         disturb: Returns the disturbed text.
         seed: Determines the noise of a visit, together with trajectory and step index.
     """
-    rows = steps.select(["trajectory_id", "step_index", "state", "next_state"]).to_pylist()
+    rows = steps.select(
+        ["trajectory_id", "step_index", "state", "action", "next_state"]
+    ).to_pylist()
+    taken = {(row["trajectory_id"], row["step_index"]): row["action"] for row in rows}
 
-    def seen(row: dict[str, object], index: int, text: str) -> str:
-        return disturb(text, VisitRandom(seed, str(row["trajectory_id"]), index), index)
+    def seen(row: dict[str, Any], index: int, text: str) -> str:
+        trajectory = row["trajectory_id"]
+        before = taken.get((trajectory, index - 1), "")
+        return disturb(text, VisitRandom(seed, trajectory, index, before), index)
 
     states = [seen(row, row["step_index"], row["state"]) for row in rows]
     following = [seen(row, row["step_index"] + 1, row["next_state"]) for row in rows]

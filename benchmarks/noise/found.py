@@ -1,4 +1,4 @@
-"""Kinds of noise in which version 4 of `--merge segments` found little; now part of its design."""
+"""Kinds of noise in which versions 4 and 5 of `segments` found little; now part of its design."""
 
 import random
 import re
@@ -106,6 +106,30 @@ def _garbled(text: str, rng: random.Random, index: int) -> str:
     return re.sub("[oei]", lambda at: digits[at[0]] if rng.random() < 0.02 else at[0], text)
 
 
+def _echoed(text: str, rng: VisitRandom, index: int) -> str:
+    """A terminal repeats the command before."""
+    return f"> {rng.action_before or 'look'}\n{text}"
+
+
+_NAMES = ("Ada", "Bruno", "Chen", "Dora", "Emil", "Farah", "Goran", "Hanna", "Ivan", "Jonas")
+
+
+def _guided(text: str, rng: VisitRandom, index: int) -> str:
+    """Somebody with a first name, and a release of the server, for a whole rollout."""
+    name, release = rng.rollout.choice(_NAMES), rng.rollout.choice(("1.4.2", "1.4.3", "1.5.0"))
+    return f"Server {release}\n{name} is with you.\n{text}"
+
+
+def _lasting(text: str, rng: VisitRandom, index: int) -> str:
+    """The weather changes at one look in four."""
+    kinds = ("sunny", "cloudy", "rainy", "foggy")
+    weather = rng.rollout.choice(kinds)
+    for _ in range(index):
+        if rng.rollout.random() < 0.25:
+            weather = rng.rollout.choice(kinds)
+    return f"It is {weather} outside.\n{text}"
+
+
 KINDS: dict[str, Disturb] = {
     "named": _named,
     "shell": _shell,
@@ -118,4 +142,7 @@ KINDS: dict[str, Disturb] = {
     "typeset": _typeset,
     "bannered": _bannered,
     "garbled": _garbled,
+    "echoed": _echoed,
+    "guided": _guided,
+    "lasting": _lasting,
 }

@@ -88,7 +88,7 @@ MERGES: tuple[Merge, ...] = (
     Merge(
         name="segments",
         open=lambda settings, keep: SegmentMerge(),
-        version=5,
+        version=7,
         is_python=True,
     ),
     Merge(

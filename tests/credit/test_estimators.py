@@ -112,7 +112,7 @@ def slow_advantages(
 @pytest.mark.parametrize(
     ("row", "options"), CASES, ids=lambda case: getattr(case, "name", str(case))
 )
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows=logs())
 def test_the_fast_implementation_agrees_with_the_slow_one(
     row: Estimator, options: dict[str, Any], rows: list[dict[str, Any]]

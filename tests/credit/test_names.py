@@ -21,6 +21,9 @@ from graphcredit.credit.merging.nearest import Vectors
 from graphcredit.credit.merging.recognise import NAME_SCHEMA, Identities, Looks, recognise
 from graphcredit.credit.merging.segments.compare import SameSegments, written
 from graphcredit.credit.merging.segments.noise.evidence import Evidence
+from graphcredit.credit.merging.segments.noise.idle.echoes import EchoRules
+from graphcredit.credit.merging.segments.noise.idle.frames import Frame, FrameIndex
+from graphcredit.credit.merging.segments.noise.idle.rules import IdleRules
 from graphcredit.credit.merging.segments.noise.passing import Judge
 from graphcredit.credit.merging.segments.noise.slots import SlotRules
 from graphcredit.credit.merging.segments.rules import NoiseRules
@@ -316,6 +319,13 @@ def test_what_is_noise_by_now_does_not_hide_a_known_state():
     assert _recognised(_known("\thall", "\tlamp\n\thall"), own, **found) == [0, 1]
     meters = ["\thp ◊", "\thp ◊\n\tlamp"]
     assert _recognised(_known("\thp 7"), meters, **found) == [0, -1]
+
+
+def test_an_echo_that_an_earlier_iteration_left_in_a_name_is_left_out():
+    echoes = EchoRules(frames=FrameIndex(frozenset({Frame("", (">",), (), 0)})))
+    alike = SameSegments(rules=NoiseRules(idle=IdleRules(reductions=(echoes,))))
+    known = _known("\t> go north\n\thall", "\t> go\n\tgarden")
+    assert _recognised(known, ["\thall", "\tlamp"], names=["a", "b"], alike=alike) == [0, -1]
 
 
 def test_a_known_name_is_recognised_whatever_is_left_of_its_text():

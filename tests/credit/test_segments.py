@@ -163,7 +163,9 @@ def visits_in(rng: random.Random, number: int) -> Visits:
         index=place % 4,
         walked=certain,
         trajectory=trajectory,
-        action=np.array([rng.choice([-1, 0, 1]) for _ in place]),
+        taken=np.array([rng.choice([-1, 0, 1]) for _ in place]),
+        is_valid=np.array([rng.random() < 0.7 for _ in place]),
+        outcome=np.array([rng.randrange(2) for _ in place]),
         succeeds=trajectory % 3 == 0,
     )
 

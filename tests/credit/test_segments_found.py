@@ -62,7 +62,7 @@ def pairs(codes: list[tuple[int, ...]] | list[int]) -> int:
 )
 def test_maps_and_positions_stay_under_noise_beside_them(world: str, kind: str):
     """A map of signs, somebody who hops about, a code with a sign for what is not known."""
-    unit = Unit(world=world, policy="quarter", seed=0, num_groups=16, estimators=("grpo",))
+    unit = Unit(world=world, policy="quarter", seed=0, num_groups=8, estimators=("grpo",))
     played = Played.of(unit)
     clean = step_table(played.world, played.rollouts, group_size=8, lists="none")
     noisy = disturb_steps(clean, {**later.KINDS, **found.KINDS}[kind], 0)
@@ -75,13 +75,13 @@ def test_maps_and_positions_stay_under_noise_beside_them(world: str, kind: str):
     assert right >= (0.2 if kind in ("padded", "typeset") else 0.6) * pairs(truth)
 
 
-def dealt(codes: int, *, is_used: bool = False) -> list[dict[str, Any]]:
+def dealt(*, is_used: bool = False) -> list[dict[str, Any]]:
     """Return steps of rollouts through three rooms, each with a code that it was dealt."""
     rows: list[dict[str, Any]] = []
     for task in range(4):
         for number in range(8):
             rng = random.Random(f"{task} {number}")
-            code = 10**5 + rng.randrange(codes)
+            code = 10**5 + rng.randrange(10**5)
             room, path = 0, [f"A note: {code}.\nThis is the hall."]
             for _ in range(8):
                 step = rng.choice((-1, 1))
@@ -94,16 +94,11 @@ def dealt(codes: int, *, is_used: bool = False) -> list[dict[str, Any]]:
 
 
 def test_a_value_of_its_own_for_each_rollout_is_a_name():
-    assert len(set(states_of(dealt(10**5)))) == 4 * 3
-
-
-def test_a_value_that_rollouts_share_is_what_they_were_dealt():
-    rows = dealt(4)
-    assert len(set(states_of(rows))) == len({(row["task_id"], row["state"]) for row in rows})
+    assert len(set(states_of(dealt()))) == 4 * 3
 
 
 def test_a_value_that_an_action_needs_is_no_name():
-    rows = dealt(10**5, is_used=True)
+    rows = dealt(is_used=True)
     assert len(set(states_of(rows))) == len({row["state"] for row in rows})
 
 

@@ -43,6 +43,8 @@ class SameSegments:
         seen = set[Segment]()
         kept: list[Segment] = []
         for part, noise in zip(parts, score, strict=True):
+            if not (part.address or part.tokens):
+                continue
             if noise < np.inf and not (part in seen and rules.repeats.are_idle(part)):
                 kept.append(part)
                 seen.add(part)

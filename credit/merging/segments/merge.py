@@ -60,7 +60,7 @@ class SegmentMerge:
     def _num_undecided(self, found: Candidates, parsed: Parsed) -> int:
         """Return how many pairs of states may be one: nothing is known of what they differ in."""
         nodes = found.nodes
-        is_known = np.array([self.rules.judge.knows(part) for part in parsed.segments], np.bool_)
+        is_known = np.array([self.rules.knows(part) for part in parsed.segments], np.bool_)
         place, _, _ = factorise_pairs(nodes.group_of_node, found.signature_of(nodes) - UNKNOWN)
         # A goal has the text of any state, and is none.
         is_goal = nodes.text_of_node < 0
@@ -80,7 +80,7 @@ class SegmentMerge:
             weight = np.bincount(visits.node, minlength=parsed.num_texts)
             parsed = rules.corrected(parsed, group, weight, _actions(found))
         parsed = parsed.map(rules.after_typos)
-        return rules.repeats.once(parsed.without(rules.judge.noise_in(parsed, visits)))
+        return rules.repeats.once(parsed.without(rules.noise_in(parsed, visits)))
 
 
 def _actions(found: Candidates) -> list[list[str]]:

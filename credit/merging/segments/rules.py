@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.noise.evidence import Evidence
 from graphcredit.credit.merging.segments.noise.garbled import GarbledWords
+from graphcredit.credit.merging.segments.noise.idle.rules import IdleRules
 from graphcredit.credit.merging.segments.noise.layout import LayoutRules
 from graphcredit.credit.merging.segments.noise.passing import Judge
 from graphcredit.credit.merging.segments.noise.repeats import Repeats
@@ -22,7 +24,20 @@ from graphcredit.credit.merging.segments.noise.words import WordRules
 from graphcredit.credit.merging.segments.text.parse import Segment, name_of
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import tokenise
-from graphcredit.credit.steps.arrays import Ints
+from graphcredit.credit.steps.arrays import Bools, Ints
+
+_KEPT = "!"
+"""Begins the address of a segment that outcomes speak for."""
+
+
+def is_marked(part: Segment) -> bool:
+    """Return whether outcomes speak for all that a segment says."""
+    return part.address.startswith(_KEPT)
+
+
+def unmarked(part: Segment) -> Segment:
+    """Return a segment as it was parsed."""
+    return Segment(part.address.removeprefix(_KEPT), part.tokens) if is_marked(part) else part
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,12 +62,16 @@ class NoiseRules:
     """How words are mistyped."""
     words: tuple[WordRules, ...] = ()
     """Phrases that may be exchanged, in rounds."""
+    idle: IdleRules = field(default_factory=IdleRules)
+    """What a rollout has of its own."""
     judge: Judge = field(default_factory=lambda: Judge(Evidence()))
     """Knows which segments come and go."""
     repeats: Repeats = field(default_factory=Repeats)
     """Segments of which a second one says nothing."""
     any_order: bool = False
     """The order of segments says nothing."""
+    kept: frozenset[Segment] = frozenset()
+    """What outcomes speak against leaving out, as it would be read without them."""
 
     def as_words(self, part: Segment) -> Segment:
         """Return a segment with its words as they were meant.
@@ -67,13 +86,46 @@ class NoiseRules:
 
     def before_words(self, part: Segment) -> Segment:
         """Return a segment as typing errors are looked for in it."""
-        return self.layout.apply(self.slots.apply(self.as_words(part)))
+        part = unmarked(part)
+        if self.kept and self.read(part) in self.kept:
+            base = self.base(part)
+            return Segment(_KEPT + base.address, base.tokens)
+        return self._before_words(part)
 
     def after_typos(self, part: Segment) -> Segment:
         """Return what is left of a segment without typing errors."""
+        return part if is_marked(part) else self.idle.apply(self.as_read(part))
+
+    def read(self, part: Segment) -> Segment:
+        """Return what would be left of a segment, if outcomes were not asked about it."""
+        return self.idle.apply(self.as_read(self._before_words(part)))
+
+    def base(self, part: Segment) -> Segment:
+        """Return a segment before values and words are left out."""
+        return self.layout.apply(self.as_words(part))
+
+    def _before_words(self, part: Segment) -> Segment:
+        return self.layout.apply(self.slots.apply(self.as_words(part)))
+
+    def as_read(self, part: Segment) -> Segment:
+        """Return a segment without typing errors as idle values are looked for in it."""
         for rules in self.words:
             part = rules.apply(part)
         return self.slots.apply(part)
+
+    def knows(self, part: Segment) -> bool:
+        """Return whether the iteration shows that a segment tells states apart, or does not."""
+        return is_marked(part) or (self.judge.knows(part) and not self.idle.is_open(part))
+
+    def noise_in(self, parsed: Parsed, visits: Visits) -> Bools:
+        """Return [num_pairs] which segments of texts come and go.
+
+        Args:
+            parsed: The texts of the nodes of whole groups, without noise inside their segments.
+            visits: All visits of these nodes.
+        """
+        marked = np.array([is_marked(part) for part in parsed.segments], np.bool_)
+        return self.judge.noise_in(parsed, visits) & ~marked[parsed.segment]
 
     def corrected(
         self, parsed: Parsed, group_of_text: Ints, weight: Ints, actions: list[list[str]]

@@ -49,6 +49,21 @@ def depend_on_the_last(changes: Changes, num_keys: int, sure: float = _SURE) -> 
     return found & ~runs_one_way(changes, num_keys)
 
 
+def follow_from_actions(changes: Changes, num_keys: int) -> Bools:
+    """Return [num_keys] whether the next value depends on this one and the action, at any time.
+
+    Only for values that do not run with the time.
+    """
+    stratum, place, _ = factorise_pairs(changes.place, changes.action)
+    key_of_place = np.zeros(int(changes.place.max(initial=-1)) + 1, np.int64)
+    key_of_place[changes.place] = changes.key
+    key = key_of_place[place]
+    excess, variance = _agreeing(changes, stratum, len(key))
+    spread = np.sqrt(np.bincount(key, variance, num_keys))
+    # Where all values are one, sums are 0 but for their last digits.
+    return np.bincount(key, excess, num_keys) > _SURE * np.maximum(spread, 1e-3)
+
+
 def runs_one_way(changes: Changes, num_keys: int) -> Bools:
     """Return [num_keys] whether the value is a measure that changes in one direction only."""
     scale = changes.scale

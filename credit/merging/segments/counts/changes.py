@@ -73,12 +73,8 @@ def changes_of(
         visits: All visits.
         scale: Of the values.
     """
-    order = np.lexsort((visits.index, visits.trajectory))
-    following = np.full(len(order), -1)
-    follows = visits.trajectory[order[1:]] == visits.trajectory[order[:-1]]
-    following[order[:-1][follows]] = order[1:][follows]
-    following[visits.action < 0] = -1
-    num_visits = len(order) + 1
+    following = np.where(visits.action < 0, -1, visits.following)
+    num_visits = len(following) + 1
     record = np.argsort(key * num_visits + visit)
     known = (key * num_visits + visit)[record]
     wanted = key * num_visits + following[visit]

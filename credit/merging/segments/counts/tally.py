@@ -10,7 +10,11 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.counts.carried import depend_on_the_last, runs_one_way
+from graphcredit.credit.merging.segments.counts.carried import (
+    depend_on_the_last,
+    follow_from_actions,
+    runs_one_way,
+)
 from graphcredit.credit.merging.segments.counts.changes import Changes, changes_of
 from graphcredit.credit.merging.segments.counts.pairs import Across, PairCounts
 from graphcredit.credit.merging.segments.counts.scale import Scale
@@ -134,7 +138,13 @@ class ValueCounts:
     def is_free(self) -> Bools:
         """[num_keys] whether neither the class nor the time matters."""
         is_loose = self.loose_observed >= _LEAST_RATIO * self.loose_expected
-        return self.is_noise & is_loose & ~(self.is_bound | self.is_sticky)
+        return self.is_noise & is_loose & ~self.is_held
+
+    @property
+    def is_held(self) -> Bools:
+        """[num_keys] whether the value is bound, or stays, or follows from it and the action."""
+        follows = follow_from_actions(self.changes, len(self.agree))
+        return self.is_bound | self.is_sticky | follows
 
     @property
     def is_bound(self) -> Bools:
@@ -160,6 +170,60 @@ class ValueCounts:
         return varies & (self.agree >= 1) & ~self.is_noise & ~self.is_clock
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SeenValues:
+    """What visits show of some keys; the value of a key is all that a visit shows of it."""
+
+    key: Ints
+    """[n]"""
+    number: Ints
+    """[n] how many values the visit shows."""
+    visit: Ints
+    """[n] where it was seen; a visit has a key once."""
+    value: Ints
+    """[n] code of the value."""
+    texts: list[tuple[str, ...]]
+    """Of each code."""
+
+
+def values_at(
+    parsed: Parsed,
+    visits: Visits,
+    of_segment: Sequence[Sequence[tuple[int, str]]],
+    *,
+    in_order: bool = False,
+) -> SeenValues:
+    """Return what visits show.
+
+    Args:
+        parsed: The texts of the nodes.
+        visits: All visits of these nodes.
+        of_segment: [num_segments] keys with values of each segment.
+        in_order: Whether the order in which a visit shows values of one key is a part of them.
+    """
+    value_of: dict[tuple[str, ...], int] = {}
+    of_text: list[list[tuple[int, int, int]]] = []
+    for codes in parsed.lists():
+        own: dict[int, list[str]] = {}
+        for code in codes:
+            for key, value in of_segment[code]:
+                own.setdefault(key, []).append(value)
+        of_text.append(
+            [
+                (key, len(values), value_of.setdefault(tuple(values), len(value_of)))
+                for key, found in own.items()
+                for values in [found if in_order else sorted(found)]
+            ]
+        )
+    records = [
+        (key, number, visit, value)
+        for visit, node in enumerate(visits.node.tolist())
+        for key, number, value in of_text[node]
+    ]
+    key, number, visit, value = np.array(records, np.int64).reshape(-1, 4).T.copy()
+    return SeenValues(key=key, number=number, visit=visit, value=value, texts=list(value_of))
+
+
 def observe(
     parsed: Parsed,
     visits: Visits,
@@ -168,7 +232,7 @@ def observe(
     *,
     in_order: bool = False,
 ) -> ValueCounts:
-    """Count what the segments of texts show; the value of a key is all that a visit shows of it.
+    """Count what the segments of texts show; the arguments are those of `values_at`.
 
     Args:
         parsed: The texts of the nodes.
@@ -177,35 +241,12 @@ def observe(
         num_keys: Keys.
         in_order: Whether the order in which a visit shows values of one key is a part of them.
     """
-    value_of: dict[tuple[str, ...], int] = {}
-    cell_of: dict[tuple[int, int], int] = {}
-    of_text: list[list[tuple[int, int]]] = []
-    for codes in parsed.lists():
-        own: dict[int, list[str]] = {}
-        for code in codes:
-            for key, value in of_segment[code]:
-                own.setdefault(key, []).append(value)
-        # Visits that show a key more or less often are not compared: that is another matter.
-        of_text.append(
-            [
-                (
-                    cell_of.setdefault((key, len(values)), len(cell_of)),
-                    value_of.setdefault(
-                        tuple(values if in_order else sorted(values)), len(value_of)
-                    ),
-                )
-                for key, values in own.items()
-            ]
-        )
-    records = [
-        (cell, visit, value)
-        for visit, node in enumerate(visits.node.tolist())
-        for cell, value in of_text[node]
-    ]
-    cell, visit, value = np.array(records, np.int64).reshape(-1, 3).T.copy()
-    key_of_cell = np.array([key for key, _ in cell_of], np.int64)
-    scale = Scale.of(list(value_of))
-    return tally(cell, len(cell_of), visit, value, visits, scale).of(key_of_cell, num_keys)
+    seen = values_at(parsed, visits, of_segment, in_order=in_order)
+    # Visits that show a key more or less often are not compared: that is another matter.
+    cell, key_of_cell, _ = factorise_pairs(seen.key, seen.number)
+    scale = Scale.of(seen.texts)
+    found = tally(cell, len(key_of_cell), seen.visit, seen.value, visits, scale)
+    return found.of(key_of_cell, num_keys)
 
 
 def tally(

@@ -124,7 +124,7 @@ def looks(visits: Visits) -> Iterator[tuple[int, list[int]]]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Likeness:
+class Likeness:
     """Tells versions of one text from two texts.
 
     Where two looks at one state have few words in common, the state was not one: an environment of
@@ -135,7 +135,8 @@ class _Likeness:
     """The words of each segment that most texts have not."""
 
     @classmethod
-    def of(cls, parsed: Parsed) -> "_Likeness":
+    def of(cls, parsed: Parsed) -> "Likeness":
+        """Count the words of some texts."""
         seen = Counter[str]()
         times = np.bincount(parsed.segment, minlength=len(parsed.segments)).tolist()
         for part, number in zip(parsed.segments, times, strict=True):
@@ -158,7 +159,7 @@ class _Likeness:
 def aligned(parsed: Parsed, visits: Visits) -> Iterator[tuple[int, list[Variation]]]:
     """Yield the differences between looks at one state, with a number of the state."""
     aligner, lists = Aligner(segments=parsed.segments), parsed.lists()
-    likeness = _Likeness.of(parsed)
+    likeness = Likeness.of(parsed)
     for number, (_, nodes) in enumerate(looks(visits)):
         for one, other in combinations(nodes[:_LOOKS], 2):
             if not likeness.are_versions(lists[one], lists[other]):

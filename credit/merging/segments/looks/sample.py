@@ -27,7 +27,7 @@ class SampledGroups:
     visits: Visits
     """All visits; groups are numbered from 0."""
     actions: list[str]
-    """What was done there: the text of each code of `visits.action`."""
+    """What was done there: the text of each code of `visits.taken`."""
 
     @property
     def has_noise(self) -> bool:
@@ -89,7 +89,7 @@ def _groups(found: Candidates) -> Iterator[_Group]:
         start, stop = first_step[group], first_step[group + 1]
         node, distinct = factorise(visits.node[rows])
         taken = np.unique(steps.action[start:stop])
-        action = visits.action[rows]
+        action = visits.taken[rows]
         one = _Group(
             mark=marks[group],
             texts=[found.forms[code] for code in found.form_of(nodes)[distinct].tolist()],
@@ -101,7 +101,9 @@ def _groups(found: Candidates) -> Iterator[_Group]:
                 index=visits.index[rows],
                 trajectory=factorise(visits.trajectory[rows])[0],
                 succeeds=visits.succeeds[rows],
-                action=np.where(action < 0, -1, np.searchsorted(taken, action)),
+                taken=np.where(action < 0, -1, np.searchsorted(taken, action)),
+                is_valid=visits.is_valid[rows],
+                outcome=visits.outcome[rows],
             ),
             actions=steps.action_texts.take(pa.array(taken)).to_pylist(),
         )
@@ -136,9 +138,11 @@ def _joined(groups: list[_Group]) -> SampledGroups:
             index=join("index"),
             trajectory=join("trajectory", num_of("trajectory")),
             succeeds=np.concatenate([np.empty(0, bool), *(part.succeeds for part in parts)]),
-            action=np.concatenate(
-                [np.empty(0, np.int64), *(c[p.action] for c, p in zip(codes, parts, strict=True))]
+            taken=np.concatenate(
+                [np.empty(0, np.int64), *(c[p.taken] for c, p in zip(codes, parts, strict=True))]
             ),
+            is_valid=np.concatenate([np.empty(0, bool), *(part.is_valid for part in parts)]),
+            outcome=join("outcome"),
         ),
         actions=actions,
     )

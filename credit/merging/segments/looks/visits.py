@@ -35,10 +35,29 @@ class Visits:
     """[num_visits] the same, if actions that were called invalid may leave a state, too."""
     trajectory: Ints
     """[num_visits] the trajectory."""
-    action: Ints
-    """[num_visits] code of the valid action that was taken there; -1 where there was none."""
+    taken: Ints
+    """[num_visits] code of the action that was taken there; -1 after the last one."""
+    is_valid: Bools
+    """[num_visits] whether the environment called that action valid."""
+    outcome: Ints
+    """[num_visits] equal in a group where the action had the same reward, was as valid, and led to
+    a state with the same admissible actions, or to the goal."""
     succeeds: Bools
     """[num_visits] whether the trajectory accomplished its task."""
+
+    @property
+    def action(self) -> Ints:
+        """[num_visits] code of the valid action that was taken there; -1 where there was none."""
+        return np.where(self.is_valid, self.taken, -1)
+
+    @property
+    def following(self) -> Ints:
+        """[num_visits] the next visit of the trajectory; -1 after the last one."""
+        order = np.lexsort((self.index, self.trajectory))
+        goes_on = self.trajectory[order[1:]] == self.trajectory[order[:-1]]
+        found = np.full(len(order), -1)
+        found[order[:-1][goes_on]] = order[1:][goes_on]
+        return found
 
     def if_invalid_actions_move(self) -> "Visits":
         """Return the visits with classes in which no invalid action is trusted to do nothing."""
@@ -61,6 +80,11 @@ def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
     failures = last[~steps.is_success[last]]
     node = np.concatenate([nodes.state_of_step, nodes.target_of_step[failures]])
     index = np.arange(len(steps.row)) - steps.trajectory_start[trajectory]
+    outcome = _pair(
+        _pair(_rewards(steps), signature[nodes.target_of_step]),
+        2 * steps.is_valid + (nodes.text_of_node[nodes.target_of_step] < 0),
+    )
+    none = np.full(len(failures), -1)
     # The guard has the last word: what was called invalid may have changed what is admissible.
     certain, walked = (
         _pair(_classes(steps, nodes, signature, failures, is_move), signature[node])
@@ -73,9 +97,9 @@ def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
         group=np.concatenate([nodes.group_of_step, nodes.group_of_step[failures]]),
         index=np.concatenate([index, index[failures] + 1]),
         trajectory=np.concatenate([trajectory, trajectory[failures]]),
-        action=np.concatenate(
-            [np.where(steps.is_valid, steps.action, -1), np.full(len(failures), -1)]
-        ),
+        taken=np.concatenate([steps.action, none]),
+        is_valid=np.concatenate([steps.is_valid, none > 0]),
+        outcome=np.concatenate([outcome, none]),
         succeeds=np.concatenate(
             [steps.is_success[last][trajectory], np.zeros(len(failures), np.bool_)]
         ),

@@ -81,7 +81,7 @@ def gather(parsed: Parsed, visits: Visits) -> Evidence:
     return Evidence(
         stays=counted[True],
         comes=counted[False],
-        drawn=frozenset(parsed.segments[code] for code in _drawn(visits, visit, segment).tolist()),
+        drawn=frozenset(parsed.segments[code] for code in drawn(visits, visit, segment).tolist()),
         num_shared=int(is_shared.sum()),
         num_shared_lonely=int((is_lonely & in_class).sum()),
         num_single=int((~is_shared).sum()),
@@ -89,7 +89,7 @@ def gather(parsed: Parsed, visits: Visits) -> Evidence:
     )
 
 
-def _drawn(visits: Visits, visit: Ints, segment: Ints) -> Ints:
+def drawn(visits: Visits, visit: Ints, segment: Ints) -> Ints:
     """Return the segments that are in a look or not as often within classes as across them.
 
     Args:

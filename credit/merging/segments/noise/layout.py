@@ -14,7 +14,7 @@ from graphcredit.credit.merging.segments.looks.align import looks
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.text.parse import Segment, without_layout
 from graphcredit.credit.merging.segments.text.parsed import Parsed
-from graphcredit.credit.merging.segments.text.tokens import is_layout
+from graphcredit.credit.merging.segments.text.tokens import is_escape, is_layout
 from graphcredit.credit.steps.arrays import Bools
 
 _NEVER_DRAWN = frozenset({"\x1b"})
@@ -77,13 +77,14 @@ def learn_layout(parsed: Parsed, visits: Visits) -> LayoutRules:
 
 def _is_drawing(part: Segment, bare: Segment) -> bool:
     """Return whether a segment has as many signs and gaps as words; gaps between words are none."""
-    padded = ("", *part.tokens, "")
+    shown = [token for token in part.tokens if not is_escape(token)]
+    padded = ("", *shown, "")
     between = sum(
         token.isspace() and not (is_layout(left) or is_layout(right))
-        for left, token, right in zip(padded, part.tokens, padded[2:], strict=False)
+        for left, token, right in zip(padded, shown, padded[2:], strict=False)
         if left and right
     )
-    return len(part.tokens) - between >= 2 * len(bare.tokens)
+    return len(shown) - between >= 2 * len(bare.tokens)
 
 
 def _sign(token: str) -> str:

@@ -21,7 +21,13 @@ from graphcredit.credit.merging.segments.counts.tally import ValueCounts, observ
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
-from graphcredit.credit.merging.segments.text.tokens import SLOT, is_word, kind_of, tokenise
+from graphcredit.credit.merging.segments.text.tokens import (
+    SLOT,
+    is_escape,
+    is_word,
+    kind_of,
+    tokenise,
+)
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 
 Place = tuple[str, ...]
@@ -37,6 +43,8 @@ _SHORT = 4
 """A value of fewer characters is no name of a rollout."""
 
 _LETTERS = re.compile(r"[a-f]{3,}")
+_IDENTIFIERS = ("digits", "hex", "identifier")
+"""Types of tokens that an identifier in hexadecimal may have."""
 _CLASSES = 3
 """In so many states must a number differ: cards that are dealt differ, too."""
 _DEPTHS = 5
@@ -56,9 +64,12 @@ class SlotRules:
     is_noise: dict[Place, bool] = field(default_factory=dict[Place, bool])
     """By description; a place that is not here has no verdict."""
 
+    lengths: Mapping[Place, frozenset[int]] = field(default_factory=dict[Place, frozenset[int]])
+    """Of identifiers between two tokens: one in hexadecimal may have no digit."""
+
     def apply(self, segment: Segment) -> Segment:
         """Return a segment without the values that say nothing."""
-        segment = _masked(segment, self.is_noise)
+        segment = _masked(segment, self.is_noise, self.lengths)
         if not self.wild:
             return segment
         tokens = [
@@ -92,7 +103,23 @@ def learn_slots(parsed: Parsed, visits: Visits, actions: Iterable[str]) -> SlotR
         is_outvoted = place in narrow.weak and is_noise.get(wider, False)
         if is_outvoted or (place in narrow.drawn and wider in between.bound):
             is_noise.pop(place, None)
-    return SlotRules(is_noise=is_noise, wild=_wild(parsed, is_noise, visits))
+    lengths = _lengths(parsed, slots, is_noise)
+    wild = _wild(parsed, is_noise, lengths, visits)
+    return SlotRules(is_noise=is_noise, lengths=lengths, wild=wild)
+
+
+def _lengths(
+    parsed: Parsed,
+    slots: list[list[tuple[int, tuple[Place, ...]]]],
+    is_noise: Mapping[Place, bool],
+) -> dict[Place, frozenset[int]]:
+    """Return how long the identifiers are that stand, as noise, between two tokens."""
+    found: dict[Place, set[int]] = defaultdict(set)
+    for part, own in zip(parsed.segments, slots, strict=True):
+        for position, places in own:
+            if _verdict(places, is_noise) and places[4][1].startswith(_IDENTIFIERS):
+                found[places[1]].add(len(part.tokens[position]))
+    return {place: frozenset(own) for place, own in found.items()}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -185,22 +212,29 @@ def _verdicts(
     return np.where(noise | clock, 1, np.where(state, -1, 0)).tolist()
 
 
-def _masked(segment: Segment, is_noise: Mapping[Place, bool]) -> Segment:
+def _masked(
+    segment: Segment, is_noise: Mapping[Place, bool], lengths: Mapping[Place, frozenset[int]]
+) -> Segment:
     if not is_noise:
         return segment
     tokens = list(segment.tokens)
     for position, descriptions in _places(segment):
-        verdicts = (is_noise.get(place) for place in descriptions)
-        if next((verdict for verdict in verdicts if verdict is not None), False):
+        if _verdict(descriptions, is_noise):
             tokens[position] = SLOT
     # An identifier in hexadecimal may have no digit.
     if any(map(_is_hexadecimal, segment.tokens)):
         typed = tuple([SLOT if kind_of(token) else token for token in segment.tokens])
         for position, (left, token, right) in enumerate(_triples(Segment("", typed))):
             place = ("between", segment.address, left, right)
-            if _is_hexadecimal(token) and is_noise.get(place, False):
+            if _is_hexadecimal(token) and len(token) in lengths.get(place, ()):
                 tokens[position] = SLOT
     return Segment(segment.address, tuple(tokens))
+
+
+def _verdict(descriptions: tuple[Place, ...], is_noise: Mapping[Place, bool]) -> bool:
+    """Return whether the narrowest description of a place with a verdict says that it is noise."""
+    verdicts = (is_noise.get(place) for place in descriptions)
+    return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
 @lru_cache(1 << 18)
@@ -208,10 +242,15 @@ def _is_hexadecimal(token: str) -> bool:
     return _LETTERS.fullmatch(token) is not None
 
 
-def _wild(parsed: Parsed, is_noise: Mapping[Place, bool], visits: Visits) -> frozenset[Place]:
+def _wild(
+    parsed: Parsed,
+    is_noise: Mapping[Place, bool],
+    lengths: Mapping[Place, frozenset[int]],
+    visits: Visits,
+) -> frozenset[Place]:
     """Return the places where looks at one state have one word after the other, ever new ones."""
     triples = [
-        [(part.address, *triple) for triple in _triples(_masked(part, is_noise))]
+        [(part.address, *triple) for triple in _triples(_masked(part, is_noise, lengths))]
         for part in parsed.segments
     ]
     words: dict[Place, set[str]] = defaultdict(set)
@@ -249,13 +288,17 @@ def _triples(segment: Segment) -> Iterator[tuple[str, str, str]]:
 def _places(segment: Segment) -> Iterator[tuple[int, tuple[Place, ...]]]:
     """Yield the position of each token with a type, and the descriptions of its place.
 
-    Gaps are no part of a place: they may be noise themselves.
+    Gaps and colours are no part of a place: they may be noise themselves.
     """
     kinds = [kind_of(token) for token in segment.tokens]
     if not any(kinds):
         return
     address = segment.address
-    positions = [place for place, token in enumerate(segment.tokens) if not token.isspace()]
+    positions = [
+        place
+        for place, token in enumerate(segment.tokens)
+        if not (token.isspace() or is_escape(token))
+    ]
     masked = [SLOT if kinds[place] else segment.tokens[place] for place in positions]
     template = "\x1f".join(masked)
     padded = (_EDGE, *masked, _EDGE)

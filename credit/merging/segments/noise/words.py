@@ -122,7 +122,9 @@ def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
     everywhere = [exchanges[n] for n in np.flatnonzero(free).tolist()]
     if everywhere:
         # What stands between versions of one phrase is not what varies there.
-        return WordRules.of(_unite(everywhere, frequency), {})
+        found = _confirmed(WordRules.of(_unite(everywhere, frequency), {}), parsed, visits)
+        if found.lengths:
+            return found
     somewhere: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
     for position in np.flatnonzero(counts.is_free).tolist():
         number, left, right = places[position]
@@ -132,7 +134,42 @@ def learn_words(parsed: Parsed, visits: Visits) -> WordRules:
         for (left, right), own in somewhere.items()
         for old, new in _unite(own, frequency).items()
     }
-    return WordRules.of({}, tied)
+    return _confirmed(WordRules.of({}, tied), parsed, visits)
+
+
+def _confirmed(rules: WordRules, parsed: Parsed, visits: Visits) -> WordRules:
+    """Return the rules without those phrases that, taken together, are no noise.
+
+    Two of them are rarely there one after the other; all that stand for one phrase are.
+    """
+    roots = sorted({*rules.free.values(), *rules.bound.values()})
+    members = {root: {root} for root in roots}
+    for phrase, root in rules.free.items():
+        members[root].add(phrase)
+    for (_, _, phrase), root in rules.bound.items():
+        members[root].add(phrase)
+    phrases = {phrase for own in members.values() for phrase in own if phrase}
+    if not phrases:
+        return rules
+    roots_of = {phrase: [root for root in roots if phrase in members[root]] for phrase in phrases}
+    longest = max(map(len, phrases))
+    places: dict[tuple[Tokens, str, str], int] = {}
+    of_segment = [
+        [
+            (places.setdefault((root, left, right), len(places)), " ".join(phrase))
+            for left, right, _, phrase in _occurrences(part.tokens, phrases, longest)
+            for root in roots_of[phrase]
+        ]
+        for part in parsed.segments
+    ]
+    number = {root: position for position, root in enumerate(roots)}
+    root_of_place = np.array([number[root] for root, _, _ in places], np.int64)
+    counts = observe(parsed, visits, of_segment, len(places)).of(root_of_place, len(roots))
+    refused = {roots[n] for n in np.flatnonzero(counts.is_held).tolist()}
+    return WordRules.of(
+        {phrase: root for phrase, root in rules.free.items() if root not in refused},
+        {place: root for place, root in rules.bound.items() if root not in refused},
+    )
 
 
 def _proposals(parsed: Parsed, visits: Visits) -> list[Exchange]:

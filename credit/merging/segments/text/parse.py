@@ -99,10 +99,12 @@ def _markup(text: str, address: str, joined: bool) -> Iterator[Segment]:
         return
     start = 0
     for tag in _TAG.finditer(text):
-        yield from _lines(_plain(text[start : tag.start()], start > 0), address, joined)
+        if tag.start() > start:
+            yield from _lines(_plain(text[start : tag.start()], start > 0), address, joined)
         yield from _tag(tag[1].lower(), tag[2], address)
         start = tag.end()
-    yield from _lines(_plain(text[start:], start > 0), address, joined)
+    if start < len(text):
+        yield from _lines(_plain(text[start:], start > 0), address, joined)
 
 
 def _plain(text: str, is_markup: bool) -> str:
@@ -111,6 +113,8 @@ def _plain(text: str, is_markup: bool) -> str:
 
 def _tag(name: str, attributes: str, address: str) -> Iterator[Segment]:
     yield Segment(f"{address}<{name}>", ())
+    if not attributes:
+        return
     for key, *values in sorted(_ATTRIBUTE.findall(attributes)):
         yield Segment(f"{address}<{name} {key}>", tokenise(html.unescape("".join(values))))
 

@@ -12,8 +12,8 @@ SLOT = "◊"
 
 _TOKEN = re.compile(
     r"""
-      [^\W\d_]++(?:['’][^\W\d_]++)*+(?![\d-])                    # most words: no UUID begins so
-    | \x1b\[[0-9;]*[A-Za-z]                                       # a colour of a terminal
+      ;base64,[0-9a-zA-Z+/=_-]+                                   # what a data URI holds
+    | [^\W\d_]++(?:['’][^\W\d_]++)*+(?![\d-])                    # most words: no UUID begins so
     | [0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}        # a UUID
     | \d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?   # a date
     | \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\w:])                 # a time
@@ -28,6 +28,9 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_BASE64 = ";base64,"
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+"""What a terminal obeys and does not show: colours, moves of the cursor, titles of a window."""
 _PLAIN = str.maketrans("‘’ʼ‚“”„‐‑‒–—−", "''''\"\"\"------")
 _HAS_WORD = re.compile(r"[^\W\d_]{2}")
 _DIGIT = re.compile(r"\d")
@@ -46,7 +49,23 @@ def tokenise(line: str) -> Tokens:
     """
     if not line.isascii():
         line = unicodedata.normalize("NFC", line).translate(_PLAIN)
+    if "\x1b" in line:
+        return _with_escapes(line)
     return tuple(_TOKEN.findall(line.casefold() if _HAS_WORD.search(line) else line))
+
+
+def _with_escapes(line: str) -> Tokens:
+    """Return the tokens of what is shown, with escape sequences where they stand."""
+    shown, escapes, stop = "", list[tuple[int, str]](), 0
+    for found in _ESCAPE.finditer(line):
+        shown += line[stop : found.start()]
+        escapes.append((len(shown), "_".join(found[0].split())))
+        stop = found.end()
+    shown += line[stop:]
+    words = shown.casefold() if _HAS_WORD.search(shown) else shown
+    tokens = [(found.start(), found[0]) for found in _TOKEN.finditer(words)]
+    # Sorting keeps an escape sequence before the token that it stands in front of.
+    return tuple(token for _, token in sorted([*escapes, *tokens], key=lambda found: found[0]))
 
 
 @lru_cache(1 << 18)
@@ -54,9 +73,11 @@ def kind_of(token: str) -> str:
     """Return the type of a token; nothing for a word or punctuation."""
     if token == SLOT:
         return "slot"
+    if token.startswith(_BASE64):
+        return "base64"
     if _HEX.fullmatch(token):
         return "digits" if token.isdigit() else f"hex{len(token)}"
-    if not _DIGIT.search(token) or token.startswith("\x1b"):
+    if not _DIGIT.search(token) or is_escape(token):
         return ""
     if _DATE.match(token):
         return "date"
@@ -70,6 +91,11 @@ def kind_of(token: str) -> str:
 def is_word(token: str) -> bool:
     """Return whether a token is a word."""
     return token[0].isalpha() and not kind_of(token)
+
+
+def is_escape(token: str) -> bool:
+    """Return whether a token is one that a terminal does not show."""
+    return token[0] == "\x1b"
 
 
 def is_layout(token: str) -> bool:

@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile -q
 EXTRAS := play,er,ray,train,vision,view,experiments,integrations,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
 EDITABLE := --config-settings editable_mode=strict --editable
 
-.PHONY: demo test test-slow check format clean
+.PHONY: demo test test-slow gpu check format clean
 .DELETE_ON_ERROR:
 
 demo: .venv/playable
@@ -23,6 +23,10 @@ test: .venv/installed
 # The rest, and the properties again on many more examples.
 test-slow: .venv/installed
 	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=thorough --no-loadscope-reorder
+
+# What CI cannot run: see benchmarks/gpu.py. Torch for CUDA must be in .venv, see docs/install.md.
+gpu: .venv/installed
+	$(BIN)/python -m benchmarks.gpu
 
 check: .venv/installed
 	$(BIN)/ruff format --check .

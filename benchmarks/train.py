@@ -1,255 +1,186 @@
-"""Times an optimizer step of the trainer against a padded step, usual with Hugging Face models.
+"""Times an optimizer step of the trainer against TRL, and against a padded step.
 
     python -m benchmarks.train                  a tiny model on the CPU
     python -m benchmarks.train --device cuda    the shape of Qwen2.5-1.5B, random weights
 
-Both run forward and backward over the same samples and take a step of AdamW. The baseline pads the
-samples of a batch to the longest one, computes all logits, and takes log-probabilities from them.
-If that does not fit into memory, its batches are halved until they do. On a GPU, the packed
-attention is also compared with that of the CPU, forward and backward.
+All run forward and backward over the same samples and take a step of AdamW. The trainer's is that
+of `graphcredit train`: the samples are read from a store, packed, scored, and weighed by a loss. On
+a GPU it is timed as it is by default, with compiled layers (`--compile`), and with activations that
+are kept (`--no-gradient-checkpointing`); TRL as it is, which computes them again, and keeping them.
+What does not fit into memory is tried with half as much, but for `train` as it is. MFU counts the
+arithmetic of one forward and one backward pass over the tokens that are not padding, and the head
+only where a response token is predicted, for every row alike. On a GPU, the packed attention is
+also compared with that of the CPU, forward and backward.
 """
 
 import argparse
+import os
 import tempfile
-import time
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM, Qwen2Config
-from transformers.utils.logging import disable_progress_bar
+from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
 from benchmarks.machine import describe
-from graphcredit.trainer.batching.bin_packing import pack
-from graphcredit.trainer.batching.packed_batch import PackedBatch
+from benchmarks.train_peers import grpo_seconds, padded_seconds
+from benchmarks.train_setting import (
+    QWEN,
+    TINY,
+    Sample,
+    Setting,
+    random_samples,
+    write_model,
+    write_store,
+)
+from benchmarks.train_timing import best, fitting, free_memory
+from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import destroy_process_group
-from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
+from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Unchanged, Updater
+from graphcredit.trainer.loss.registry import configure_objective
 from graphcredit.trainer.model.flops import peak_flops, training_flops
+from graphcredit.trainer.model.layers import model_shape
+from graphcredit.trainer.model.loading import load_shapes
 from graphcredit.trainer.model.packed_attention import packed_attention
+from graphcredit.trainer.training import plan_training
 
-Sample = tuple[list[int], list[int]]
+_HEADER = f"{'how':<44}{'seconds':>9}{'tokens/s':>10}{'MFU':>7}{'GiB':>7}{'x padded':>10}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Setting:
-    """A model's shape and the samples it is trained on."""
+class Row:
+    """A way to make the step."""
 
-    shape: dict[str, Any]
-    prompts: tuple[int, int]
-    responses: tuple[int, int]
-    num_samples: int
-    max_tokens: int
-    dtype: Literal["float32", "bfloat16"]
-
-
-TINY = Setting(
-    shape={
-        "vocab_size": 8192,
-        "hidden_size": 256,
-        "intermediate_size": 512,
-        "num_hidden_layers": 4,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-    },
-    prompts=(40, 900),
-    responses=(8, 96),
-    num_samples=24,
-    max_tokens=4096,
-    dtype="float32",
-)
-QWEN = Setting(
-    shape={
-        "vocab_size": 151_936,
-        "hidden_size": 1536,
-        "intermediate_size": 8960,
-        "num_hidden_layers": 28,
-        "num_attention_heads": 12,
-        "num_key_value_heads": 2,
-        "tie_word_embeddings": True,
-    },
-    prompts=(2000, 5000),
-    responses=(30, 512),
-    num_samples=64,
-    max_tokens=32_768,
-    dtype="bfloat16",
-)
+    name: str
+    unit: str
+    """What is halved until it fits."""
+    first: int
+    run: Callable[[int], float]
+    """Seconds of the step, by how many units a micro-batch has."""
+    halves: bool = True
+    """Whether it may be halved."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--repeats", type=int, default=3, help="show the best of so many runs")
+    parser.add_argument("--only", default="", help="only rows whose name has this text")
     options = parser.parse_args()
     setting = TINY if options.device == "cpu" else QWEN
-    samples = _samples(setting)
-    num_tokens = sum(len(prompt) + len(response) for prompt, response in samples)
     disable_progress_bar()
+    set_verbosity_error()
+    # Several would be used by transformers' Trainer, and by it alone.
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")
     print(f"{describe()}, torch {torch.__version__}, {torch.get_num_threads()} threads")
-    with tempfile.TemporaryDirectory() as directory:
-        _write_model(Path(directory), setting)
-        config = TrainConfig(
-            store=Path(),
-            out=Path(),
-            model=directory,
-            device=options.device,
-            dtype=setting.dtype,
-            max_tokens=setting.max_tokens,
+    with tempfile.TemporaryDirectory() as folder:
+        samples = random_samples(setting)
+        write_model(Path(folder) / "model", setting)
+        write_store(Path(folder) / "store", samples)
+        rows = rows_of(Path(folder), setting, samples, options.repeats)
+        measure(
+            [row for row in rows if options.only in row.name],
+            samples,
+            flops_of(Path(folder), setting),
+            setting,
         )
-        engine = open_engine(directory, config)
-        name, shape = engine.device_name, engine.shape
-        print(f"{name}, {len(samples)} samples, {num_tokens:,} tokens")
-        batches = _packed(samples, setting.max_tokens)
-        flops = sum(training_flops(shape, batch) for batch in batches)
-        packed = _best(partial(_step_packed, engine, batches), options.repeats)
-        packed_memory = engine.peak_memory()
-        del engine
-        padded, max_tokens = _best_padded(directory, setting, samples, options)
-        padded_memory = torch.cuda.max_memory_allocated() if options.device == "cuda" else None
-    peak = peak_flops(name)
-    print(f"{'how':<28}{'seconds':>9}{'tokens/s':>11}{'MFU':>7}{'GiB':>7}{'x padded':>10}")
-    for how, seconds, memory in (
-        (f"padded, {max_tokens} tokens", padded, padded_memory),
-        (f"packed, {setting.max_tokens} tokens", packed, packed_memory),
-    ):
-        mfu = f"{flops / seconds / peak:.1%}" if peak else "-"
-        gib = f"{memory / 2**30:.1f}" if memory else "-"
-        rate, ratio = num_tokens / seconds, padded / seconds
-        print(f"{how:<28}{seconds:>9.2f}{rate:>11,.0f}{mfu:>7}{gib:>7}{ratio:>10.2f}")
-    if options.device == "cuda":
+    if setting.device == "cuda":
         _compare_attention()
-    destroy_process_group()
 
 
-def _samples(setting: Setting) -> list[Sample]:
-    random = np.random.default_rng(0)
+def measure(rows: list[Row], samples: list[Sample], flops: float, setting: Setting) -> None:
+    """Print a line for each row; one that fails says why, and the others follow."""
+    device = torch.cuda.get_device_name() if setting.device == "cuda" else "cpu"
+    peak, padded = peak_flops(device), None
+    num_tokens = sum(len(prompt) + len(response) for prompt, response in samples)
+    print(f"{device}, {len(samples)} samples, {num_tokens:,} tokens")
+    print(_HEADER)
+    for row in rows:
+        try:
+            least = 1 if row.halves else row.first
+            seconds, size, gib = fitting(row.run, row.first, least=least)
+        except Exception as error:  # whatever a library raises
+            print(f"{row.name:<44}{type(error).__name__}: {str(error)[:200]}", flush=True)
+            if not isinstance(error, (ImportError, torch.OutOfMemoryError)):
+                traceback.print_exc()
+            continue
+        finally:
+            destroy_process_group()
+        padded = padded or seconds
+        mfu = f"{flops / seconds / peak:.1%}" if peak else "-"
+        memory = f"{gib:.1f}" if gib else "-"
+        name = f"{row.name}, {size:,} {row.unit}"
+        rate, ratio = num_tokens / seconds, padded / seconds
+        print(
+            f"{name:<44}{seconds:>9.2f}{rate:>10,.0f}{mfu:>7}{memory:>7}{ratio:>10.2f}", flush=True
+        )
+    free_memory()
 
-    def ids(bounds: tuple[int, int]) -> list[int]:
-        return random.integers(setting.shape["vocab_size"], size=random.integers(*bounds)).tolist()
 
-    return [(ids(setting.prompts), ids(setting.responses)) for _ in range(setting.num_samples)]
+def rows_of(folder: Path, setting: Setting, samples: list[Sample], repeats: int) -> Iterator[Row]:
+    """Yield the ways to make the step, of the model and the store in a folder."""
+    model = folder / "model"
+
+    def padded(size: int) -> float:
+        return padded_seconds(model, setting, samples, size, repeats)
+
+    def trained(size: int, **options: Any) -> float:
+        return _trained(_config(folder, setting, size, **options), repeats)
+
+    def by_trl(rows: int, *, keeps: bool = False) -> float:
+        return grpo_seconds(model, setting, samples, rows, repeats, keeps_activations=keeps)
+
+    budget: dict[str, Any] = {"unit": "tokens", "first": setting.max_tokens}
+    yield Row(name="padded", run=padded, **budget)
+    yield Row(name="train", run=trained, halves=False, **budget)
+    if setting.device == "cuda":
+        kept = partial(trained, gradient_checkpointing=False)
+        yield Row(name="train, compiled", run=partial(trained, compile=True), **budget)
+        yield Row(name="train, kept", run=kept, **budget)
+        yield Row(name="train, kept, compiled", run=partial(kept, compile=True), **budget)
+    yield Row(name="TRL GRPOTrainer", run=by_trl, unit="rows", first=8)
+    if setting.device == "cuda":
+        yield Row(name="TRL, kept", run=partial(by_trl, keeps=True), unit="rows", first=8)
 
 
-def _write_model(directory: Path, setting: Setting) -> None:
-    torch.manual_seed(0)
-    config = Qwen2Config(**setting.shape, max_position_embeddings=8192)
-    AutoModelForCausalLM.from_config(config, dtype=torch.float32).save_pretrained(directory)
-
-
-def _packed(samples: list[Sample], max_tokens: int) -> list[PackedBatch]:
-    lengths = np.array([len(prompt) + len(response) for prompt, response in samples])
-    return [_pack([samples[i] for i in items]) for items in pack(lengths, max_tokens)]
-
-
-def _pack(samples: list[Sample]) -> PackedBatch:
-    lengths = [len(prompt) + len(response) for prompt, response in samples]
-    starts = np.cumsum([0, *lengths])
-    counts = [len(response) for _, response in samples]
-    ones = np.ones(sum(counts), np.float32)
-    before = [start + len(p) - 1 for start, (p, _) in zip(starts, samples, strict=False)]
-    return PackedBatch(
-        input_ids=np.concatenate([p + r for p, r in samples]),
-        position_ids=np.concatenate([np.arange(n) for n in lengths]),
-        cu_seqlens=starts.astype(np.int32),
-        max_length=max(lengths),
-        predictor=np.concatenate([b + np.arange(n) for b, n in zip(before, counts, strict=True)]),
-        token_ids=np.concatenate([r for _, r in samples]),
-        behaviour_logprobs=-ones,
-        is_scored=ones > 0,
-        temperature=ones,
-        advantage=ones,
-        weight=ones,
-        segment=np.repeat(np.arange(len(samples)), counts),
-        steps=np.arange(len(samples)),
-        copies=np.ones(int(starts[-1]), np.int64),
+def _config(folder: Path, setting: Setting, max_tokens: int, **options: Any) -> TrainConfig:
+    return TrainConfig(
+        store=folder / "store",
+        out=folder / "out",
+        model=str(folder / "model"),
+        device=setting.device,
+        dtype=setting.dtype,
+        batch_size=setting.num_samples,
+        max_tokens=max_tokens,
+        kl_coefficient=0.0,
+        **options,
     )
 
 
-def _step_packed(engine: TrainingEngine, batches: list[PackedBatch]) -> None:
-    for number, batch in enumerate(batches):
-        logprob = engine.score(batch).logprob
-        engine.backward(-logprob.sum(), is_last=number == len(batches) - 1)
-    engine.update(1e-6)
+def _trained(config: TrainConfig, repeats: int) -> float:
+    """Return the seconds of the trainer's optimizer step: reading, both passes, the update."""
+    config, _, plan, _ = plan_training(config)
+    engine = open_engine(config.model, config)
+    objective = configure_objective(config.objective, config.objective_options)
+    policies = FrozenPolicies(old=Unchanged(), reference=None)
+    updater = Updater(config, config, engine, plan, BatchReader(plan.index), objective, policies)
+    return best(lambda: list(updater.run(0)), repeats)
 
 
-def _best_padded(
-    directory: str, setting: Setting, samples: list[Sample], options: argparse.Namespace
-) -> tuple[float, int]:
-    """Return the least seconds, and the batch size that fits, in tokens including padding."""
-    models: Any = AutoModelForCausalLM
-    model = models.from_pretrained(directory, dtype=torch.float32).to(options.device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=options.device == "cuda")
-    max_tokens = setting.max_tokens
-    while True:
-        batches = list(_padded(samples, max_tokens))
-        try:
-            return _best(
-                partial(_step_padded, model, optimizer, batches, setting.dtype),
-                options.repeats,
-            ), max_tokens
-        except torch.OutOfMemoryError:
-            optimizer.zero_grad(set_to_none=True)
-            torch.cuda.empty_cache()
-            max_tokens //= 2
-
-
-def _padded(samples: list[Sample], max_tokens: int) -> Iterator[list[Sample]]:
-    batch: list[Sample] = []
-    longest = 0
-    for prompt, response in samples:
-        longest = max(longest, len(prompt) + len(response))
-        if batch and longest * (len(batch) + 1) > max_tokens:
-            yield batch
-            batch, longest = [], len(prompt) + len(response)
-        batch.append((prompt, response))
-    yield batch
-
-
-def _step_padded(
-    model: Any, optimizer: torch.optim.Optimizer, batches: list[list[Sample]], dtype: str
-) -> None:
-    for samples in batches:
-        longest = max(len(p) + len(r) for p, r in samples)
-        ids = torch.zeros(len(samples), longest, dtype=torch.long)
-        mask, chosen = torch.zeros_like(ids), torch.zeros_like(ids, dtype=torch.bool)
-        for row, (prompt, response) in enumerate(samples):
-            length = len(prompt) + len(response)
-            ids[row, :length] = torch.tensor(prompt + response)
-            mask[row, :length] = 1
-            chosen[row, len(prompt) : length] = True
-        ids, mask, chosen = (tensor.to(model.device) for tensor in (ids, mask, chosen))
-        with torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
-            logits = model(input_ids=ids, attention_mask=mask).logits[:, :-1]
-        logprob = logits.float().log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
-        (-logprob[chosen[:, 1:]].sum()).backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-
-
-def _best(run: Callable[[], None], repeats: int) -> float:
-    """Return the least seconds of some runs, after one run that does not count."""
-    run()
-    return min(_seconds(run) for _ in range(repeats))
-
-
-def _seconds(run: Callable[[], None]) -> float:
-    _synchronise()
-    start = time.perf_counter()
-    run()
-    _synchronise()
-    return time.perf_counter() - start
-
-
-def _synchronise() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
+def flops_of(folder: Path, setting: Setting) -> float:
+    """Return the operations that MFU counts."""
+    config = _config(folder, setting, setting.max_tokens)
+    config, _, plan, _ = plan_training(config)
+    shape, reader = model_shape(load_shapes(config.model, config)), BatchReader(plan.index)
+    (micro_batches,) = plan.micro_batches(0, 1)
+    return sum(training_flops(shape, reader.read(micro)) for micro in micro_batches)
 
 
 def _compare_attention() -> None:

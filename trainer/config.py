@@ -31,6 +31,7 @@ from graphcredit.trainer.options import (
 _LATER = (
     *("timeout", "entropy_step", "reduce_gradients", "share_prefixes", "profile"),
     *("router_loss", "moments", "replicate", "offload", "background_checkpoints"),
+    *("context_parallel", "normalise_correction"),
 )
 """Options that trainings of before did not have: with their defaults, those can be resumed."""
 
@@ -51,6 +52,12 @@ class TrainConfig(
                 "with old_logprobs = behaviour the ratio is taken against the sampler already, so "
                 f"correction must be none: got {self.correction}. Set one or the other."
             )
+        if self.normalise_correction and self.corrects == "none":
+            raise OptionError(
+                "normalise_correction divides importance weights by their mean, so there must be "
+                f"some: got old_logprobs {self.old_logprobs} with correction none. Take a "
+                "correction, or leave it out"
+            )
         if self.correction_low > self.correction_high:
             raise OptionError(
                 "correction_low must not exceed correction_high: got "
@@ -64,6 +71,12 @@ class TrainConfig(
         if self.reference is not None and self.kl_coefficient == 0:
             raise OptionError(
                 f"a reference ({self.reference}) is used only with kl_coefficient above 0: found 0"
+            )
+        if self.context_parallel > 1 and self.compile:
+            raise OptionError(
+                "with context_parallel above 1 layers exchange tokens while they compute, so "
+                f"compile must be off: got context_parallel {self.context_parallel} and compile. "
+                "Leave one of them out"
             )
         return self
 
@@ -191,6 +204,7 @@ def without_effect(config: TrainConfig) -> TrainConfig:
         # As with the number of processes, the rest is rounding.
         replicate=1,
         offload=False,
+        context_parallel=1,
         profile=0,
         checkpoint_every=1,
         keep_checkpoints=1,

@@ -152,6 +152,9 @@ class LossOptions(TrainOptions):
     """Least weight that is not masked."""
     correction_high: Positive = 2.0
     """Greatest weight; more is cut or masked."""
+    normalise_correction: bool = False
+    """Divide these weights by their mean over the optimizer step, so that they say what tokens
+    weigh beside each other, and not how large the step is."""
 
     @property
     def has_entropy_bonus(self) -> bool:
@@ -169,6 +172,13 @@ class LossOptions(TrainOptions):
         return self.old_logprobs == "recomputed" or (
             self.kl_coefficient > 0 and self.reference is None
         )
+
+    def takes_start_pass(self, num_updates: int) -> bool:
+        """Return whether a training has a pass for the log-probabilities at its start.
+
+        Those of a single update are those of its own forward pass, unless they are needed before.
+        """
+        return self.compares_with_start and (num_updates > 1 or self.normalise_correction)
 
     @property
     def teaches_without_advantage(self) -> str | None:
@@ -244,6 +254,9 @@ class ModelOptions(TrainOptions):
     offload: bool = False
     """Keep weights, moments and exchanged gradients in the memory of the host, and update there; a
     layer is on the GPU only while it computes."""
+    context_parallel: AtLeastOne = 1
+    """Processes that run each micro-batch together, a slice of its tokens each, so that longer
+    sequences fit; it divides the number of attention heads and that of processes."""
     save_dtype: Literal["float32", "bfloat16"] = "float32"
     """Type of the weights in the saved model."""
 

@@ -10,9 +10,10 @@ import torch
 from graphcredit.trainer.batching.plan import TrainingPlan
 from graphcredit.trainer.batching.reader import read_prefix_order
 from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine.context_group import num_data_processes
 from graphcredit.trainer.engine.distributed import choose_device
 from graphcredit.trainer.engine.opening import compute_dtype, computes_in_shards
-from graphcredit.trainer.engine.sharded_loading import is_converted, whole_notice
+from graphcredit.trainer.engine.sharded_loading import whole_notices
 from graphcredit.trainer.engine.sharded_tensors import FILE_BYTES
 from graphcredit.trainer.engine.sharding import shards_of_each
 from graphcredit.trainer.loss.importance import correction_of
@@ -26,7 +27,7 @@ from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
 from graphcredit.trainer.model.source import find_model
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.metrics_log import training_path
-from graphcredit.trainer.training import heed_signal, plan_training
+from graphcredit.trainer.training import heed_signal, plan_training, require_tracker
 
 
 def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
@@ -43,9 +44,11 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
     Raises:
         InputError: The data or the model cannot be used. What only the weights show is not found:
             a log of another policy, log-probabilities that cannot be reproduced.
+        MissingDependencyError: A tracker is not installed.
     """
     config, store, plan, report = plan_training(config)
     report = heed_signal(config, plan, report)
+    require_tracker(config)
     output = Output(config.out)
     watchers = [str(output.root / "tensorboard")] if config.tensorboard else []
     shapes = load_shapes(config.model, config)
@@ -68,7 +71,9 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
             "advantage_zero_share": report.advantage_zero_share,
         },
         "plan": {
-            **_of_plan(plan, num_processes),
+            **_of_plan(plan, num_data_processes(config, num_processes)),
+            "num_processes": num_processes,
+            "context_parallel": config.context_parallel,
             "num_distinct_tokens": _num_distinct_tokens(config, plan),
         },
         "passes": _passes(config, plan),
@@ -84,13 +89,12 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
     }
 
 
-def _of_plan(plan: TrainingPlan, num_processes: int) -> dict[str, Any]:
-    each = [plan.statistics(number, num_processes) for number in range(len(plan.updates))]
+def _of_plan(plan: TrainingPlan, data_size: int) -> dict[str, Any]:
+    each = [plan.statistics(number, data_size) for number in range(len(plan.updates))]
     return {
         "num_updates": len(plan.updates),
         "epochs": plan.epochs,
         "steps_per_update": max(map(len, plan.updates)),
-        "num_processes": num_processes,
         "num_micro_batches": sum(found.num_micro_batches for found in each),
         "num_dummies": sum(found.num_dummies for found in each),
         "num_tokens": sum(found.num_tokens for found in each),
@@ -113,23 +117,20 @@ def _num_distinct_tokens(config: TrainConfig, plan: TrainingPlan) -> int:
 
 def _passes(config: TrainConfig, plan: TrainingPlan) -> list[str]:
     """Return the passes before the first update: of which policy log-probabilities are computed."""
-    start = ["start"] if config.compares_with_start and len(plan.updates) > 1 else []
+    start = ["start"] if config.takes_start_pass(len(plan.updates)) else []
     return [*start, *([config.reference] if config.reference else [])]
 
 
 def _loading_notices(config: TrainConfig, shapes: Scorer, num_processes: int) -> list[str]:
     is_sharded = num_processes > 1 or computes_in_shards(config, choose_device(config.device))
-    model = shapes.causal_lm
-    is_whole = is_sharded and is_converted(model)
-    return [whole_notice(find_model(config.model), model)] if is_whole else []
+    return whole_notices(find_model(config.model), shapes.causal_lm) if is_sharded else []
 
 
 def _memory(
     config: TrainConfig, plan: TrainingPlan, shapes: Scorer, num_processes: int
 ) -> MemoryEstimate:
-    most = max(
-        len(plan.micro_batches(number, num_processes)[0]) for number in range(len(plan.updates))
-    )
+    data_size = num_data_processes(config, num_processes)
+    most = max(len(plan.micro_batches(number, data_size)[0]) for number in range(len(plan.updates)))
     return estimate_memory(
         shapes,
         plan.sizes(),
@@ -141,7 +142,11 @@ def _memory(
         offloads=config.offload,
         in_background=config.background_checkpoints,
         file_bytes=FILE_BYTES,
+        reference=load_shapes(config.reference, config.changed(lora_rank=0))
+        if config.reference
+        else None,
         has_images=plan.index.has_images,
+        context_size=config.context_parallel,
     )
 
 

@@ -24,9 +24,11 @@ from graphcredit.trainer.engine.nodes import require_common
 from graphcredit.trainer.engine.opening import compute_dtype, join, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
+from graphcredit.trainer.model.context_check import check_context
 from graphcredit.trainer.model.image_check import check_images
 from graphcredit.trainer.model.source import find_model, load_experts
 from graphcredit.trainer.output.directory import effective_config, open_output
+from graphcredit.trainer.output.metrics_log import find_tracker
 from graphcredit.trainer.training_run import TrainingRun
 
 
@@ -70,6 +72,7 @@ def train(
             identity.refuse_other(result["identity"], output.result_path)
         else:
             report = heed_signal(config, plan, report)
+            require_tracker(config)
             require_common(join(config), output.root, identity.as_json())
             on_progress("load the model")
             training = TrainingRun(
@@ -93,9 +96,11 @@ def plan_training(config: TrainConfig) -> tuple[TrainConfig, Store, TrainingPlan
     """Return the effective configuration, the store, the plan, and the counts of the steps.
 
     Raises:
-        InputError: The steps or their credit cannot be used.
+        InputError: The steps or their credit cannot be used, or the model in this way.
     """
     config = _effective(config)
+    other = config.reference if config.kl_coefficient else None
+    check_context([config.model, *([other] if other else [])], config.context_parallel)
     store = open_store(config.store)
     run_id, iteration = which_iteration(store, config)
     index, report = read_index(
@@ -104,7 +109,7 @@ def plan_training(config: TrainConfig) -> tuple[TrainConfig, Store, TrainingPlan
     check_images(
         index,
         config.model,
-        config.reference if config.kl_coefficient else None,
+        other,
         shares_prefixes=config.share_prefixes,
     )
     plan = make_plan(
@@ -130,6 +135,12 @@ def heed_signal(config: TrainConfig, plan: TrainingPlan, report: IndexReport) ->
         plan.index.advantage, config.column, teaches_without=config.teaches_without_advantage
     )
     return replace(report, notices=(*report.notices, *notices))
+
+
+def require_tracker(config: TrainConfig) -> None:
+    """Raise MissingDependencyError if a tracker is asked for and not installed."""
+    if config.tracker and is_first_rank():
+        find_tracker(config.tracker)
 
 
 def _effective(config: TrainConfig) -> TrainConfig:

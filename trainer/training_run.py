@@ -1,5 +1,6 @@
 """One training from its last checkpoint to the saved policy."""
 
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -158,6 +159,8 @@ class TrainingRun:
             other = self._score(
                 "reference", lambda: self._open_reference(name), reader, on_progress
             )
+            # Its modules refer to each other, and would keep its shards.
+            gc.collect()
         return FrozenPolicies(
             old=start if wants_old else None,
             reference=(other or start) if wants_reference else None,
@@ -170,7 +173,7 @@ class TrainingRun:
 
     def _start(self, reader: BatchReader, on_progress: OnProgress) -> FrozenLogprobs | Unchanged:
         """Return the policy at the start. A single update needs no pass of its own for it."""
-        if len(self.plan.updates) == 1:
+        if not self.config.takes_start_pass(len(self.plan.updates)):
             return Unchanged()
         return self._score("start", lambda: self.engine, reader, on_progress)
 

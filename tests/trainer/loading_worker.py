@@ -1,5 +1,8 @@
 """Work for several processes: load a model in shards, and compare it with the model whole."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from copy import deepcopy
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -8,6 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
+from transformers import conversion_mapping
+from transformers.core_model_loading import Transpose, WeightConverter
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.engine import sharded_loading, weight_files
@@ -19,30 +24,52 @@ from graphcredit.trainer.model.loading import load_model
 from tests.trainer import rank_worker
 
 
-def same(directory: Path, cases: list[tuple[str, dict[str, Any], bool]]) -> None:
-    """Compare the models of some directories, each with options, and whether one is put together.
+def same(directory: Path, cases: list[tuple[str, dict[str, Any]]]) -> None:
+    """Compare the models of some directories, each with options, and save each again.
 
-    Nobody loads a model whole that is on disk as it is in memory, and each reads its rows alone.
+    Nobody loads a model whole, and each process reads its rows alone.
     """
     torch.set_num_threads(1)
-    for name, options, is_converted in cases:
+    for name, options in cases:
         path = str(directory / name)
         config = rank_worker.config(path, 0).changed(**options)
         with pytest.MonkeyPatch.context() as patch:
             num_read = _count_reads(patch)
-            if not is_converted:
-                patch.setattr(sharded_loading, "load_weights", _refuse)
+            patch.setattr(sharded_loading, "load_weights", _refuse)
             engine = open_engine(path, config)
-        assert [f"{path} is loaded whole" in each for each in engine.notices] == [
-            True for _ in range(is_converted)
-        ]
-        if is_converted:
-            engine.save_pretrained(directory / f"{name}-saved")
+        assert engine.notices == []
+        engine.save_pretrained(directory / f"{name}-saved")
         assert_same(engine, load_model(path, config, adapter_seed=config.adapter_seed))
         mine = [p for n, p in engine._scorer.named_parameters() if ".lora_" not in n]
-        expected = 0 if is_converted else sum(p.to_local().numel() for p in mine)
-        assert num_read[0] == expected, name
+        assert num_read[0] == sum(p.to_local().numel() for p in mine), name
     destroy_process_group()
+
+
+def converted(directory: Path, name: str) -> None:
+    """Be given shards of a model that the first process loads whole, for its conversion."""
+    torch.set_num_threads(1)
+    path = str(directory / name)
+    config = rank_worker.config(path, 0)
+    with transposed_gates():
+        engine = open_engine(path, config)
+        assert [f"{path} is loaded whole" in each for each in engine.notices] == [True]
+        assert_same(engine, load_model(path, config, adapter_seed=""))
+    destroy_process_group()
+
+
+@contextmanager
+def transposed_gates() -> Generator[None]:
+    """Let transformers transpose the gates of Qwen2 when it loads them."""
+    gate = "mlp.gate_proj.weight"
+    rule = WeightConverter(source_patterns=gate, target_patterns=gate, operations=[Transpose(0, 1)])
+    with pytest.MonkeyPatch.context() as patch:
+        declared = conversion_mapping.get_checkpoint_conversion_mapping
+        patch.setattr(
+            conversion_mapping,
+            "get_checkpoint_conversion_mapping",
+            lambda key: [deepcopy(rule)] if key == "qwen2" else declared(key),
+        )
+        yield
 
 
 def refused(directory: Path, name: str, reason: str) -> None:
@@ -102,7 +129,7 @@ def _count_reads(patch: pytest.MonkeyPatch) -> list[int]:
             count[0] += found.numel()
             return found
 
-    patch.setattr(weight_files, "read_rows", lambda s, into: read_rows(Counted(s), into))
+    patch.setattr(weight_files, "read_rows", lambda s, *where: read_rows(Counted(s), *where))
     return count
 
 

@@ -1,7 +1,6 @@
 """One rank of two: goes on from a checkpoint that one process wrote, and writes one itself."""
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -122,7 +121,3 @@ def _meet(engine: TrainingEngine) -> None:
     assert engine.all_reduce_sum(values).tolist() == [3.0, 2e-17]
     assert engine.all_reduce_max(values).tolist() == [2.0, 1e-17]
     assert engine.broadcast({"rank": engine.rank, "text": "ü"}) == {"rank": 0, "text": "ü"}
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

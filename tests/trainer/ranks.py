@@ -7,7 +7,7 @@ from multiprocessing import get_context
 from typing import Any
 
 _CONTEXT = get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.trainer.shard_worker"])
+_CONTEXT.set_forkserver_preload(["tests.trainer.preload"])
 
 
 def run_ranks(world_size: int, work: Callable[..., None], *args: Any) -> list[int]:
@@ -29,7 +29,7 @@ def run_ranks(world_size: int, work: Callable[..., None], *args: Any) -> list[in
     for rank in ranks:
         rank.start()
     for rank in ranks:
-        rank.join(timeout=120)
+        rank.join(timeout=300)
     return [rank.exitcode if rank.exitcode is not None else -1 for rank in ranks]
 
 

@@ -15,13 +15,13 @@ import torch
 from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
 from torch.distributed.tensor import DTensor
 
+from graphcredit.trainer import training
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import Process, destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.output.checkpoint import latest_checkpoint
 from graphcredit.trainer.output.checkpoint_writer import CheckpointWriter
-from graphcredit.trainer.training import train as train_whole
 from tests.trainer import rank_worker
 from tests.trainer.packs import pack_samples, random_samples
 
@@ -29,15 +29,15 @@ NUM_SAMPLES = 7
 
 
 def train(engine: TrainingEngine, update: int) -> float:
-    """Take one update on seven samples, one in each micro-batch, however many processes there are.
+    """Take one update on seven samples, one in each micro-batch, however many share the work.
 
     Where a process runs out of samples it computes a dummy.
     """
     samples = random_samples(NUM_SAMPLES, seed=update)
     weight = 1 / sum(len(response) for _, response in samples)
-    count = -(-NUM_SAMPLES // engine.world_size)
+    count = -(-NUM_SAMPLES // engine.data_size)
     for k in range(count):
-        number = k * engine.world_size + engine.rank
+        number = k * engine.data_size + engine.data_rank
         is_dummy = number >= NUM_SAMPLES
         batch = pack_samples([samples[0 if is_dummy else number]], weight=weight * (not is_dummy))
         loss = -(engine.score(batch).logprob * torch.tensor(batch.weight)).sum()
@@ -141,7 +141,8 @@ def laid_out(directory: Path, layouts: list[dict[str, Any]]) -> None:
     """Train under several layouts; compare losses, norms and weights with those of the first."""
     found: list[tuple[list[float], dict[str, torch.Tensor], dict[str, torch.Tensor]]] = []
     for options in layouts:
-        engine = _open(directory, 0, **options)
+        engine = _open(directory, 0, timeout=7.0, **options)
+        assert _minutes(engine) == {7.0}
         measured = [
             value for update in range(3) for value in (_loss(engine), train(engine, update))
         ]
@@ -156,6 +157,15 @@ def laid_out(directory: Path, layouts: list[dict[str, Any]]) -> None:
             kind = torch.bfloat16 if is_small and not name.endswith(".step") else torch.float32
             assert value.dtype == kind
     destroy_process_group()
+
+
+def _minutes(engine: TrainingEngine) -> set[float]:
+    """Return how long the exchanges of shards and of copies wait."""
+    meshes = {t.device_mesh for t in engine.state().weights.values() if isinstance(t, DTensor)}
+    backends = [
+        group._get_backend(engine.device) for mesh in meshes for group in mesh.get_all_groups()
+    ]
+    return {backend.options._timeout.total_seconds() / 60 for backend in backends}
 
 
 def _loss(engine: TrainingEngine) -> float:
@@ -215,7 +225,11 @@ def alone(directory: Path, lora_rank: int, num_updates: int, **options: Any) -> 
     return engine
 
 
-def trained(config: TrainConfig) -> None:
-    """Make a whole training as one of several processes."""
+def trained(*configs: TrainConfig) -> None:
+    """Make whole trainings, one after the other, as one of several processes."""
     torch.set_num_threads(1)
-    train_whole(config)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "destroy_process_group", lambda: None)
+        for config in configs:
+            training.train(config)
+    destroy_process_group()

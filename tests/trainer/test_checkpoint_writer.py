@@ -113,3 +113,20 @@ def test_a_training_leaves_the_same_numbers_either_way(tmp_path: Path):
     for file, tensors in before.items():
         assert tensors.keys() == beside[file].keys()
         assert all(torch.equal(each, beside[file][name]) for name, each in tensors.items())
+
+
+def test_the_thread_has_the_gpu_of_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The fourth of a machine: a thread would begin with the first."""
+    chosen: list[tuple[str, int]] = []
+
+    def choose(device: int) -> None:
+        chosen.append((threading.current_thread().name, device))
+
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "set_device", choose)
+    writer = _writer(tmp_path)
+    writer.save(EngineState(weights={"w": torch.ones(3)}, optimizer={}), rank_worker.progress(1))
+    writer.close()
+    assert chosen == [("checkpoint_0", 3)]
+    assert _latest(tmp_path)[0] == 1

@@ -1,10 +1,6 @@
 """Engines: gradients, clipping, adapters, bfloat16, and two processes against one."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -25,6 +21,7 @@ from graphcredit.trainer.output.checkpoint import save_checkpoint
 from tests.trainer import rank_worker
 from tests.trainer.models import save_tiny_model
 from tests.trainer.packs import pack_samples, random_samples
+from tests.trainer.ranks import run_ranks
 
 SAMPLES = random_samples(4, seed=3)
 
@@ -200,7 +197,7 @@ def test_two_processes_get_what_one_gets(tmp_path: Path):
         save_checkpoint(engine, tmp_path / variant, engine.state(), progress, keep=2)
         alone[variant] = engine, [rank_worker.train(engine, update) for update in (2, 3)]
     adapted = _logprob(alone["lora"][0])
-    _run_two(tmp_path)
+    assert run_ranks(2, rank_worker.main, tmp_path) == [0, 0]
     norms = json.loads((tmp_path / "norms.json").read_text())
     for variant, (engine, expected_norms) in alone.items():
         resumed = open_engine(name, rank_worker.config(name, rank_worker.VARIANTS[variant]))
@@ -223,26 +220,6 @@ def _read_whole(engine: TrainingEngine, directory: Path) -> dict[str, Tensor]:
     into = {name: torch.zeros(shape) for name, shape in stored.shapes().items()}
     stored.read(engine, into)
     return into
-
-
-def _run_two(directory: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    command = [sys.executable, "-m", "tests.trainer.rank_worker", str(directory)]
-    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
-    ranks = [
-        subprocess.Popen(
-            command,
-            env={**os.environ, **shared, "RANK": str(rank), "OMP_NUM_THREADS": "1"},
-            cwd=Path(__file__).parents[2],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    talk = [rank.communicate(timeout=120)[1] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0, 0], "\n".join(talk)
 
 
 def test_processes_wait_for_each_other_for_the_minutes_of_the_option(

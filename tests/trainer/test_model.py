@@ -15,7 +15,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.model.adapters import quiet_peft
-from graphcredit.trainer.model.flops import training_flops
+from graphcredit.trainer.model.flops import peak_flops, training_flops
 from graphcredit.trainer.model.head import LogitRule
 from graphcredit.trainer.model.layers import decoder_layers, model_shape
 from graphcredit.trainer.model.loading import check_model, load_model, load_shapes
@@ -234,6 +234,8 @@ def test_a_saved_model_loads_bit_for_bit_with_its_tokenizer(
     _step(engine)
     engine.save_pretrained(tmp_path / "after", dtype=dtype)
     engine.save_pretrained(tmp_path / "after", dtype=dtype)
+    readable = {path.stat().st_mode for path in (tmp_path / "after").iterdir()}
+    assert len(readable) == 1, "a server that is another user reads the weights too"
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "after")
     trained = engine.state().weights
     kind = getattr(torch, dtype)
@@ -325,3 +327,18 @@ def test_layers_of_a_large_model_compute_their_activations_again_unless_told_oth
         monkeypatch.setattr("graphcredit.trainer.model.layers.LARGE", large)
         scorer = load_shapes(name, config(name, gradient_checkpointing=asked))
         assert {layer.training for layer in decoder_layers(scorer)} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("name", "peak"),
+    [
+        ("NVIDIA H100 80GB HBM3", 989e12),
+        ("NVIDIA H100 PCIe", 756e12),
+        ("NVIDIA H200", 989e12),
+        ("NVIDIA H200 NVL", 835e12),
+        ("NVIDIA A100-SXM4-80GB", 312e12),
+        ("cpu", None),
+    ],
+)
+def test_the_peak_is_that_of_the_card(name: str, peak: float | None):
+    assert peak_flops(name) == peak

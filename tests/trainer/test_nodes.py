@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from graphcredit.store.copying.copy_store import copy_store
+from tests.cli.in_process import run
 from tests.trainer import nodes_worker
 from tests.trainer.logs import random_episodes, token_store
 from tests.trainer.models import save_tiny_model
@@ -47,6 +48,15 @@ def test_machines_with_other_steps_are_refused(tmp_path: Path):
     assert "has another plan than process 0" in said[0]
 
 
+def _training(tmp_path: Path, store: str, out: str) -> tuple[str, ...]:
+    """Return the command that trains from a store into an output."""
+    return (
+        *("train", str(tmp_path / store), "--model", str(tmp_path / "m")),
+        *("--out", str(tmp_path / out), "--device", "cpu", "--max-tokens", "64"),
+        *("--learning-rate", "1e-3", "--allow-mismatch", "--no-tensorboard"),
+    )
+
+
 def test_two_machines_train_the_weights_of_one(tmp_path: Path):
     """Each has a launcher, and its own copy of the store."""
     token_store(tmp_path / "s", random_episodes(0, 16))
@@ -57,22 +67,21 @@ def test_two_machines_train_the_weights_of_one(tmp_path: Path):
         port = str(free.getsockname()[1])
     together = [*("-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1")]
     together += ["--master-addr", "127.0.0.1", "--master-port", port, "--node-rank"]
-    launched = (([], "s", "one"), ([*together, "0"], "s", "two"), ([*together, "1"], "t", "two"))
     processes = [
         subprocess.Popen(
             [
-                *(sys.executable, *launcher, "-m", "graphcredit.cli.main", "train"),
-                *(str(tmp_path / store), "--model", str(tmp_path / "m")),
-                *("--out", str(tmp_path / out), "--device", "cpu", "--max-tokens", "64"),
-                *("--learning-rate", "1e-3", "--allow-mismatch", "--no-tensorboard"),
+                *(sys.executable, *together, node, "-m", "graphcredit.cli.main"),
+                *_training(tmp_path, store, "two"),
             ],
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for launcher, store, out in launched
+        for node, store in (("0", "s"), ("1", "t"))
     ]
+    alone = run(*_training(tmp_path, "s", "one"))
+    assert alone.exit_code == 0, alone.err
     for process in processes:
         _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from benchmarks.train_memory import measure
 from graphcredit.cli.main import app
 from graphcredit.store.errors import InputError, NothingToTrainError
+from graphcredit.store.schema import TRAINING_COLUMNS
 from graphcredit.trainer.batching.plan import MicroBatchSize
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.model.loading import load_shapes
@@ -19,6 +20,7 @@ from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
 from graphcredit.trainer.model.meta_pass import _LiveBytes, pass_bytes
 from graphcredit.trainer.preview import preview
 from graphcredit.trainer.training import train
+from tests.trainer.loading_worker import transposed_gates
 from tests.trainer.logs import episode, random_episodes, token_store, turn
 from tests.trainer.models import save_tiny_model
 
@@ -60,7 +62,11 @@ def test_the_steps_and_the_plan_by_hand_and_nothing_is_written(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"objective": "gspo", "kl_coefficient": 0.0, "entropy_coefficient": 0.1}]
+    "options",
+    [
+        {"objective": "soft-gate", "kl_target": 0.1, "off_policy_limit": 0.1},
+        {"objective": "gspo", "kl_coefficient": 0.0, "entropy_target": 9.0, "entropy_share": 0.5},
+    ],
 )
 def test_what_it_says_of_passes_and_metrics_is_what_a_training_does(
     tmp_path: Path, options: dict[str, Any]
@@ -72,7 +78,8 @@ def test_what_it_says_of_passes_and_metrics_is_what_a_training_does(
     train(config, on_progress=lambda what, *_: stages.append(what))
     row = json.loads((tmp_path / "out" / "metrics.jsonl").read_text().splitlines()[0])
     assert {*found["metrics"]} <= row.keys()
-    assert {"loss", "policy_loss", "clipped_high"} <= {*found["metrics"]}
+    assert {"loss", "policy_loss", "ratio_max"} <= {*found["metrics"]}
+    assert row.keys() <= {column.name for column in TRAINING_COLUMNS}
     assert ("kl" in found["metrics"]) == ("kl" in row)
     passes = {each.removeprefix("log-probabilities: ") for each in stages if ": " in each}
     assert passes == {*found["passes"]}
@@ -80,14 +87,20 @@ def test_what_it_says_of_passes_and_metrics_is_what_a_training_does(
     assert preview(config, num_processes=1)["has_begun"]
 
 
-def test_it_says_that_one_process_must_hold_a_mixture_whole(tmp_path: Path):
+def test_it_says_that_one_process_must_hold_a_model_whole(tmp_path: Path):
+    """Not for a mixture, whose experts each process can read."""
     token_store(tmp_path / "s")
-    name = save_tiny_model(tmp_path / "mixture", "mixtral", num_local_experts=4)
-    config = _config(tmp_path, model=name)
-    alone, two = (preview(config, num_processes=n)["notices"] for n in (1, 2))
+    mixture = save_tiny_model(tmp_path / "mixture", "mixtral", num_local_experts=4)
+    name = save_tiny_model(tmp_path / "square", "qwen2", intermediate_size=64)
+    with transposed_gates():
+        alone, two = (
+            preview(_config(tmp_path, model=name), num_processes=n)["notices"] for n in (1, 2)
+        )
+        notices = preview(_config(tmp_path, model=mixture), num_processes=2)["notices"]
+    assert not any("is loaded whole" in each for each in notices)
     assert [each for each in two if each not in alone] == [
         f"{name} is loaded whole by the first process, in float32, because the weights of "
-        "MixtralForCausalLM are named or put together otherwise on disk, so that no process can "
+        "Qwen2ForCausalLM are named or put together otherwise on disk, so that no process can "
         "read its shard alone: the host memory of that process must hold all of them"
     ]
 
@@ -168,6 +181,20 @@ def test_what_small_moments_copies_and_offloading_take_by_hand(tmp_path: Path):
     token_store(tmp_path / "s")
     with pytest.raises(InputError, match="got 3 copies and 4 processes"):
         preview(config.changed(replicate=3), num_processes=4)
+
+
+def test_another_reference_is_there_before_the_first_update(tmp_path: Path):
+    """Beside an adapter it weighs more than gradients and moments do later."""
+    token_store(tmp_path / "s")
+    other = save_tiny_model(tmp_path / "other", num_hidden_layers=12)
+    config = _config(tmp_path, lora_rank=4, reference=other)
+    found = preview(config, num_processes=2)["memory"]
+    count = sum(p.numel() for p in load_shapes(other, config.changed(lora_rank=0)).parameters())
+    assert found["reference"] == 4 * count // 2
+    assert found["on_cpu"] == found["on_device"]
+    assert found["on_device"] == sum(found[x] for x in ("parameters", "reference", "gathered"))
+    with pytest.raises(InputError, match="the model must be a directory"):
+        preview(config.changed(reference=str(tmp_path / "none")), num_processes=2)
 
 
 def test_recomputed_activations_take_less_and_so_do_smaller_chunks_of_the_head(tmp_path: Path):

@@ -34,9 +34,20 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 """Name to architecture, its settings, and the options of a training."""
 
+SOME = {"num_experts": 12, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+ATTENTION = {"lora_rank": 4, "lora_targets": "q_proj,v_proj"}
+MIXTURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "mixtral": ("mixtral", {"num_local_experts": 4}, {}),
+    "shared": ("qwen2_moe", {**SOME, "shared_expert_intermediate_size": 48}, {}),
+    "twelve": ("qwen3_moe", {**SOME, "tie_word_embeddings": True}, {}),
+    "attentive": ("qwen3_moe", SOME, ATTENTION),
+    "renamed": ("granitemoe", {"num_local_experts": 4}, {}),
+}
+"""The same of mixtures of experts: twelve are in another order by name than by number."""
+
 
 def _save(directory: Path, case: str) -> str:
-    kind, settings, _ = CASES[case]
+    kind, settings, _ = (CASES | MIXTURES)[case]
     return save_tiny_model(directory / case, kind, **settings)
 
 
@@ -49,12 +60,12 @@ def _split(directory: Path) -> None:
     save_file(other, directory / "consolidated.safetensors", {"format": "pt"})
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", CASES | MIXTURES)
 def test_one_process_in_half_precision_has_the_weights_of_the_whole_model(
     tmp_path: Path, case: str
 ):
     name = _save(tmp_path, case)
-    config = rank_worker.config(name, 0).changed(dtype="bfloat16", **CASES[case][2])
+    config = rank_worker.config(name, 0).changed(dtype="bfloat16", **(CASES | MIXTURES)[case][2])
     engine = open_engine(name, config)
     assert engine.notices == []
     loading_worker.assert_same(engine, load_model(name, config, adapter_seed=config.adapter_seed))
@@ -110,21 +121,59 @@ def _remove(directory: Path, name: str) -> None:
 def test_each_process_reads_its_rows_and_together_they_have_the_whole_model(
     tmp_path: Path, world_size: int
 ):
-    """97 words on three processes are uneven. A mixture's experts are put together otherwise."""
-    cases = [(case, CASES[case][2], False) for case in CASES]
+    """97 words on three processes are uneven."""
+    cases = [(case, CASES[case][2]) for case in CASES]
     for case in CASES:
         _save(tmp_path, case)
-    save_tiny_model(tmp_path / "mixture", "mixtral", num_local_experts=4)
     save_tiny_model(tmp_path / "split", "qwen2")
     (tmp_path / "split" / "model.safetensors").unlink()
     _split(tmp_path / "split")
-    cases += [("mixture", {}, True), ("split", {}, False)]
+    cases.append(("split", {}))
     assert run_ranks(world_size, loading_worker.same, tmp_path, cases) == [0] * world_size
-    before, after = (
-        load_file(tmp_path / d / "model.safetensors") for d in ("mixture", "mixture-saved")
-    )
-    assert before.keys() == after.keys()
-    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world_size", [2, 3, 4])
+def test_each_process_reads_its_experts_and_a_mixture_is_saved_as_it_was(
+    tmp_path: Path, world_size: int
+):
+    """Four experts on three processes leave the last one without any."""
+    for case in MIXTURES:
+        _save(tmp_path, case)
+    cases = [(case, options) for case, (_, _, options) in MIXTURES.items()]
+    assert run_ranks(world_size, loading_worker.same, tmp_path, cases) == [0] * world_size
+    for case in MIXTURES:
+        before, after = (
+            load_file(tmp_path / d / "model.safetensors") for d in (case, f"{case}-saved")
+        )
+        assert before.keys() == after.keys()
+        assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_a_mixture_without_one_of_its_experts_is_refused(tmp_path: Path):
+    name = _save(tmp_path, "mixtral")
+    _remove(tmp_path / "mixtral", "model.layers.1.block_sparse_moe.experts.2.w2.weight")
+    with pytest.raises(InputError, match=r"must hold a causal LM .*mismatched_sizes"):
+        open_engine(name, rank_worker.config(name, 0).changed(dtype="bfloat16"))
+
+
+def test_a_model_that_is_converted_in_another_way_is_loaded_whole(tmp_path: Path):
+    """Of square gates the shape does not tell that they are transposed."""
+    name = save_tiny_model(tmp_path / "square", "qwen2", intermediate_size=64)
+    config = rank_worker.config(name, 0).changed(dtype="bfloat16")
+    with loading_worker.transposed_gates():
+        engine = open_engine(name, config)
+        loading_worker.assert_same(engine, load_model(name, config, adapter_seed=""))
+    gate = engine._scorer.causal_lm.model.layers[1].mlp.gate_proj.weight.full_tensor()
+    stored = load_file(tmp_path / "square" / "model.safetensors")
+    assert torch.equal(gate, stored["model.layers.1.mlp.gate_proj.weight"].T)
+    assert [f"{name} is loaded whole" in each for each in engine.notices] == [True]
+
+
+@pytest.mark.slow
+def test_the_first_process_hands_out_what_is_converted_in_another_way(tmp_path: Path):
+    save_tiny_model(tmp_path / "square", "qwen2", intermediate_size=64)
+    assert run_ranks(3, loading_worker.converted, tmp_path, "square") == [0] * 3
 
 
 @pytest.mark.slow

@@ -1,8 +1,10 @@
 """A whole training: what it learns, what it writes, how it goes on, what it refuses."""
 
+import gc
 import json
 import re
 import shutil
+import weakref
 from pathlib import Path
 from typing import Any, get_args
 
@@ -283,6 +285,33 @@ def test_the_divergence_is_from_the_reference_that_is_named(tmp_path: Path):
     train(config)
     first = json.loads((tmp_path / "out" / "metrics.jsonl").read_text().splitlines()[0])
     assert first["kl"] > 0.01
+
+
+def test_the_weights_of_a_reference_are_gone_before_the_first_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Modules in shards refer to each other: they live until their circle is looked for."""
+    store = token_store(tmp_path / "s", random_episodes(0, 8))
+    name = save_tiny_model(tmp_path / "m")
+    config = _config(tmp_path, store, name, reference=name, dtype="bfloat16")
+    scorers: list[Any] = []
+    opened = TrainingRun._open_reference
+
+    def open_reference(run: TrainingRun, reference: str) -> Any:
+        engine = opened(run, reference)
+        scorers.append(weakref.ref(engine._scorer))
+        return engine
+
+    def look(what: str, *_: Any) -> None:
+        if what == "train":
+            assert [scorer() for scorer in scorers] == [None]
+
+    monkeypatch.setattr(TrainingRun, "_open_reference", open_reference)
+    gc.disable()
+    try:
+        train(config, on_progress=look)
+    finally:
+        gc.enable()
 
 
 def test_the_optimizer_goes_on_where_an_earlier_training_ended(tmp_path: Path):

@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from graphcredit.store import create_store
 from graphcredit.store.checks.run import check_store
+from graphcredit.store.errors import MissingDependencyError
 from graphcredit.store.sql.catalog import connect
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.config import TrainConfig
@@ -22,6 +25,10 @@ from graphcredit.trainer.output.metrics_log import (
     training_path,
     write_training,
 )
+from graphcredit.trainer.preview import preview
+from graphcredit.trainer.training import train
+from tests.trainer.logs import token_store
+from tests.trainer.models import save_tiny_model
 
 
 def test_a_metrics_log_forgets_updates_that_the_weights_do_not_have(tmp_path: Path):
@@ -139,3 +146,16 @@ def test_a_resumed_training_goes_on_with_the_run_of_its_tracker(
     assert {asked["resume"] for asked in begun} == {"allow"}
     first, again, other = (asked.get("id", asked["name"]) for asked in begun)
     assert first == again != other
+
+
+@pytest.mark.parametrize("begin", [train, partial(preview, num_processes=1)])
+def test_a_tracker_that_is_not_installed_is_named_before_a_model_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begin: Callable[[TrainConfig], Any]
+):
+    store = token_store(tmp_path / "s")
+    name = save_tiny_model(tmp_path / "m")
+    (tmp_path / "m" / "model.safetensors").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    config = TrainConfig(store=store.root, out=tmp_path / "o", model=name, tracker="wandb")
+    with pytest.raises(MissingDependencyError, match="pip install wandb"):
+        begin(config)

@@ -16,8 +16,8 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.ragged import Ints
 from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
+from graphcredit.trainer.engine.learning_rate import learning_rate
 from graphcredit.trainer.engine.opening import open_engine
-from graphcredit.trainer.engine.optimizer_step import learning_rate
 
 """Called with the number of updates done, their total, and the last loss."""
 

@@ -3,7 +3,9 @@
 import json
 import os
 import time
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -66,8 +68,13 @@ class Process:
         return peak
 
     def put(self, array: NDArray[Any]) -> torch.Tensor:
-        """Return a copy of an array on the device."""
-        return torch.tensor(array, device=self.device)
+        """Return a copy of an array on the device.
+
+        A GPU is not waited for: it copies from pinned memory when it has done what it was asked to.
+        """
+        if self.device.type != "cuda":
+            return torch.tensor(array, device=self.device)
+        return torch.tensor(array).pin_memory().to(self.device, non_blocking=True)
 
     def all_reduce_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum over all processes, element by element."""
@@ -145,6 +152,17 @@ def init_process_group(device: torch.device, *, alone_too: bool, minutes: float)
         dist.init_process_group(backend, timeout=timedelta(minutes=minutes))
     elif alone_too:
         dist.init_process_group(backend, store=HashStore(), rank=0, world_size=1)
+
+
+def share_gpu() -> Callable[[], None]:
+    """Return what makes this thread's GPU that of another thread, which calls it first.
+
+    A thread begins with the first GPU, whoever started it. There every process of a machine would
+    take memory for itself as soon as a library asks for the thread's stream.
+    """
+    if not torch.cuda.is_initialized():
+        return lambda: None
+    return partial(torch.cuda.set_device, torch.cuda.current_device())
 
 
 def destroy_process_group() -> None:

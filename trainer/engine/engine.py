@@ -9,7 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
@@ -86,6 +88,11 @@ class TrainingEngine(Process):
         self.notices = notices
         """About how the model was loaded."""
         self._scorer = scorer
+        size = 1 if scorer.context is None else scorer.context.size
+        self.data_rank, self.data_size = self.rank // size, self.world_size // size
+        """Which micro-batches this process runs; those of a context group run the same."""
+        self.leads = self.rank % size == 0
+        """Whether it speaks for its context group."""
         # Collected now: during training, sharded modules may show unsharded tensors.
         self._tensors = scorer.model.state_dict(keep_vars=True)
         self._trained = [(n, p) for n, p in scorer.model.named_parameters() if p.requires_grad]
@@ -109,8 +116,21 @@ class TrainingEngine(Process):
         self.check_token_id(int(batch.input_ids.min()))
         self.check_token_id(int(batch.input_ids.max()))
         return self._scorer(
-            *scorer_arguments(batch, self.put, want_entropy=want_entropy, want_routing=want_routing)
+            *scorer_arguments(
+                batch,
+                self.put,
+                want_entropy=want_entropy,
+                want_routing=want_routing,
+                context=self._scorer.context,
+            )
         )
+
+    def sum_over_batches(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum over the micro-batches of all processes, element by element.
+
+        Processes of a context group have the same values, which count once.
+        """
+        return self.all_reduce_sum(values if self.leads else np.zeros_like(values))
 
     def check_token_id(self, token_id: int, where: str = "a micro-batch") -> None:
         """Raise InputError if a token id is not one of the model's."""

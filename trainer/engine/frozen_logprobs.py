@@ -69,17 +69,18 @@ def frozen_logprobs(
     fault = process.broadcast(_fault(directory, identity))
     if fault is not None:
         engine = open_scorer()
-        name = _part(process.rank, process.world_size)
-        write_table(_score(engine, plan, reader, on_progress), directory / name)
+        found = _score(engine, plan, reader, on_progress)
+        if engine.leads:
+            write_table(found, directory / _part(engine.data_rank, engine.data_size))
         process.barrier()
         if process.rank == 0:
-            _complete(directory, process.world_size, identity.as_json())
+            _complete(directory, engine.data_size, identity.as_json())
         process.barrier()
     return _load(directory, plan), [fault] if fault else []
 
 
-def _part(rank: int, world_size: int) -> str:
-    return f"part-{rank}-of-{world_size}.parquet"
+def _part(number: int, count: int) -> str:
+    return f"part-{number}-of-{count}.parquet"
 
 
 def _complete(directory: Path, num_parts: int, identity: Mapping[str, str]) -> None:
@@ -91,7 +92,7 @@ def _complete(directory: Path, num_parts: int, identity: Mapping[str, str]) -> N
 
 
 def _parts(count: int) -> list[str]:
-    return [_part(rank, count) for rank in range(count)]
+    return [_part(number, count) for number in range(count)]
 
 
 def _fault(directory: Path, identity: Identity) -> str | None:
@@ -118,7 +119,8 @@ def _score(
     on_progress: Callable[[float], None],
 ) -> pa.Table:
     mine = [
-        plan.micro_batches(n, engine.world_size)[engine.rank] for n in range(plan.updates_per_epoch)
+        plan.micro_batches(n, engine.data_size)[engine.data_rank]
+        for n in range(plan.updates_per_epoch)
     ]
     micro_batches = [micro for update in mine for micro in update]
     steps: list[NDArray[np.int64]] = []

@@ -3,6 +3,7 @@
 import torch
 
 from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine.context_group import join_context, num_data_processes
 from graphcredit.trainer.engine.distributed import Process, choose_device, init_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.sharded_engine import ShardedEngine
@@ -59,7 +60,14 @@ def _shards(
     return load_sharded(
         name,
         config,
-        choose_layout(config, device, Process(device).world_size, is_half=is_half),
+        choose_layout(
+            config,
+            device,
+            Process(device).world_size,
+            is_half=is_half,
+            minutes=config.timeout,
+            context=join_context(config, minutes=config.timeout),
+        ),
         adapter_seed=config.adapter_seed,
         frozen=frozen,
         shares_prefixes=config.share_prefixes,
@@ -70,6 +78,7 @@ def _whole(
     name: str, config: TrainConfig, device: torch.device, frozen: bool
 ) -> tuple[Scorer, list[str]]:
     shards_of_each(config, 1)
+    num_data_processes(config, 1)
     scorer = load_model(
         name,
         config,

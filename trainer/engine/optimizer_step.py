@@ -13,11 +13,13 @@ from torch import Tensor
 from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.batching.plan import MicroBatch, TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader
+from graphcredit.trainer.engine.correction_mean import normalised
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs
+from graphcredit.trainer.engine.learning_rate import learning_rate
 from graphcredit.trainer.loss.balance import Choices, balance_loss, count_choices
 from graphcredit.trainer.loss.coefficients import Coefficients, first_coefficients
-from graphcredit.trainer.loss.importance import correction_of
+from graphcredit.trainer.loss.importance import Correction, correction_of
 from graphcredit.trainer.loss.inputs import TokenInputs
 from graphcredit.trainer.loss.masks import masks_of
 from graphcredit.trainer.loss.policy_loss import PolicyLoss, averages, policy_loss
@@ -94,15 +96,16 @@ class Updater:
             rate = learning_rate(self._optimizer_options, number, len(self._plan.updates))
             count = len(self._mine(number))
             mine, choices = self._counted_choices(islice(batches, count))
+            mine, correction = self._normalised(mine)
             mine = _counted(mine, number, count, on_part)
-            seen, flops = self._gradient(mine, count, choices, is_first=number == 0)
+            seen, flops = self._gradient(mine, count, choices, correction, is_first=number == 0)
             if self._is_far(seen["approx_kl"]):
                 return
             norm = self._engine.update(rate)
             seconds = time.perf_counter() - started
             metrics: Metrics = {
                 "epoch": number // self._plan.updates_per_epoch,
-                **_of_plan(self._plan, number, self._engine.world_size),
+                **_of_plan(self._plan, number, self._engine.data_size),
                 **seen,
                 **self._adapted(seen),
                 "grad_norm": norm,
@@ -126,7 +129,7 @@ class Updater:
         return own
 
     def _mine(self, number: int) -> list[MicroBatch]:
-        return self._plan.micro_batches(number, self._engine.world_size)[self._engine.rank]
+        return self._plan.micro_batches(number, self._engine.data_size)[self._engine.data_rank]
 
     def _is_far(self, approx_kl: float) -> bool:
         """Return whether approx_kl exceeds target_kl; if so, record it in `excess`."""
@@ -153,15 +156,26 @@ class Updater:
                 copies = self._engine.put(batch.copies)
                 counts = counts + count_choices(logits, copies, experts.chosen).cpu()
                 num_tokens += int(batch.copies.sum())
-        *flat, total = self._engine.all_reduce_sum(np.append(counts.numpy(), num_tokens))
+        *flat, total = self._engine.sum_over_batches(np.append(counts.numpy(), num_tokens))
         every = self._engine.put(np.reshape(flat, counts.shape))
         return batches, Choices(counts=every, num_tokens=total)
+
+    def _normalised(
+        self, batches: Iterable[PackedBatch]
+    ) -> tuple[Iterable[PackedBatch], Correction]:
+        """Return an update's micro-batches, and its correction: of mean 1, if asked for."""
+        old = self._policies.old
+        if not self._loss_options.normalise_correction or not isinstance(old, FrozenLogprobs):
+            return batches, self._correction
+        batches = list(batches)
+        return batches, normalised(self._correction, batches, old, self._engine)
 
     def _gradient(
         self,
         batches: Iterable[PackedBatch],
         count: int,
         choices: Choices | None,
+        correction: Correction,
         *,
         is_first: bool,
     ) -> tuple[dict[str, float], float]:
@@ -173,13 +187,13 @@ class Updater:
         losses: list[PolicyLoss] = []
         flops = 0.0
         for position, batch in enumerate(batches):
-            losses.append(self._loss(batch, choices, is_first=is_first))
+            losses.append(self._loss(batch, choices, correction, is_first=is_first))
             self._engine.backward(losses[-1].loss, is_last=position == count - 1)
             if batch.weight.any():
                 flops += training_flops(self._engine.shape, batch)
         names = list(losses[0].sums)
         parts = [_total(loss.sums, names) for loss in losses]
-        *sums, all_flops = self._engine.all_reduce_sum(np.append(np.sum(parts, axis=0), flops))
+        *sums, all_flops = self._engine.sum_over_batches(np.append(np.sum(parts, axis=0), flops))
         largest = list(losses[0].maxima)
         tops = np.max([_total(loss.maxima, largest) for loss in losses], axis=0)
         maxima = self._engine.all_reduce_max(tops)
@@ -188,7 +202,14 @@ class Updater:
             **dict(zip(largest, maxima.tolist(), strict=True)),
         }, float(all_flops)
 
-    def _loss(self, batch: PackedBatch, choices: Choices | None, *, is_first: bool) -> PolicyLoss:
+    def _loss(
+        self,
+        batch: PackedBatch,
+        choices: Choices | None,
+        correction: Correction,
+        *,
+        is_first: bool,
+    ) -> PolicyLoss:
         options, policies = self._loss_options, self._policies
         scored = self._engine.score(
             batch,
@@ -216,7 +237,7 @@ class Updater:
                 entropy=scored.entropy,
             ),
             objective=self._objective,
-            correction=self._correction,
+            correction=correction,
             masks=self._masks,
             kl_coefficient=self.coefficients.kl,
             kl_estimator=options.kl_estimator,
@@ -242,25 +263,6 @@ class Updater:
         return policy and self._engine.put(policy.of_batch(batch))
 
 
-def learning_rate(options: OptimizerOptions, update: int, num_updates: int) -> float:
-    """Return the learning rate of an update: a linear warm-up, then the schedule down to 0.
-
-    Args:
-        options: Peak, warm-up and schedule.
-        update: 0-based number of the update.
-        num_updates: Updates of the training.
-    """
-    if update < options.warmup:
-        return options.learning_rate * (update + 1) / options.warmup
-    done = (update - options.warmup) / max(num_updates - options.warmup, 1)
-    factor = {
-        "constant": 1.0,
-        "linear": 1 - done,
-        "cosine": (1 + math.cos(math.pi * done)) / 2,
-    }[options.schedule]
-    return options.learning_rate * factor
-
-
 def _counted(
     batches: Iterable[PackedBatch], number: int, count: int, on_part: Callable[[float], None]
 ) -> Iterator[PackedBatch]:
@@ -276,12 +278,12 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _of_plan(plan: TrainingPlan, number: int, world_size: int) -> Metrics:
+def _of_plan(plan: TrainingPlan, number: int, data_size: int) -> Metrics:
     """Return the metrics of an update that follow from the plan."""
     steps = plan.updates[number]
     advantage = plan.index.advantage[steps]
     age = plan.index.staleness[steps]
-    statistics = plan.statistics(number, world_size)
+    statistics = plan.statistics(number, data_size)
     return {
         "advantage_mean": float(advantage.mean()),
         "advantage_std": float(advantage.std()),

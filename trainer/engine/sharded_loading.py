@@ -1,8 +1,9 @@
 """Load a model so that each process holds its shard of the weights, and at no time all of them.
 
 The model is made without weights, cut into shards, and each process reads its own rows from the
-safetensors. A model whose weights are put together otherwise than they are on disk (the experts of
-most mixtures) is loaded whole by the first process, which hands out the shards: a notice says so.
+safetensors, those of a mixture's experts from the tensors that make them up. A model whose weights
+are put together in another way is loaded whole by the first process, which hands out the shards: a
+notice says so.
 """
 
 import copy
@@ -14,13 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, Replicate, distribute_tensor
-from transformers.conversion_mapping import get_model_conversion_mapping
-from transformers.core_model_loading import WeightConverter
 
 from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.engine.sharding import Layout, copied, local_part, shard
 from graphcredit.trainer.engine.weight_files import WeightFiles
+from graphcredit.trainer.engine.weight_pieces import find_pieces, stored_weights
 from graphcredit.trainer.model.loading import load_hollow, load_weights
 from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.model.packing_check import check_scorer
@@ -81,41 +81,42 @@ def load_sharded(
 def _fill(scorer: Scorer, directory: Path, layout: Layout) -> list[str]:
     """Give a sharded model its weights from disk; return a notice if a process held all of them."""
     model = scorer.causal_lm
-    found = {n: t for n, t in model.state_dict(keep_vars=True).items() if ".lora_" not in n}
+    weights = stored_weights(model)
     values = {
         id(tensor): torch.empty_like(tensor, device=_CPU, requires_grad=False)
-        for tensor in found.values()
+        for tensor in weights.values()
     }
-    names: dict[int, list[str]] = {key: [] for key in values}
-    for name, tensor in found.items():
-        # On disk it has no adapter around it.
-        names[id(tensor)].append(name.replace(".base_layer.", "."))
     with library_errors(source_rule(directory)):
         files = WeightFiles(directory)
-        on_disk = {
-            key: files.first_of(names[key], tuple(value.shape)) for key, value in values.items()
-        }
-        is_alike = None not in on_disk.values() and not is_converted(model)
-        if is_alike:
-            files.read({name: values[key] for key, name in on_disk.items() if name is not None})
-    if not is_alike:
-        _receive(directory, {names[key][0]: value for key, value in values.items()}, layout)
-    _assign(model, {name: values[id(tensor)] for name, tensor in found.items()})
-    return [] if is_alike else [whole_notice(directory, model)]
+        pieces = find_pieces(model, files.shapes)
+        for key, parts in (pieces or {}).items():
+            files.read(parts, values[key])
+    if pieces is None:
+        names = {id(tensor): name for name, tensor in weights.items()}
+        _receive(directory, {names[key]: value for key, value in values.items()}, layout)
+    own = model.state_dict(keep_vars=True)
+    _assign(model, {n: values[id(tensor)] for n, tensor in own.items() if ".lora_" not in n})
+    return [_whole_notice(directory, model)] if pieces is None else []
 
 
-def whole_notice(directory: Path, model: Any) -> str:
-    """Return the notice about a model that the first process loads whole."""
+def whole_notices(directory: Path, model: Any) -> list[str]:
+    """Return the notice about a model that the first process would load whole, if it would.
+
+    Args:
+        directory: Of the model, whose files say which tensors they hold.
+        model: The transformers model; its values do not count.
+    """
+    with library_errors(source_rule(directory)):
+        pieces = find_pieces(model, WeightFiles(directory).shapes)
+    return [_whole_notice(directory, model)] if pieces is None else []
+
+
+def _whole_notice(directory: Path, model: Any) -> str:
     return (
         f"{directory} is loaded whole by the first process, in float32, because the weights of "
         f"{type(model).__name__} are named or put together otherwise on disk, so that no process "
         "can read its shard alone: the host memory of that process must hold all of them"
     )
-
-
-def is_converted(model: Any) -> bool:
-    """Return whether transformers computes weights of a model from others on disk."""
-    return any(isinstance(each, WeightConverter) for each in get_model_conversion_mapping(model))
 
 
 def _receive(directory: Path, into: Mapping[str, Tensor], layout: Layout) -> None:

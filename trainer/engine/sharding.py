@@ -1,11 +1,15 @@
 """How a model is spread over processes by FSDP2."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.distributed_c10d import (
+    _set_pg_timeout,  # pyright: ignore[reportPrivateUsage]
+)
 from torch.distributed.fsdp import (
     CPUOffloadPolicy,
     MixedPrecisionPolicy,
@@ -16,6 +20,7 @@ from torch.distributed.fsdp import (
 from torch.distributed.tensor import DTensor
 
 from graphcredit.store.errors import InputError
+from graphcredit.trainer.model.context import ContextGroup
 from graphcredit.trainer.model.layers import decoder_layers
 from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.options import ModelOptions
@@ -31,8 +36,12 @@ class Layout:
     """Whether the arithmetic is bfloat16."""
     keeps_whole: bool
     """Whether a layer that was put together stays whole after it has computed."""
+    minutes: float
+    """How long an exchange waits for the other processes."""
     offloads: bool = False
     """Whether shards are kept in the memory of the host."""
+    context: ContextGroup | None = None
+    """The processes that run each micro-batch together; None where each runs its own."""
 
     @property
     def device(self) -> torch.device:
@@ -43,14 +52,28 @@ class Layout:
         """Return the layout of the same shards on the CPU, in float32."""
         mesh = self.mesh
         if mesh.device_type != "cpu":
-            mesh = _mesh("cpu", tuple(mesh.shape))
-        return Layout(mesh=mesh, is_half=False, keeps_whole=False)
+            mesh = _mesh("cpu", tuple(mesh.shape), self.minutes)
+        return replace(self, mesh=mesh, is_half=False, keeps_whole=False, offloads=False)
 
 
 def choose_layout(
-    options: ModelOptions, device: torch.device, num_processes: int, *, is_half: bool
+    options: ModelOptions,
+    device: torch.device,
+    num_processes: int,
+    *,
+    is_half: bool,
+    minutes: float,
+    context: ContextGroup | None = None,
 ) -> Layout:
     """Return the layout that the options ask for; all processes call it.
+
+    Args:
+        options: How many copies there are, and where shards are kept.
+        device: Of this process.
+        num_processes: All of them.
+        is_half: Whether the arithmetic is bfloat16.
+        minutes: How long an exchange waits for the other processes.
+        context: The processes that run each micro-batch together, if there are any.
 
     Raises:
         InputError: The copies cannot be made of so many processes.
@@ -58,16 +81,22 @@ def choose_layout(
     num_shards = shards_of_each(options, num_processes)
     shape = (num_processes,) if options.replicate == 1 else (options.replicate, num_shards)
     return Layout(
-        mesh=_mesh(device.type, shape),
+        mesh=_mesh(device.type, shape, minutes),
         is_half=is_half,
         keeps_whole=num_shards == 1,
         offloads=options.offload,
+        context=context,
+        minutes=minutes,
     )
 
 
-def _mesh(device: str, shape: tuple[int, ...]) -> DeviceMesh:
+def _mesh(device: str, shape: tuple[int, ...], minutes: float) -> DeviceMesh:
     names = ("copy", "shard")[-len(shape) :]
-    return init_device_mesh(device, shape, mesh_dim_names=names)
+    mesh = init_device_mesh(device, shape, mesh_dim_names=names)
+    for group in mesh.get_all_groups():
+        # Torch gives a group within all processes its own default: 10 minutes with NCCL.
+        _set_pg_timeout(timedelta(minutes=minutes), group)
+    return mesh
 
 
 def shards_of_each(options: ModelOptions, num_processes: int) -> int:
@@ -91,6 +120,7 @@ def shard(scorer: Scorer, layout: Layout) -> None:
         scorer: The model. Weights on the meta device stay there.
         layout: Of the shards, the same in all processes.
     """
+    scorer.context = layout.context
     options: dict[str, Any] = {
         "mesh": layout.mesh,
         "reshard_after_forward": not layout.keeps_whole,

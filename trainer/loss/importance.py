@@ -7,7 +7,7 @@ where `old` is the trainer's log-probability at the start of an iteration. If `o
 corrected once, never twice.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -33,9 +33,9 @@ class Correction:
 
     A sequence is the response of one step, its scored tokens. Its sum is the ratio of the
     probabilities of the whole response, which TRL and verl call by this name too; the mean keeps ρ
-    comparable for short and long ones. Logarithms are cut to ±20, after they are summed. Weights
-    are constants: no gradient flows through them. `token-truncate` is TIS, `token-mask` IcePop
-    (arXiv 2510.18855).
+    comparable for short and long ones. Logarithms are cut to ±20, after they are summed. At the
+    end, weights are divided by `mean`. They are constants: no gradient flows through them.
+    `token-truncate` is TIS, `token-mask` IcePop (arXiv 2510.18855).
     """
 
     mode: CorrectionMode = "token-truncate"
@@ -44,6 +44,8 @@ class Correction:
     """Least ρ that is not masked; truncation does not look at it."""
     high: Positive = 2.0
     """Greatest ρ; more is cut or masked."""
+    mean: Positive = 1.0
+    """What weights are divided by: their mean over the optimizer step, if they are normalised."""
 
 
 def correction_of(options: LossOptions) -> Correction:
@@ -63,8 +65,9 @@ def importance_weights(
         correction: Rule for the weights.
 
     Returns:
-        [R] weights without gradient; and name to [R] values: the weight and its square, which give
-        the effective sample size (Σw)² / Σw², and where ρ was cut or masked.
+        [R] weights without gradient; and name to [R] values: the weight before it is divided by the
+        mean, and its square, which give the effective sample size (Σw)² / Σw², and where ρ was cut
+        or masked.
     """
     ratio = _ratio(tokens, correction.mode)
     is_high = ratio > correction.high
@@ -80,7 +83,23 @@ def importance_weights(
         "correction_square": weight.square(),
         "correction_cut": is_cut,
     }
-    return weight, stats
+    return weight / correction.mean, stats
+
+
+def sum_weights(tokens: TokenInputs, correction: Correction) -> tuple[float, int]:
+    """Return the sum of weights, and their number: one for each token, or for each response.
+
+    Args:
+        tokens: [R] scored tokens.
+        correction: Rule for the weights, whose own mean does not count.
+    """
+    weight = importance_weights(tokens, replace(correction, mean=1.0))[0].double()
+    if correction.mode.partition("-")[0] not in _OVER_RESPONSE:
+        return float(weight.sum()), len(weight)
+    # All tokens of a response have its weight.
+    found, owner = tokens.segment.unique(return_inverse=True)
+    each = torch.zeros(len(found), dtype=weight.dtype).scatter_(0, owner, weight)
+    return float(each.sum()), len(each)
 
 
 def formula(correction: Correction) -> str | None:

@@ -54,6 +54,9 @@ def save_model(out: Path, model: Any, weights: Named, source: Path, *, dtype: st
             _write(model, weights, directory, dtype)
         for path in tokenizer_files(source):
             shutil.copyfile(path, directory / path.name)
+        # Safetensors writes files that only their owner may read: a server may be another user.
+        for path in directory.rglob("*.safetensors"):
+            path.chmod(directory.stat().st_mode & 0o666)
 
 
 def distinct(model: Any, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:

@@ -9,9 +9,18 @@ import numpy as np
 from graphcredit.trainer.batching.packed_batch import PackedBatch
 
 PEAK_FLOPS: Mapping[str, float] = MappingProxyType(
-    {"B200": 2250e12, "H200": 989e12, "H100": 989e12, "L40S": 362e12, "A100": 312e12}
+    {
+        "B200": 2250e12,
+        "H200 NVL": 835e12,
+        "H200": 989e12,
+        "H100 PCIe": 756e12,
+        "H100 NVL": 835e12,
+        "H100": 989e12,
+        "L40S": 362e12,
+        "A100": 312e12,
+    }
 )
-"""Dense bfloat16 operations per second, by a part of the device's name."""
+"""Dense bfloat16 operations per second, by a part of the device's name: the first that it has."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

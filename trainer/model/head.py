@@ -208,5 +208,6 @@ def _part(bias: Tensor | None, block: slice) -> Tensor | None:
 
 
 def _slices(length: int, size: int) -> Iterator[slice]:
-    for start in range(0, length, size):
+    # A process that has no response tokens scores an empty chunk: it has gradients, too.
+    for start in range(0, max(length, 1), size):
         yield slice(start, min(start + size, length))

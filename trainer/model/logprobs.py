@@ -10,6 +10,12 @@ from torch import Tensor, nn
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.batching.packed_batch import PackedBatch
+from graphcredit.trainer.model.context import (
+    ContextGroup,
+    ResponseSlice,
+    TokenSlice,
+    places_of,
+)
 from graphcredit.trainer.model.head import Head, head_logprobs, logit_rule
 from graphcredit.trainer.model.packed_attention import Segments
 
@@ -43,6 +49,8 @@ class Scorer(nn.Module):
         super().__init__()
         self.model = model
         self.head_chunk = head_chunk
+        self.context: ContextGroup | None = None
+        """The processes that run each micro-batch together; None where each runs its own."""
 
     @property
     def causal_lm(self) -> Any:
@@ -60,8 +68,12 @@ class Scorer(nn.Module):
         want_entropy: bool,
         want_routing: bool = False,
         pictures: tuple[Tensor, Tensor, Tensor] | None = None,
+        responses: ResponseSlice | None = None,
     ) -> Scored:
         """Score R response tokens in T tokens of packed samples; see `scorer_arguments`.
+
+        With a context group the first two arguments, and the four of response tokens, are those of
+        this process, and the result is that of all.
 
         Args:
             input_ids: [T] int64, the samples one after the other.
@@ -74,6 +86,7 @@ class Scorer(nn.Module):
             want_routing: Whether the logits of routers are wanted.
             pictures: [P, D] patches and [N, 3] grids of images, and [V] the tokens that the
                 vectors which the vision tower makes of them stand for.
+            responses: Which response tokens each process of the context group scores, if any.
 
         Raises:
             InputError: The logits of routers are wanted and the model does not give any.
@@ -101,7 +114,12 @@ class Scorer(nn.Module):
         logprob, entropy = head_logprobs(
             head, hidden[predictor], token_ids, temperature, want_entropy=want_entropy
         )
-        return Scored(logprob, entropy, self._routing(found) if want_routing else ())
+        if responses is not None:
+            logprob, entropy = responses.whole(logprob), responses.whole(entropy)
+        routing = self._routing(found) if want_routing else ()
+        if segments.token_slice is not None:
+            routing = tuple(map(segments.token_slice.whole, routing))
+        return Scored(logprob, entropy, routing)
 
     def _embedded(
         self, input_ids: Tensor, patches: Tensor, grids: Tensor, places: Tensor
@@ -140,6 +158,7 @@ def scorer_arguments(
     *,
     want_entropy: bool,
     want_routing: bool = False,
+    context: ContextGroup | None = None,
 ) -> tuple[Any, ...]:
     """Return the arguments of `Scorer.forward` for a micro-batch.
 
@@ -148,17 +167,44 @@ def scorer_arguments(
         put: Makes a tensor of an array, where the model is.
         want_entropy: Whether the entropy has a gradient.
         want_routing: Whether the logits of routers are wanted.
+        context: The scorer's.
     """
-    keys, bounds = batch.keys, put(batch.cu_seqlens)
+    keys, bounds, count = batch.keys, put(batch.cu_seqlens), len(batch.input_ids)
     segments = Segments(
         bounds=bounds,
         longest=int(np.diff(batch.cu_seqlens).max()),
         key_bounds=bounds if keys is None else put(keys.cu_seqlens),
         longest_keys=batch.max_length,
         key_positions=None if keys is None else put(keys.positions),
+        token_slice=None if context is None else TokenSlice(context=context, num_tokens=count),
     )
+    wanted = (want_entropy, want_routing)
+    if segments.token_slice is not None:
+        return _sliced_arguments(batch, put, segments, segments.token_slice, wanted)
     tokens = (put(batch.input_ids), put(batch.position_ids))
     responses = (put(batch.predictor), put(batch.token_ids), put(batch.temperature))
     seen = batch.pictures
     pictures = seen and tuple(put(each) for each in (seen.patches, seen.grids, seen.places))
-    return (*tokens, segments, *responses, want_entropy, want_routing, pictures)
+    return (*tokens, segments, *responses, *wanted, pictures)
+
+
+def _sliced_arguments(
+    batch: PackedBatch,
+    put: Callable[[NDArray[Any]], Tensor],
+    segments: Segments,
+    tokens: TokenSlice,
+    wanted: tuple[bool, bool],
+) -> tuple[Any, ...]:
+    """Return the arguments for one process' part of a micro-batch without pictures."""
+    own, place, most = places_of(batch.predictor, tokens)
+    return (
+        put(tokens.own(batch.input_ids)),
+        put(tokens.own(batch.position_ids)),
+        segments,
+        put(batch.predictor[own] - tokens.first),
+        put(batch.token_ids[own]),
+        put(batch.temperature[own]),
+        *wanted,
+        None,
+        ResponseSlice(context=tokens.context, most=most, place=put(place)),
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import nn
@@ -33,6 +34,9 @@ class MemoryEstimate:
     """What the head adds to that peak."""
     offloaded: int
     """Weights, moments and exchanged gradients that are kept in the memory of the host."""
+    reference: int
+    """Its shard of another reference's float32 weights, which are there before the first update,
+    without gradients and moments; else 0."""
     copied: int
     """Host memory of the copy that a checkpoint in the background is written from, else 0."""
     checkpoint: int
@@ -41,15 +45,20 @@ class MemoryEstimate:
 
     @property
     def on_device(self) -> int:
-        """Bytes on the device at the peak of an update."""
-        return self._all - self.offloaded
+        """Bytes on the device at the peak of an update, or of the pass of the reference."""
+        weights = 0 if self.offloaded else self._weights
+        return max(self._all - self.offloaded, self.gathered + weights)
 
     @property
     def on_cpu(self) -> int:
         """Bytes at the peak of a training on the CPU, where host and device are one."""
-        if self.copied:
-            return self._all + self.copied + self.checkpoint
-        return max(self._all, self.parameters + self.moments + self.checkpoint)
+        beside = self._all if self.copied else self.parameters + self.moments
+        writing = beside + self.copied + self.checkpoint
+        return max(self._all, self.gathered + self._weights, writing)
+
+    @property
+    def _weights(self) -> int:
+        return self.parameters + self.reference
 
     @property
     def _all(self) -> int:
@@ -69,7 +78,9 @@ def estimate_memory(
     offloads: bool,
     in_background: bool,
     file_bytes: int,
+    reference: Scorer | None = None,
     has_images: bool = False,
+    context_size: int = 1,
 ) -> MemoryEstimate:
     """Return the memory that a training takes in each process.
 
@@ -85,9 +96,12 @@ def estimate_memory(
         offloads: Whether shards are kept in the memory of the host.
         in_background: Whether checkpoints are written while the training goes on.
         file_bytes: Most bytes of a file of a checkpoint, which is put together in memory.
+        reference: Another reference on the meta device, if there is one.
         has_images: Whether steps have images, whose size is seen only when they are read.
+        context_size: Processes that run a micro-batch together.
     """
     is_sharded = num_processes > 1 or offloads or dtype == "bfloat16"
+    num_others = 0 if reference is None else count_weights(reference.parameters())
     num_all, num_trained = count_weights(scorer.parameters()), count_weights(_trained(scorer))
     layers = [count_weights(layer.parameters()) for layer in decoder_layers(scorer)]
     # One shard keeps whole layers; several hold the ends, a layer, and the next one on its way.
@@ -98,7 +112,9 @@ def estimate_memory(
     # Copies share the writing of what they all have.
     of_file = min(file_bytes, (_FLOAT32 + 2 * _width(moments)) * -(-num_trained // num_processes))
     activations, logits = (
-        (None, None) if has_images else _passes(scorer.to(getattr(torch, dtype)), sizes)
+        (None, None)
+        if has_images
+        else _passes(scorer.to(getattr(torch, dtype)), sizes, context_size)
     )
     return MemoryEstimate(
         parameters=of_weights,
@@ -109,6 +125,7 @@ def estimate_memory(
         logits=logits,
         # Whole gradients are added up where they are computed.
         offloaded=offloads * (of_weights + of_moments + (not sums_gradients) * of_gradients),
+        reference=_FLOAT32 * -(-num_others // num_shards),
         copied=in_background * (_FLOAT32 * mine + of_moments),
         checkpoint=2 * of_file,
     )
@@ -119,13 +136,16 @@ def _width(dtype: str) -> int:
     return torch.finfo(getattr(torch, dtype)).bits // 8
 
 
-def _passes(scorer: Scorer, sizes: Iterable[MicroBatchSize]) -> tuple[int | None, int | None]:
+def _passes(
+    scorer: Scorer, sizes: Iterable[MicroBatchSize], context_size: int
+) -> tuple[int | None, int | None]:
     """Return the bytes of activations and of logits in the heaviest micro-batch."""
     listed = sorted({*sizes})
     candidates = {max(listed, key=lambda size: size[place]) for place in range(3)}
     try:
-        peak, heaviest = max((pass_bytes(scorer, size), size) for size in candidates)
-        body = pass_bytes(scorer, heaviest._replace(num_responses=1))
+        measure = partial(pass_bytes, scorer, context_size=context_size)
+        peak, heaviest = max((measure(size), size) for size in candidates)
+        body = measure(heaviest._replace(num_responses=1))
     except (RuntimeError, NotImplementedError):
         return None, None
     return body, peak - body

@@ -6,6 +6,7 @@ itself what it keeps, whatever the architecture, and a model of any size is meas
 
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -16,35 +17,58 @@ from torch.utils._pytree import tree_leaves
 from transformers import AttentionInterface, AttentionMaskInterface
 
 from graphcredit.trainer.batching.plan import MicroBatchSize
+from graphcredit.trainer.model.context import ResponseSlice, TokenSlice, across_processes
 from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.model.packed_attention import Segments, set_attention
 
 _META_ATTENTION = "graphcredit_meta"
 
 
-def pass_bytes(scorer: Scorer, size: MicroBatchSize) -> int:
-    """Return the most bytes that a pass holds beside weights and gradients.
+def pass_bytes(scorer: Scorer, size: MicroBatchSize, *, context_size: int = 1) -> int:
+    """Return the most bytes that a pass holds beside weights and gradients, in one process.
 
     Args:
         scorer: A model on the meta device, in the type of the arithmetic.
         size: Of the micro-batch.
+        context_size: Processes that run it together. This one has a slice that is all of responses,
+            if there are as many.
 
     Raises:
         RuntimeError: What the model does next depends on data, as the choice of experts does.
     """
-    AttentionInterface.register(_META_ATTENTION, cast("Any", _attention))
+    AttentionInterface.register(_META_ATTENTION, cast("Any", across_processes(_attention)))
     AttentionMaskInterface.register(_META_ATTENTION, cast("Any", lambda **_: None))
     set_attention(scorer.causal_lm, _META_ATTENTION)
-    _run(scorer, size)
+    _run(scorer, size, context_size)
     # The gradients are there now, as they are from the second micro-batch on.
     with _LiveBytes() as live:
-        _run(scorer, size)
+        _run(scorer, size, context_size)
     return live.peak
 
 
-def _run(scorer: Scorer, size: MicroBatchSize) -> None:
-    tokens = _numbers(size.num_tokens)
-    responses = _numbers(size.num_responses)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Elsewhere:
+    """A context group whose other processes are not there."""
+
+    size: int
+    rank: int = 0
+
+    def exchange(self, parts: Tensor) -> Tensor:
+        return torch.empty_like(parts)
+
+    def gather(self, part: Tensor) -> Tensor:
+        return part.new_empty((self.size * len(part), *part.shape[1:]))
+
+
+def _run(scorer: Scorer, size: MicroBatchSize, context_size: int) -> None:
+    context = _Elsewhere(size=context_size)
+    part = TokenSlice(context=context, num_tokens=size.num_tokens)
+    # Equal steps have more response tokens than there are tokens.
+    count = min(size.num_responses, max(part.length, -(-size.num_responses // context_size)))
+    tokens, responses = _numbers(part.length), _numbers(count)
+    place = _numbers(size.num_responses)
+    whole = ResponseSlice(context=context, most=count, place=place)
+    is_sliced = context_size > 1
     is_shared = size.num_keys > size.num_tokens
     segments = Segments(
         bounds=_numbers(2),
@@ -52,10 +76,12 @@ def _run(scorer: Scorer, size: MicroBatchSize) -> None:
         key_bounds=_numbers(2),
         longest_keys=size.num_keys,
         key_positions=_numbers(size.num_keys) if is_shared else None,
+        token_slice=part if is_sliced else None,
     )
-    temperature = torch.ones(size.num_responses, device="meta")
+    given = (responses, responses, torch.ones(count, device="meta"))
+    wanted = (False, False, None, whole if is_sliced else None)
     with _AnyValue():
-        scored = scorer(tokens, tokens, segments, responses, responses, temperature, False)
+        scored = scorer(tokens, tokens, segments, *given, *wanted)
         scored.logprob.sum().backward()
 
 

@@ -56,7 +56,10 @@ def _check(name: str, scorer: Scorer, samples: list[Sample], *, shares_prefixes:
         shares_prefixes=shares_prefixes,
     )
     with torch.no_grad():
-        packed = scorer(*scorer_arguments(batch, torch.from_numpy, want_entropy=False)).logprob
+        arguments = scorer_arguments(
+            batch, torch.from_numpy, want_entropy=False, context=scorer.context
+        )
+        packed = scorer(*arguments).logprob
         own = torch.cat(_own(scorer, samples))
     gap = (packed - own).abs().max().item()
     if not gap <= _TOLERANCE:

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from graphcredit.trainer.engine.distributed import Process
+from graphcredit.trainer.engine.distributed import Process, share_gpu
 from graphcredit.trainer.engine.engine import EngineState
 from graphcredit.trainer.engine.sharding import copied
 from graphcredit.trainer.output.checkpoint import Progress, save_checkpoint
@@ -30,7 +30,9 @@ class CheckpointWriter:
             in_background: Whether `save` returns when the state is copied.
         """
         self._process, self._directory, self._keep = process, directory, keep
-        self._thread = ThreadPoolExecutor(1, "checkpoint") if in_background else None
+        self._thread = (
+            ThreadPoolExecutor(1, "checkpoint", initializer=share_gpu()) if in_background else None
+        )
         self._pending: Future[Path] | None = None
 
     def save(self, state: EngineState, progress: Progress) -> None:

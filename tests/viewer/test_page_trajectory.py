@@ -194,6 +194,18 @@ def test_the_pictures_of_a_step_are_shown_and_what_is_none_is_named(
     assert any("every image of a step must be there" in element.value for element in app.text)
 
 
+def test_of_many_pictures_the_last_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    png = bytes.fromhex("89504e470d0a1a0a")
+    steps = trajectory("x", "A a B b won", success=True)
+    steps[1]["images"] = [{"bytes": png + bytes([n]), "path": None} for n in range(14)]
+    app = open_page(monkeypatch, write_store(tmp_path / "s", steps), "trajectory", step=1)
+    about = [each["about"] for each in component(app, "pictures")["pictures"]]
+    assert about[0] == "2 earlier pictures, not shown"
+    assert about[1].startswith("picture 3,")
+    assert about[-1].startswith("picture 14,")
+    assert len(about) == 13
+
+
 def test_a_step_beyond_the_end_is_the_last_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     app = open_page(
         monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x", step=99

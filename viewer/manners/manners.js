@@ -4,6 +4,7 @@
 const INSTALLED = Symbol.for("graphcredit.manners");
 const TABLE = "[class*=st-key-rows] [data-testid=stDataFrame]";
 const ANY_TABLE = "[data-testid=stDataFrame]";
+const FOLDED = "[class*=st-key-folded] details:not(details details)";
 const [HEADER, MARKERS] = [36, 34];
 const NARROW = 640;
 
@@ -54,14 +55,31 @@ function selectRow(table) {
   focused?.dispatchEvent(new KeyboardEvent("keydown", key));
 }
 
-/** Fold choices when they appear, so that what a page shows comes first; a click unfolds them. */
+/** Fold choices in a narrow window, so that what a page shows comes first; a click unfolds them.
+ *
+ * Whether they are open follows from the window and from clicks alone. It does not matter who comes
+ * first, choices or this script, nor what Streamlit, which goes on taking them as open, makes of them.
+ */
 function foldWhereNarrow() {
-  const folded = new WeakSet();
-  new MutationObserver(() => {
-    if (globalThis.innerWidth > NARROW) return;
-    for (const details of document.querySelectorAll("[class*=st-key-folded] details[open]")) {
-      if (!folded.has(details)) details.querySelector("summary")?.click();
-      folded.add(details);
+  const narrow = globalThis.matchMedia(`(max-width: ${NARROW}px)`);
+  const unfolded = new WeakSet();
+  const fold = () => {
+    for (const details of document.querySelectorAll(FOLDED)) {
+      const isOpen = !narrow.matches || unfolded.has(details);
+      if (details.open !== isOpen) details.open = isOpen;
     }
-  }).observe(document.body, { childList: true, subtree: true });
+  };
+  const onToggle = (event) => {
+    const details = event.target.closest?.(`${FOLDED} > summary`)?.parentElement;
+    if (!details) return;
+    event.stopImmediatePropagation();
+    event.preventDefault();
+    details.open ? unfolded.delete(details) : unfolded.add(details);
+    fold();
+  };
+  globalThis.addEventListener("click", onToggle, true);
+  narrow.addEventListener("change", fold);
+  const changes = { childList: true, subtree: true, attributeFilter: ["open"] };
+  new MutationObserver(fold).observe(document.body, changes);
+  fold();
 }

@@ -43,15 +43,20 @@ export default function ({ data, parentElement }) {
 
 
 def show_pictures(pictures: Sequence[bytes], *, key: str) -> None:
-    """Show pictures in their order; one that is no picture or too large is named.
+    """Show the last pictures in their order; one that is no picture or too large is named.
+
+    A prompt grows: what an agent has just seen comes last.
 
     Args:
         pictures: Contents of files.
         key: Tells them from others of the page.
     """
-    drawn = [_drawn(content, number) for number, content in enumerate(pictures[:_MOST], 1)]
-    if len(pictures) > _MOST:
-        drawn.append({"about": f"and {counted(len(pictures) - _MOST, 'more picture')}"})
+    before = max(len(pictures) - _MOST, 0)
+    drawn = [
+        _drawn(content, number) for number, content in enumerate(pictures, 1) if number > before
+    ]
+    if before:
+        drawn.insert(0, {"about": f"{counted(before, 'earlier picture')}, not shown"})
     _pictures()(key=f"pictures_{key}", data={"pictures": drawn})
 
 

@@ -38,8 +38,8 @@ def import_(
     """Make a store of the log of another program.
 
     The format is recognised. The same command again adds only what is new, so it may be
-    interrupted. The exit code is 1 if a row could not be read, if the store has a trajectory with
-    other values, or if there is no trajectory.
+    interrupted. The exit code is 1 if a row or an image could not be read, if the store has a
+    trajectory with other values, or if there is no trajectory.
 
     Example:
         graphcredit import outputs/traces.jsonl STORE --state window:2
@@ -53,7 +53,7 @@ def import_(
             _print_json(report.as_json())
         else:
             show_report(report)
-    is_whole = not (report.num_bad_rows or report.num_different)
+    is_whole = not (report.num_bad_rows or report.num_bad_images or report.num_different)
     if not (is_whole and report.num_trajectories + report.num_already_there):
         raise typer.Exit(1)
 
@@ -142,6 +142,8 @@ def _show_counts(report: "ImportReport") -> None:
         f"{counted(report.num_groups, 'group')}, {report.num_single_groups:,} with one trajectory; "
         f"{counted(report.num_steps, 'step')}, {report.num_with_tokens:,} with tokens"
     )
+    if report.num_images:
+        _say(f"{counted(report.num_images, 'image')} in their messages")
     unjudged = f", {report.num_unjudged:,} without a verdict" * bool(report.num_unjudged)
     _say(
         f"{report.num_success:,} succeeded, {report.num_failed:,} failed, "
@@ -155,10 +157,20 @@ def _show_counts(report: "ImportReport") -> None:
         _say(f"not logs: {_named(report.other_files, len(report.other_files))}")
     for bad in report.bad_rows[:_SHOWN]:
         talk.print(plain_text(f"bad: {bad.where}: {bad.reason}"), **PLAIN)
+    _show_bad_images(report)
     if report.num_bad_rows:
         more = report.num_bad_rows - len(report.bad_rows[:_SHOWN])
         unnamed = f"; {more:,} of them not named here: --json names 100" if more else ""
         _say(f"{counted(report.num_bad_rows, 'bad row')}, not imported{unnamed}")
+
+
+def _show_bad_images(report: "ImportReport") -> None:
+    for bad in report.bad_images[:_SHOWN]:
+        talk.print(plain_text(f"bad image: {bad.where}: {bad.reason}"), **PLAIN)
+    if report.num_bad_images:
+        more = report.num_bad_images - len(report.bad_images[:_SHOWN])
+        unnamed = f"; {more:,} of them not named here: --json names 100" if more else ""
+        _say(f"{counted(report.num_bad_images, 'bad image')}, not kept{unnamed}")
 
 
 def _named(names: tuple[str, ...], number: int) -> str:

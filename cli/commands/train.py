@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from graphcredit.cli.options import given, takes
-from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
+from graphcredit.cli.output.console import PLAIN, be_quiet, interruptible, out, progress, talk
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.cli.output.help import explains
 from graphcredit.cli.output.preview import show_preview
@@ -41,8 +41,8 @@ def train(
         ),
     ] = False,
     processes: Annotated[
-        int, typer.Option(help="Processes that --dry-run reckons with.", min=1)
-    ] = 1,
+        int | None, typer.Option(help="Processes that --dry-run reckons with; 1 by default.", min=1)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     **flags: Any,
 ) -> None:
@@ -63,16 +63,25 @@ def train(
     if setting:
         options["objective_options"] = dict(map(_pair, setting))
     effective = read_config(config, options)
+    if processes is not None and not dry_run:
+        raise OptionError(
+            f"--processes is for --dry-run alone: got {processes} without it. Start so many by "
+            f"`torchrun --nproc-per-node {processes} -m graphcredit.cli.main train`"
+        )
     if dry_run:
         # Only now: it takes torch's seconds to import.
         from graphcredit.trainer.preview import preview
 
-        shown = preview(effective, num_processes=processes)
+        shown = preview(effective, num_processes=processes or 1)
         sys.stdout.write(json.dumps(shown, indent=2) + "\n") if as_json else show_preview(shown)
         return
     # See above.
+    from graphcredit.trainer.engine.distributed import is_first_rank
     from graphcredit.trainer.training import train as run_training
 
+    if not is_first_rank():
+        # The bars of several processes would overwrite each other.
+        be_quiet(is_quiet=True)
     remedy = "the same command goes on from the last checkpoint"
     with interruptible(remedy), progress("train") as show:
         result = run_training(

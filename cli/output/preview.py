@@ -46,7 +46,8 @@ def _plan(preview: Mapping[str, Any]) -> Iterator[str]:
         f"plan: {counted(plan['num_updates'], 'optimizer step')} of up to "
         f"{counted(plan['steps_per_update'], 'step')}, {counted(plan['epochs'], 'epoch')}, "
         f"{plan['num_micro_batches']:,} micro-batches, {plan['fill']:.0%} full, and "
-        f"{counted(plan['num_dummies'], 'dummy')} (processes: {plan['num_processes']})"
+        f"{counted(plan['num_dummies'], 'dummy')} (processes: "
+        f"{plan['num_processes']}, {plan['context_parallel']} for each micro-batch)"
     )
     yield (
         f"tokens: {plan['num_tokens']:,} through the model ({plan['num_logged_tokens']:,} before "
@@ -63,6 +64,8 @@ def _memory(preview: Mapping[str, Any]) -> Iterator[str]:
         yield f"{_size(memory[name]):>12} {text}"
     if memory["offloaded"]:
         yield f"{_size(memory['offloaded']):>12} of these in host memory (offload)"
+    if memory["reference"]:
+        yield f"{_size(memory['reference']):>12} of the reference, before the first step"
     writing = memory["checkpoint"] + memory["copied"]
     yield f"{_size(writing):>12} in host memory while a checkpoint is written"
     yield f"{_size(memory['on_cpu']):>12} at most where the device is the CPU"

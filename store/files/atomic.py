@@ -241,7 +241,11 @@ class _Writer(pq.ParquetWriter):
         if is_open:
             # The digest must be the last key: `verify` looks for it there.
             self.add_key_value_metadata({DIGEST_KEY: PLACEHOLDER})
-        super().close()
+        try:
+            super().close()
+        except BaseException:
+            self.is_open = False  # Else it is tried again when the writer is forgotten.
+            raise
         if is_open and self._is_whole:
             seal(self._path)
 

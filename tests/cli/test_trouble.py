@@ -1,11 +1,9 @@
 """What the system refuses ends every command in one line: the path, the reason, and what to do."""
 
 import os
-import resource
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,19 +14,9 @@ from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.store import Store, create_store
 from graphcredit.store.errors import DiskError, PathError, missing_extras, system_errors
 from tests.cli.in_process import Ended, run
+from tests.store.full_disk import full_disk
 from tests.store.whole_store import CREDIT
 from tests.worlds import step_table, worked_example, write_store
-
-
-@contextmanager
-def _full_disk() -> Generator[None]:
-    """Let no file grow beyond its first 20 bytes, which the system says as it says a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def _loop(folder: Path) -> Path:
@@ -131,7 +119,7 @@ def test_a_full_disk_is_a_line_and_leaves_what_was_there(
 ):
     out = tmp_path / "out"
     before = _contents(tmp_path)
-    with _full_disk():
+    with full_disk():
         ended = run(*_words(command, {"STORE": store.root, "OUT": out}))
     error = _assert_one_line(ended, 1)
     assert str(tmp_path) in error
@@ -169,13 +157,13 @@ def test_a_full_disk_is_no_wrong_use(tmp_path: Path, make: Callable[[Path], obje
     path = tmp_path / "s"
     if make is _record:
         create_store(path)
-    with _full_disk(), pytest.raises(DiskError, match=r"w0\.arrows: |store\.json: ") as e:
+    with full_disk(), pytest.raises(DiskError, match=r"w0\.arrows: |store\.json: ") as e:
         make(path)
     assert isinstance(e.value, OSError)
 
 
 def test_credit_in_memory_writes_no_file():
-    with _full_disk():
+    with full_disk():
         assert compute(step_table(worked_example()), estimators=["grpo"]).num_rows == 8
 
 

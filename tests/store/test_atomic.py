@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from graphcredit.credit.estimators.table import configure
@@ -10,8 +11,14 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.embedding.cache import CachedEmbedder
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store.errors import InputError
-from graphcredit.store.files.atomic import atomic_directory, atomic_path, remove_left_overs
+from graphcredit.store.files.atomic import (
+    atomic_directory,
+    atomic_path,
+    parquet_writer,
+    remove_left_overs,
+)
 from graphcredit.store.sql.catalog import rebuild_catalog
+from tests.store.full_disk import full_disk
 from tests.worlds import worked_example, write_store
 
 LEFT_OVER = ".0a1b2c3d.tmp"
@@ -98,3 +105,14 @@ def test_vectors_sweep_what_was_left_under_names_that_never_return(tmp_path: Pat
     left.write_bytes(b"half")
     assert embedder.embed(["bb"]).tolist() == [[2.0, 1.0]]
     assert not left.exists()
+
+
+def test_a_writer_that_failed_says_no_more_when_it_is_forgotten(tmp_path: Path):
+    path = tmp_path / "t.parquet"
+    writer = parquet_writer(path, pa.schema({"number": pa.int64()}))
+    writer.write_table(pa.table({"number": [1]}))
+    with full_disk(), pytest.raises(OSError, match="Error"):
+        writer.close()
+    path.unlink()
+    writer.__del__()
+    assert not path.exists()

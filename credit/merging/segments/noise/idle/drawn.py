@@ -8,7 +8,6 @@ two tokens are a family: one of them is drawn at a time.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import networkx as nx
 import numpy as np
 
 from graphcredit.credit.merging.segments.looks.visits import Visits
@@ -69,6 +68,8 @@ def find_drawn_words(
 
 def _families(parsed: Parsed, words: frozenset[str]) -> list[frozenset[str]]:
     """Return the words by families: those between the same two tokens are one."""
+    import networkx as nx  # here: `compute` starts without it
+
     beside = nx.Graph()
     beside.add_nodes_from(words)
     first: dict[tuple[str, str, str], str] = {}

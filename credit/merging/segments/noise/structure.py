@@ -37,7 +37,10 @@ def _sentences(text: str) -> list[Tokens]:
 
 
 def loose_fields(parsed: Parsed, visits: Visits) -> frozenset[str]:
-    """Return names of fields without which looks at one state say the same, such as `Well:`."""
+    """Return names of fields without which looks at one state say the same, such as `Well:`.
+
+    Or with other words before the colon, such as `Sie tragen:` for `Inventory:`.
+    """
     lists = parsed.lists()
     said = [
         tuple([SLOT if kind_of(token) else token for token in part.tokens])
@@ -47,7 +50,10 @@ def loose_fields(parsed: Parsed, visits: Visits) -> frozenset[str]:
     for state, (_, nodes) in enumerate(looks(visits)):
         addresses: dict[Tokens, set[str]] = defaultdict(set)
         for code in {code for node in nodes for code in lists[node]}:
-            addresses[said[code]].add(parsed.segments[code].address)
+            tokens = said[code]
+            after = tokens.index(":") + 1 if ":" in tokens else 0
+            for own in {tokens, tokens[after:]}:
+                addresses[own].add(parsed.segments[code].address)
         for tokens, own in addresses.items():
             for address in own if tokens else ():
                 name = name_of(address)

@@ -73,6 +73,18 @@ class WordRules:
             position += length
         return Segment(segment.address, tuple(result))
 
+    def found_in(self, tokens: Tokens) -> list[Tokens]:
+        """Return the phrases in some tokens that may be replaced everywhere, the longest first."""
+        found: list[Tokens] = []
+        position = 0
+        while position < len(tokens):
+            length, _ = self._at(tokens, position)
+            phrase = tokens[position : position + length]
+            if phrase in self.free:
+                found.append(phrase)
+            position += length
+        return found
+
     def _at(self, tokens: Tokens, position: int) -> tuple[int, Tokens]:
         """Return how many tokens are replaced at a position, and by what."""
         for length in self.lengths.get(tokens[position], ()):

@@ -10,12 +10,27 @@ Tokens: TypeAlias = tuple[str, ...]
 SLOT = "◊"
 """Stands for a token whose value is left out."""
 
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sep(?:t|tember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_DAY = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
+_WRITTEN_DATE = rf"""
+    (?:(?:mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur|sun)(?:day)?\.?,?[ ])?
+    (?:{_DAY}[ /-]{_MONTH}[ /-]\d{{4}} | {_MONTH}[ ]{_DAY},?[ ]\d{{4}})(?!\d)
+"""
+"""With the name of a month, in lower case: `Wed, 11 Mar 2026`, `March 11th, 2026`."""
+_NUMERIC_DATE = r"""
+    \d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?
+    | \d{4}/\d\d/\d\d(?!\d) | (?<![\d/.-])\d\d?(?:/\d\d?/|\.\d\d?\.|-\d\d?-)\d{4}(?![/.-]?\d)
+    | \d{4}年\d\d?月\d\d?日
+"""
 _TOKEN = re.compile(
+    rf"{_WRITTEN_DATE} | {_NUMERIC_DATE}"
     r"""
-      ;base64,[0-9a-zA-Z+/=_-]+                                   # what a data URI holds
+    | ;base64,[0-9a-zA-Z+/=_-]+                                   # what a data URI holds
     | [^\W\d_]++(?:['’][^\W\d_]++)*+(?![\d-])                    # most words: no UUID begins so
     | [0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}        # a UUID
-    | \d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?   # a date
     | \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\w:])                 # a time
     | (?:(?<=[\s(\[=:,])|^)-\d+(?:[.,]\d+)*(?![^\W_])            # a negative number
     | \d+(?:[.,]\d+)+ | \d+(?![^\W_])                            # a number
@@ -36,7 +51,7 @@ _HAS_WORD = re.compile(r"[^\W\d_]{2}")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
 _TIME = re.compile(r"\d{1,2}:\d\d")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DATE = re.compile(f"{_NUMERIC_DATE} | {_WRITTEN_DATE}", re.VERBOSE)
 _HEX = re.compile(r"[0-9a-f]{6,}")
 
 

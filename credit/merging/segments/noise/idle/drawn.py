@@ -13,6 +13,7 @@ import numpy as np
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.noise.evidence import drawn
 from graphcredit.credit.merging.segments.noise.idle.claims import Claims
+from graphcredit.credit.merging.segments.noise.idle.families import families_of
 from graphcredit.credit.merging.segments.noise.idle.plausible import plausible
 from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
@@ -68,16 +69,13 @@ def find_drawn_words(
 
 def _families(parsed: Parsed, words: frozenset[str]) -> list[frozenset[str]]:
     """Return the words by families: those between the same two tokens are one."""
-    import networkx as nx  # here: `compute` starts without it
-
-    beside = nx.Graph()
-    beside.add_nodes_from(words)
     first: dict[tuple[str, str, str], str] = {}
+    pairs: list[tuple[str, str]] = []
     for code in np.unique(parsed.segment).tolist():
         part = parsed.segments[code]
         for left, word, right in _between(part, words):
-            beside.add_edge(first.setdefault((part.address, left, right), word), word)
-    return sorted(map(frozenset, nx.connected_components(beside)), key=min)
+            pairs.append((first.setdefault((part.address, left, right), word), word))
+    return families_of(words, pairs)
 
 
 def _drawn_words(parsed: Parsed, visits: Visits) -> set[str]:

@@ -10,12 +10,16 @@ from graphcredit.credit.merging.segments.noise.idle.drawn import find_drawn_word
 from graphcredit.credit.merging.segments.noise.idle.echoes import find_echoes
 from graphcredit.credit.merging.segments.noise.idle.frames import Frame
 from graphcredit.credit.merging.segments.noise.idle.own import own_values
+from graphcredit.credit.merging.segments.noise.idle.phrases import find_phrases
 from graphcredit.credit.merging.segments.noise.idle.rules import IdleRules
 from graphcredit.credit.merging.segments.noise.idle.versions import find_versions
 from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import tokenise
 from graphcredit.credit.steps.arrays import Ints
+
+_PASSES = 3
+"""What a later claim leaves out may have hidden that an earlier one holds."""
 
 
 def learn_idle(
@@ -52,6 +56,12 @@ def learn_idle(
     def versions(now: Parsed) -> list[Claims[Any]]:
         return [find_versions(now, visits, IdleRules())]
 
+    def phrases_and_versions(now: Parsed) -> list[Claims[Any]]:
+        phrases = find_phrases(now, visits, used)
+        if not phrases.things:
+            return [phrases]
+        return [phrases, find_versions(now, visits, phrases.without(phrases.things))]
+
     def words_and_versions(now: Parsed) -> list[Claims[Any]]:
         words = find_drawn_words(now, visits, used)
         if not words.things:
@@ -59,7 +69,12 @@ def learn_idle(
         every = words.without(words.things)
         return [words, find_versions(now, visits, every)]
 
-    for find in (echoes_and_own, own_of(2), own_of(3), versions, words_and_versions):
-        now = parsed.map(rules.apply)
-        rules = rules.then(decide(now, visits, find(now), rest_of))
+    steps = (echoes_and_own, own_of(2), own_of(3), versions, phrases_and_versions, words_and_versions)
+    for _ in range(_PASSES):
+        before = len(rules.reductions)
+        for find in steps:
+            now = parsed.map(rules.apply)
+            rules = rules.then(decide(now, visits, find(now), rest_of))
+        if len(rules.reductions) == before:
+            break
     return rules

@@ -1,0 +1,94 @@
+"""Phrases that stand for each other in many segments, in certain looks at one state.
+
+Such are the fixed words of two languages, or of two designs of a page, around what they show.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from graphcredit.credit.merging.segments.looks.align import Aligner, Likeness, looks
+from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.noise.idle.claims import Claims
+from graphcredit.credit.merging.segments.noise.idle.families import families_of
+from graphcredit.credit.merging.segments.noise.idle.plausible import plausible
+from graphcredit.credit.merging.segments.noise.words import WordRules
+from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.text.tokens import Tokens, is_word
+
+_LOOKS = 5
+"""Looks at one state that are compared."""
+_STATES = 3
+"""Two phrases must be seen to stand for each other in so many states."""
+_LONGEST = 8
+"""Tokens of a phrase."""
+
+
+def find_phrases(parsed: Parsed, visits: Visits, used: frozenset[str]) -> Claims[frozenset[Tokens]]:
+    """Claim families of phrases.
+
+    Args:
+        parsed: The texts of the nodes.
+        visits: All visits of these nodes.
+        used: Tokens of actions, of which a phrase may not consist.
+    """
+    states = _exchanged(parsed, visits)
+    pairs = [
+        pair
+        for pair, times in sorted(states.items())
+        if times >= _STATES and not any(used.issuperset(filter(is_word, own)) for own in pair)
+    ]
+    families = families_of((), pairs)
+    family_of = {phrase: key for key, own in enumerate(families) for phrase in own}
+    everywhere = WordRules.of({phrase: phrase for phrase in family_of}, {})
+    claims = Claims(
+        things=families,
+        of_segment=[
+            list(_values(everywhere.found_in(part.tokens), family_of)) for part in parsed.segments
+        ],
+        without=_one_for_all,
+    )
+    return claims.only(plausible(claims, parsed, visits))
+
+
+def _one_for_all(families: Sequence[frozenset[Tokens]]) -> WordRules:
+    return WordRules.of({phrase: min(own) for own in families for phrase in own}, {})
+
+
+def _values(found: list[Tokens], family_of: dict[Tokens, int]) -> Iterator[tuple[int, str]]:
+    values: dict[int, list[str]] = defaultdict(list)
+    for phrase in found:
+        values[family_of[phrase]].append(" ".join(phrase))
+    for key, own in values.items():
+        yield key, ", ".join(own)
+
+
+def _exchanged(parsed: Parsed, visits: Visits) -> Counter[tuple[Tokens, Tokens]]:
+    """Return in how many states looks have one or the other of two phrases in one place."""
+    aligner, lists = Aligner(segments=parsed.segments), parsed.lists()
+    likeness, states = Likeness.of(parsed), Counter[tuple[Tokens, Tokens]]()
+    for _, nodes in looks(visits):
+        found = set[tuple[Tokens, Tokens]]()
+        for one, other in combinations(nodes[:_LOOKS], 2):
+            if likeness.are_versions(lists[one], lists[other]):
+                for a, b in aligner.match(lists[one], lists[other]):
+                    found.add(_difference(parsed.segments[a].tokens, parsed.segments[b].tokens))
+        states.update({pair for pair in found if _may_be_phrases(pair)})
+    return states
+
+
+def _may_be_phrases(pair: tuple[Tokens, Tokens]) -> bool:
+    return all(own and len(own) <= _LONGEST and any(map(is_word, own)) for own in pair)
+
+
+def _difference(one: Tokens, other: Tokens) -> tuple[Tokens, Tokens]:
+    """Return, in order, what two segments have between what they begin and end with alike."""
+    shorter = min(len(one), len(other))
+    start = next((i for i in range(shorter) if one[i] != other[i]), shorter)
+    stop = next((i for i in range(shorter - start) if one[-1 - i] != other[-1 - i]), shorter - start)
+    if start + stop == 0:
+        return (), ()
+    parts = one[start : len(one) - stop], other[start : len(other) - stop]
+    return min(parts), max(parts)

@@ -223,3 +223,50 @@ def badge_and_gate(rng: random.Random) -> list[str]:
             ring.flags["inside"] = True
 
     return Ring(rng, ("enter", "look")).rollout(says, does)
+
+
+_DESIGNS = ("You are carrying", "Your bag holds", "In hand you have")
+_THINGS = ("lamp", "rope", "coin")
+
+
+def _design(matters: bool) -> World:
+    def world(rng: random.Random) -> list[str]:
+        words = rng.choice(_DESIGNS)
+
+        def says(ring: Ring) -> list[str]:
+            paid = ["The gate is open."] if ring.flags["paid"] else []
+            return [f"{words}: a {ring.flags['thing']}.", *paid]
+
+        def does(ring: Ring, action: str) -> None:
+            if action == "swap":
+                ring.flags["thing"] = _THINGS[(_THINGS.index(ring.flags["thing"]) + 1) % 3]
+            if action == "pay" and ring.room == 0 and not (matters and words == _DESIGNS[0]):
+                ring.flags["paid"] = True
+
+        return Ring(rng, ("swap", "pay"), flags={"thing": "lamp", "paid": False}).rollout(
+            says, does
+        )
+
+    return world
+
+
+design = _design(matters=False)
+"""Each rollout's pages have their own words around what is carried."""
+broken_design = _design(matters=True)
+"""The same, but in one design nobody can pay."""
+
+
+def doubled(rng: random.Random) -> list[str]:
+    """Lines come twice now and then; how many coins there are is said by as many lines."""
+    ring = Ring(rng, ("take", "drop", "look"), flags={"coins": 2})
+    lines = ("A lamp hangs here.", "The floor is wet. It smells.", "Somebody hums. A door creaks.")
+
+    def says(ring: Ring) -> list[str]:
+        shown = [line for line in lines for _ in range(rng.choice((1, 1, 2)))]
+        return shown + ["There is a coin."] * ring.flags["coins"]
+
+    def does(ring: Ring, action: str) -> None:
+        change = {"take": -1, "drop": 1}.get(action, 0)
+        ring.flags["coins"] = min(max(ring.flags["coins"] + change, 0), 3)
+
+    return ring.rollout(says, does)

@@ -311,7 +311,7 @@ def test_what_is_noise_by_now_does_not_hide_a_known_state():
     judge = Judge(Evidence(comes=came, stays=Counter({Segment("", ("rain",)): 1})))
     slots = SlotRules(is_noise={("between", "", "hp", ""): True})
     alike = SameSegments(rules=NoiseRules(judge=judge, slots=slots, any_order=True))
-    assert written(Parsed.of(["Rain\nHall"], False), True) == ["\thall\n\train"]
+    assert written(Parsed.of(["Rain\nHall"]), True) == ["\thall\n\train"]
     found = {"names": ["Hall", "Hall. Lamp"], "alike": alike}
     own = ["\thall", "\thall\n\tlamp"]
     assert _recognised(_known("\thall\n\train"), own, **found) == [0, -1]

@@ -21,7 +21,6 @@ from graphcredit.credit.merging.segments.counts.tally import tally
 from graphcredit.credit.merging.segments.looks.visits import Visits, visits_of
 from graphcredit.credit.merging.segments.noise.typos import TypoRules, sort_of
 from graphcredit.credit.merging.segments.noise.words import WordRules
-from graphcredit.credit.merging.segments.rules import identities
 from graphcredit.credit.merging.segments.text.parse import Segment, parse, without_layout
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import SLOT, kind_of, shows_value, tokenise
@@ -42,9 +41,9 @@ def merged(rows: list[dict[str, Any]], **settings: Any) -> tuple[Nodes, MergeRep
     return found.nodes, found.report
 
 
-def shown(text: str, joined: bool = False) -> list[str]:
+def shown(text: str) -> list[str]:
     """Return the segments of a text, each with its address."""
-    return [f"{part.address} {' '.join(part.tokens)}".strip() for part in parse(text, joined)]
+    return [f"{part.address} {' '.join(part.tokens)}".strip() for part in parse(text)]
 
 
 def test_tokens_are_words_punctuation_and_what_has_a_type():
@@ -93,13 +92,9 @@ def test_structures_are_parsed(text: str, segments: list[str]):
     assert shown(text) == segments
 
 
-def test_joined_lines_are_one():
-    assert shown("a long\nhall. A\ndoor", joined=True) == ["a long hall .", "a door"]
-
-
 @given(st.lists(st.text(), max_size=5))
 def test_segments_are_those_of_each_text_alone(texts: list[str]):
-    found = Parsed.of(texts, False)
+    found = Parsed.of(texts)
     assert found.num_texts == len(texts)
     for text, codes in zip(texts, found.lists(), strict=True):
         assert [found.segments[code] for code in codes] == parse(text)
@@ -114,9 +109,9 @@ def test_without_layout_nothing_but_words_is_left():
 
 
 def test_identities_are_lists_or_multisets():
-    parsed = Parsed.of(["a. b. b.", "b. a. b.", "a. b."], False)
-    assert identities(parsed, False).tolist() == [0, 1, 2]
-    assert identities(parsed, True).tolist() == [0, 0, 1]
+    parsed = Parsed.of(["a. b. b.", "b. a. b.", "a. b."])
+    assert parsed.identities(False).tolist() == [0, 1, 2]
+    assert parsed.identities(True).tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize(

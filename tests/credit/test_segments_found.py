@@ -103,7 +103,7 @@ def test_a_value_that_an_action_needs_is_no_name():
 
 
 def test_a_second_segment_is_left_out_only_where_its_number_says_nothing():
-    parsed = Parsed.of(["a coin\na door\na coin\na door"], False)
+    parsed = Parsed.of(["a coin\na door\na coin\na door"])
     coin = Segment("", ("a", "coin"))
     assert Repeats().once(parsed).lists() == [[0, 1, 0, 1]]
     assert Repeats(idle=frozenset({coin})).once(parsed).lists() == [[0, 1, 1]]

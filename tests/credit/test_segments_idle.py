@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,12 +39,56 @@ def merged(world: World, num_groups: int, seed: int = 0) -> tuple[list[int], lis
     return found.batch.state_of_step.tolist(), texts, found.merged.num_undecided
 
 
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return steps as `states_of` has them."""
+    return sorted(rows, key=lambda row: (row["task_id"], row["trajectory_id"], row["step_index"]))
+
+
+def states_of(rows: list[dict[str, Any]]) -> list[int]:
+    """Return the state of each step, merged by segments, in order."""
+    table = step_table(rows)
+    merger = open_merger(MergeSettings(merge="segments")).learn([table])
+    return assemble(table, merger=merger).batch.state_of_step.tolist()
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("num_groups", [1, 2, 4, 16])
 @pytest.mark.parametrize("name", ["golem", "keeper", "rain", "slippery_rain", "lever", "storm"])
 def test_what_an_outcome_depends_on_is_kept(name: str, num_groups: int, seed: int):
     found, texts, _ = merged(getattr(idle_worlds, name), num_groups, seed)
     assert len(set(zip(found, texts, strict=True))) == len(set(found))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("num_groups", [2, 4, 16])
+def test_words_of_a_design_in_which_an_action_fails_are_kept(num_groups: int, seed: int):
+    found, texts, _ = merged(idle_worlds.broken_design, num_groups, seed)
+    assert len(set(zip(found, texts, strict=True))) == len(set(found))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("num_groups", [4, 16])
+def test_the_words_of_designs_stand_for_each_other(num_groups: int, seed: int):
+    rows = rows_of(idle_worlds.design, num_groups, seed)
+    found = states_of(rows)
+    things = [row["state"].split(":")[1] for row in in_order(rows)]
+    states = [
+        (row["task_id"], row["state"].split("\n")[0], thing)
+        for row, thing in zip(in_order(rows), things, strict=True)
+    ]
+    assert len(set(zip(found, states, strict=True))) == len(set(found)) == len(set(states))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("num_groups", [4, 16])
+def test_lines_that_come_twice_are_one_but_coins_are_counted(num_groups: int, seed: int):
+    rows = rows_of(idle_worlds.doubled, num_groups, seed)
+    found = states_of(rows)
+    states = [
+        (row["task_id"], row["state"].split("\n")[0], row["state"].count("coin"))
+        for row in in_order(rows)
+    ]
+    assert len(set(zip(found, states, strict=True))) == len(set(found)) == len(set(states))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -66,11 +111,8 @@ def test_what_no_outcome_depends_on_is_left_out(name: str):
 
 
 def test_of_two_sentences_that_last_the_one_that_matters_is_kept():
-    rows = rows_of(idle_worlds.sky_and_sound, 16)
-    rows.sort(key=lambda row: (row["task_id"], row["trajectory_id"], row["step_index"]))
-    table = step_table(rows)
-    merger = open_merger(MergeSettings(merge="segments")).learn([table])
-    found = assemble(table, merger=merger).batch.state_of_step.tolist()
+    rows = in_order(rows_of(idle_worlds.sky_and_sound, 16))
+    found = states_of(rows)
     lines = [row["state"].split("\n") for row in rows]
     states = [
         (row["task_id"], room, sound) for row, (room, _, sound) in zip(rows, lines, strict=True)

@@ -11,7 +11,7 @@ A, B, C, D = "One is here", "Two are here", "Three are here", "Four are here"
 
 
 def count(texts: list[list[str]], place: list[int], known: tuple[str, ...] = ()) -> int:
-    parsed = Parsed.of(["\n".join(own) for own in texts], False)
+    parsed = Parsed.of(["\n".join(own) for own in texts])
     is_known = [" ".join(part.tokens) in known for part in parsed.segments]
     return count_undecided(parsed, np.array(place, np.int64), np.array(is_known, bool))
 
@@ -32,7 +32,7 @@ def test_states_of_one_segment_have_nothing_in_common():
 
 def test_what_is_known_is_decided():
     texts = [[A, B], [A, C]]
-    known = tuple(" ".join(part.tokens) for part in Parsed.of([B], False).segments)
+    known = tuple(" ".join(part.tokens) for part in Parsed.of([B]).segments)
     assert count(texts, [0, 0], known) == 0
 
 

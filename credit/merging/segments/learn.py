@@ -15,13 +15,13 @@ from graphcredit.credit.merging.segments.noise.refuted import refuted
 from graphcredit.credit.merging.segments.noise.repeats import learn_repeats
 from graphcredit.credit.merging.segments.noise.slots import learn_slots
 from graphcredit.credit.merging.segments.noise.structure import (
-    breaks_change,
+    learn_breaks,
     loose_fields,
     order_changes,
 )
 from graphcredit.credit.merging.segments.noise.typos import learn_typos
 from graphcredit.credit.merging.segments.noise.words import learn_words
-from graphcredit.credit.merging.segments.rules import NoiseRules, identities
+from graphcredit.credit.merging.segments.rules import NoiseRules
 from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.steps.arrays import Ints
@@ -36,8 +36,8 @@ def learn(sample: SampledGroups) -> NoiseRules:
     if moves:
         sample = replace(sample, visits=sample.visits.if_invalid_actions_move())
     visits = sample.visits
-    rules = NoiseRules(invalid_moves=moves, joined=breaks_change(sample))
-    parsed = Parsed.of(sample.texts, rules.joined)
+    rules = NoiseRules(invalid_moves=moves, breaks=learn_breaks(sample))
+    parsed = _parsed(sample, rules)
     rules = replace(rules, loose_fields=loose_fields(parsed, visits))
     rules = replace(rules, garbled=learn_garbled(parsed, visits))
     parsed = parsed.map(rules.as_words)
@@ -59,7 +59,7 @@ def learn(sample: SampledGroups) -> NoiseRules:
             break
         rules = replace(rules, words=(*rules.words, found))
         parsed = parsed.map(found.apply)
-    parsed = without_noise(rules, Parsed.of(sample.texts, rules.joined), sample)
+    parsed = without_noise(rules, _parsed(sample, rules), sample)
     rules = _finish(rules, parsed, sample)
     for _ in range(_ROUNDS):
         kept = rules.kept | _refuted(rules, sample)
@@ -69,19 +69,23 @@ def learn(sample: SampledGroups) -> NoiseRules:
     return rules
 
 
+def _parsed(sample: SampledGroups, rules: NoiseRules) -> Parsed:
+    return Parsed.of(map(rules.breaks.joined, sample.texts))
+
+
 def _refuted(rules: NoiseRules, sample: SampledGroups) -> frozenset[Segment]:
     """Return the segments that outcomes speak for, as they are read."""
-    raw = Parsed.of(sample.texts, rules.joined)
+    raw = _parsed(sample, rules)
     parsed = corrected(rules, raw.map(rules.before_words), sample).map(rules.after_typos)
     is_noise = rules.noise_in(parsed, sample.visits)
     left = rules.repeats.once(parsed.without(is_noise))
-    rest = identities(left, rules.any_order)[sample.visits.node]
+    rest = left.identities(rules.any_order)[sample.visits.node]
     return refuted(raw, sample.visits, rules.base, rules.read, rest, parsed.without(~is_noise))
 
 
 def _without_echoes(sample: SampledGroups) -> NoiseRules:
     """Return the rules of a log that has no noise but, perhaps, an echo of the action before."""
-    rules = _finish(NoiseRules(finds_noise=True), Parsed.of(sample.texts, False), sample)
+    rules = _finish(NoiseRules(finds_noise=True), Parsed.of(sample.texts), sample)
     return rules if rules.idle.drops_echoes else NoiseRules()
 
 
@@ -99,7 +103,7 @@ def _finish(rules: NoiseRules, parsed: Parsed, sample: SampledGroups) -> NoiseRu
 
 def _identities(parsed: Parsed, sample: SampledGroups) -> Ints:
     rules, left = _of_segments(NoiseRules(), parsed, sample)
-    return identities(left, rules.any_order)
+    return left.identities(rules.any_order)
 
 
 def _of_segments(

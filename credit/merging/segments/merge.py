@@ -12,7 +12,7 @@ from graphcredit.credit.merging.segments.compare import SameSegments, written
 from graphcredit.credit.merging.segments.learn import learn
 from graphcredit.credit.merging.segments.looks.sample import take_sample
 from graphcredit.credit.merging.segments.looks.visits import visits_of
-from graphcredit.credit.merging.segments.rules import NoiseRules, identities
+from graphcredit.credit.merging.segments.rules import NoiseRules
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.undecided import count_undecided
 from graphcredit.credit.steps.arrays import factorise_pairs
@@ -43,7 +43,7 @@ class SegmentMerge:
         parsed = self._without_noise(found)
         if not self.rules.finds_noise:
             return SegmentUnion(nodes=found.nodes, num_refused=0, parsed=parsed)
-        identity = identities(parsed, self.rules.any_order)
+        identity = parsed.identities(self.rules.any_order)
         label, num_refused = unite(found.keys(identity), found.signature_of(found.nodes))
         return SegmentUnion(
             nodes=merge_nodes(found.nodes, label),
@@ -72,7 +72,7 @@ class SegmentMerge:
         visits = visits_of(found.steps, found.nodes, found.marks())
         if rules.invalid_moves:
             visits = visits.if_invalid_actions_move()
-        parsed = Parsed.of(found.texts(), rules.joined)
+        parsed = Parsed.of(map(rules.breaks.joined, found.texts()))
         if not rules.finds_noise:
             return parsed
         parsed = parsed.map(rules.before_words)

@@ -24,6 +24,7 @@ from graphcredit.credit.merging.segments.noise.words import WordRules
 from graphcredit.credit.merging.segments.text.parse import Segment, name_of
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import tokenise
+from graphcredit.credit.merging.segments.text.wrapped import SoftBreaks
 from graphcredit.credit.steps.arrays import Bools, Ints
 
 _KEPT = "!"
@@ -48,8 +49,8 @@ class NoiseRules:
     """Whether one state was seen with two texts at all; if not, each text is a state."""
     invalid_moves: bool = False
     """Actions that were called invalid leave the state, after all."""
-    joined: bool = False
-    """Line breaks say no more than blanks."""
+    breaks: SoftBreaks = field(default_factory=SoftBreaks)
+    """Line breaks that say nothing."""
     loose_fields: frozenset[str] = frozenset()
     """Names of fields that are words before what they name, such as `well:`."""
     garbled: GarbledWords = field(default_factory=GarbledWords)
@@ -150,10 +151,3 @@ class NoiseRules:
         return parsed.map_in_groups(
             group_of_text, lambda g, part: correct(part, corrections[g], beside[g])
         )
-
-
-def identities(parsed: Parsed, any_order: bool) -> Ints:
-    """Return [num_texts] a code: equal for texts with the same segments."""
-    code_of: dict[tuple[int, ...], int] = {}
-    keys = (tuple(sorted(own) if any_order else own) for own in parsed.lists())
-    return np.array([code_of.setdefault(key, len(code_of)) for key in keys], np.int64)

@@ -36,7 +36,7 @@ class Changes:
         """[num_pairs] whether the values differ."""
         return self.now != self.then
 
-    def depend_on_action(self, num_keys: int) -> Bools:
+    def depend_on_action(self, num_keys: int, sure: float = _SURE) -> Bools:
         """Return [num_keys] whether some actions change the value more often than others.
 
         χ² = Σ over actions of (changes − expected)² / variance, where χ² exceeds its mean by so
@@ -57,7 +57,7 @@ class Changes:
         freedom = np.bincount(place, counts, len(rate)) - 1
         excess = np.where(freedom > 0, np.bincount(place, square, len(rate)) - freedom, 0)
         total = np.bincount(key_of_place, np.maximum(freedom, 0), num_keys)
-        return np.bincount(key_of_place, excess, num_keys) > _SURE * np.sqrt(2 * total)
+        return np.bincount(key_of_place, excess, num_keys) > sure * np.sqrt(2 * total)
 
 
 def changes_of(

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from graphcredit.credit.merging.segments.counts.presence import Presence
+from graphcredit.credit.merging.segments.counts.scale import Scale
+from graphcredit.credit.merging.segments.counts.tally import tally
 from graphcredit.credit.merging.segments.looks.align import LEAST_OVERLAP, Aligner
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.text.parse import Segment
@@ -23,6 +26,8 @@ LEAST_CLASSES = 2
 SOUND = 0.4
 """Share of the words of the looks at a state, and of any text, that must stay."""
 
+_SUSPECT = 3.0
+"""Standard deviations from which actions are taken to bring a segment that stays."""
 _REPLACED = 0.6
 """Share of the looks without a segment that have another version of it, if it has versions."""
 _LOOKS = 8
@@ -39,6 +44,8 @@ class Evidence:
     """Classes of which some visits have it and some have not."""
     drawn: frozenset[Segment] = frozenset()
     """Segments that are there or not at random: classes make no difference (`tally.py`)."""
+    brought: frozenset[Segment] = frozenset()
+    """Segments that some actions bring, or take away, and that stay in between."""
     num_shared: int = 0
     """Visits in classes of two or more."""
     num_shared_lonely: int = 0
@@ -78,7 +85,9 @@ def gather(parsed: Parsed, visits: Visits) -> Evidence:
     for number, is_version in zip(code[~stays].tolist(), versions, strict=True):
         counted[is_version][parsed.segments[number]] += 1
     is_lonely = _lonely(visits.group[visit], segment)
+    moving = np.isin(parsed.segment, np.unique(code[~stays]))
     return Evidence(
+        brought=_brought(parsed.without(~moving), visits),
         stays=counted[True],
         comes=counted[False],
         drawn=frozenset(parsed.segments[code] for code in drawn(visits, visit, segment).tolist()),
@@ -87,6 +96,16 @@ def gather(parsed: Parsed, visits: Visits) -> Evidence:
         num_single=int((~is_shared).sum()),
         num_single_lonely=int((is_lonely & ~in_class).sum()),
     )
+
+
+def _brought(parsed: Parsed, visits: Visits) -> frozenset[Segment]:
+    """Return the segments that actions bring or take away, of those of some texts."""
+    seen = Presence.of(parsed, visits)
+    scale = Scale.of([("0",), ("1",)])
+    found = tally(seen.key, len(seen.segments), seen.visit, seen.is_there, visits, scale)
+    is_driven = found.changes.depend_on_action(len(seen.segments), _SUSPECT)
+    brought = np.flatnonzero(is_driven & found.is_sticky).tolist()
+    return frozenset(parsed.segments[seen.segments[key]] for key in brought)
 
 
 def drawn(visits: Visits, visit: Ints, segment: Ints) -> Ints:

@@ -79,7 +79,11 @@ class Judge:
         self._comes = {
             part: number
             for part, number in evidence.comes.items()
-            if number > evidence.stays[part] or (part in evidence.drawn and number >= LEAST_CLASSES)
+            if part not in evidence.brought
+            and (
+                number > evidence.stays[part]
+                or (part in evidence.drawn and number >= LEAST_CLASSES)
+            )
         }
         self._stays = {part for part in evidence.stays if part not in self._comes} | {
             part for part in evidence.comes if part not in self._comes

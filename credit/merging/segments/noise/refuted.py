@@ -14,18 +14,15 @@ import numpy as np
 from graphcredit.credit.merging.segments.counts.carried import runs_one_way
 from graphcredit.credit.merging.segments.counts.changes import changes_of
 from graphcredit.credit.merging.segments.counts.outcomes import dependence_on
+from graphcredit.credit.merging.segments.counts.presence import Presence
 from graphcredit.credit.merging.segments.counts.scale import Scale
 from graphcredit.credit.merging.segments.counts.tally import SeenValues, values_at
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import kind_of
-from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
+from graphcredit.credit.steps.arrays import Ints, factorise_pairs
 
-_OFTEN = 20
-"""Visits that must show a segment that comes and goes."""
-_MOST = 100
-"""So many such segments are tested, the most frequent ones."""
 _STEPS = 8
 _LEAST_ON_STEP = 3
 """Numbers are put on so many steps, if there are so many different ones for each."""
@@ -58,12 +55,13 @@ def refuted(
     changes = changes_of(seen.key, seen.visit, seen.value, visits.index[seen.visit], visits, scale)
     is_clock = runs_one_way(changes, len(keys))
     steps = _steps(seen, scale, len(keys))
-    come, presence = _presence(dropped, visits, 2 * len(keys))
+    presence = Presence.of(dropped, visits)
+    come = [dropped.segments[code] for code in presence.segments]
     found = dependence_on(
-        np.concatenate([seen.key, steps.key, presence.key]),
+        np.concatenate([seen.key, steps.key, 2 * len(keys) + presence.key]),
         2 * len(keys) + len(come),
         np.concatenate([seen.visit, steps.visit, presence.visit]),
-        np.concatenate([seen.value, steps.value, presence.value]),
+        np.concatenate([seen.value, steps.value, presence.is_there]),
         rest,
         visits,
     )
@@ -133,34 +131,3 @@ def _values(base: Segment, end: Segment) -> list[tuple[int, str]]:
         return [(_WHOLE, " ".join(base.tokens))]
     # The value of a place may be what stands for all of them.
     return list(enumerate(base.tokens))
-
-
-def _presence(dropped: Parsed, visits: Visits, first_key: int) -> tuple[list[Segment], SeenValues]:
-    """Return frequent segments that come and go, and whether the visits of their groups show them.
-
-    Args:
-        dropped: The segments that come and go.
-        visits: All visits.
-        first_key: The key of the first segment.
-    """
-    visit, segment = dropped.of_visits(visits.node)
-    frequency = np.bincount(segment, minlength=len(dropped.segments))
-    order = np.argsort(-frequency, kind="stable")[:_MOST]
-    chosen = order[frequency[order] >= _OFTEN].tolist()
-    shown: list[Bools] = []
-    where: list[Ints] = []
-    for code in chosen:
-        is_there = np.zeros(len(visits.node), np.bool_)
-        is_there[visit[segment == code]] = True
-        rows = np.flatnonzero(np.isin(visits.group, np.unique(visits.group[is_there])))
-        where.append(rows)
-        shown.append(is_there[rows])
-    sizes = [len(rows) for rows in where]
-    key = first_key + np.repeat(np.arange(len(chosen)), sizes)
-    return [dropped.segments[code] for code in chosen], SeenValues(
-        key=key,
-        number=np.ones_like(key),
-        visit=np.concatenate([np.empty(0, np.int64), *where]),
-        value=np.concatenate([np.empty(0, np.bool_), *shown]).astype(np.int64),
-        texts=[],
-    )

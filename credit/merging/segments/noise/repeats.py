@@ -1,10 +1,11 @@
 """Whether it says anything how often a segment stands in a text."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from graphcredit.credit.merging.segments.counts.outcomes import dependence_on
 from graphcredit.credit.merging.segments.counts.scale import Scale
 from graphcredit.credit.merging.segments.counts.tally import tally
 from graphcredit.credit.merging.segments.looks.visits import Visits
@@ -13,6 +14,8 @@ from graphcredit.credit.merging.segments.text.parsed import Parsed
 
 _SURE = 6.0
 """So many pairs must be expected to differ for a segment's number to matter if none does."""
+_SELDOM = 0.5
+"""Share of these from which on it differs too often to matter."""
 _PURE = 0.75
 """Share of the segments whose number must be seen to change if that of all others may."""
 
@@ -59,16 +62,41 @@ def learn_repeats(parsed: Parsed, visits: Visits) -> Repeats:
     key, visit, value = np.array(records, np.int64).reshape(-1, 3).T.copy()
     scale = Scale.of([(str(number),) for number in range(int(value.max()) + 1)])
     found = tally(key, len(repeated), visit, value, visits, scale)
-    is_telling = found.is_bound | ((found.disagree == 0) & (found.loose_expected >= _SURE))
+    is_fixed = (found.disagree == 0) & (found.loose_expected >= _SURE)
+    is_telling = found.is_bound | is_fixed
     is_open = found.loose_expected >= 1
-    rest = found.of(is_telling.astype(np.int64), 2)
     is_pure = (is_open & (found.disagree > 0)).sum() > _PURE * is_open.sum()
-    against = rest.is_driven | rest.is_sticky | rest.decides
 
     def named(which: np.ndarray) -> frozenset[Segment]:
         return frozenset(parsed.segments[repeated[key]] for key in np.flatnonzero(which).tolist())
 
-    all_others = is_pure and rest.is_noise[0] and not against[0]
-    return Repeats(
-        idle=named(found.is_free & ~is_telling), telling=named(is_telling) if all_others else None
+    known = Repeats(idle=named(found.is_free & ~is_telling))
+    if not is_pure:
+        return known
+    rest = found.of(is_telling.astype(np.int64), 2)
+    against = rest.is_driven | rest.is_sticky | rest.decides
+    if rest.is_noise[0] and not against[0]:
+        return replace(known, telling=named(is_telling))
+    # Sentences of one line are repeated together: what looks like much evidence is not. So outcomes
+    # are asked.
+    stays = found.loose_observed <= _SELDOM * found.loose_expected
+    every = Repeats(telling=named(stays & (found.loose_expected >= _SURE)))
+    return every if _no_outcome_depends(parsed, visits, every) else known
+
+
+def _no_outcome_depends(parsed: Parsed, visits: Visits, repeats: Repeats) -> bool:
+    """Return whether no outcome depends on how often idle segments stand in a text."""
+    counts = (
+        tuple(
+            sorted(Counter(code for code in own if repeats.are_idle(parsed.segments[code])).items())
+        )
+        for own in parsed.lists()
     )
+    code_of: dict[tuple[tuple[int, int], ...], int] = {}
+    value = np.array([code_of.setdefault(own, len(code_of)) for own in counts], np.int64)
+    rest = repeats.once(parsed).identities(any_order=True)
+    every = np.arange(len(visits.node))
+    found = dependence_on(
+        np.zeros_like(every), 1, every, value[visits.node], rest[visits.node], visits
+    )
+    return bool(found.is_idle[0])

@@ -1,39 +1,43 @@
 """What certain looks at one state show of lines, names of fields and the order of segments."""
 
 from collections import defaultdict
+from itertools import chain, pairwise
 
 from graphcredit.credit.merging.segments.looks.align import looks
 from graphcredit.credit.merging.segments.looks.sample import SampledGroups
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.text.parse import (
     name_of,
-    parse,
-    without_layout,
 )
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import SLOT, Tokens, kind_of
+from graphcredit.credit.merging.segments.text.wrapped import (
+    SoftBreaks,
+    Words,
+    around_break,
+    soft_breaks,
+    words_of,
+)
 
 _SEVERAL = 3
 _LEAST = 2
 """In so many states lines or an order must be seen to change."""
 
 
-def breaks_change(sample: SampledGroups) -> bool:
-    """Return whether looks at one state have the same words on other lines."""
-    squashed = ["".join(text.split()) for text in sample.texts]
-    found = 0
+def learn_breaks(sample: SampledGroups) -> SoftBreaks:
+    """Return the line breaks that looks at one state have, or have not."""
+    lines = [text.splitlines() for text in sample.texts]
+    words = {line: words_of(line) for own in lines for line in own}
+    broken = [{around_break(words[a], words[b]) for a, b in pairwise(own)} for own in lines]
+    found = soft_breaks(chain.from_iterable(broken), words.values())
+    if not (found.between or found.inside):
+        return found
+    whole = {line: found.in_line(own) for line, own in words.items()}
+    number = 0
     for _, nodes in looks(sample.visits):
-        first = {squashed[node]: node for node in reversed(nodes)}
-        found += any(
-            _sentences(sample.texts[node]) != _sentences(sample.texts[first[squashed[node]]])
-            for node in nodes
-        )
-    return found >= _LEAST
-
-
-def _sentences(text: str) -> list[Tokens]:
-    """Return the tokens of the segments of a text, without punctuation and gaps."""
-    return [without_layout(part).tokens for part in parse(text)]
+        at_break = set[Words]().union(*(broken[node] for node in nodes))
+        number += any(whole[line] & at_break for node in nodes for line in lines[node])
+    return found if number >= _LEAST else SoftBreaks()
 
 
 def loose_fields(parsed: Parsed, visits: Visits) -> frozenset[str]:

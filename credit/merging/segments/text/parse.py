@@ -43,14 +43,9 @@ def without_layout(part: Segment) -> Segment:
     return Segment(part.address, tuple([t for t in part.tokens if not is_layout(t)]))
 
 
-def parse(text: str, joined: bool = False) -> list[Segment]:
-    """Return the segments of a text in order.
-
-    Args:
-        text: Of a state.
-        joined: Whether line breaks say no more than blanks.
-    """
-    return list(_parse(text, "", joined, _DEPTH))
+def parse(text: str) -> list[Segment]:
+    """Return the segments of a text in order."""
+    return list(_parse(text, "", _DEPTH))
 
 
 def is_plain(text: str) -> bool:
@@ -58,14 +53,14 @@ def is_plain(text: str) -> bool:
     return not ("{" in text or "<" in text or "&" in text or text[:1] == "[")
 
 
-def _parse(text: str, address: str, joined: bool, depth: int) -> Iterator[Segment]:
+def _parse(text: str, address: str, depth: int) -> Iterator[Segment]:
     start = 0
     if depth and ("{" in text or text[:1] == "["):
         for begin, end, value in _json_in(text):
-            yield from _markup(text[start:begin], address, joined)
-            yield from _leaves(value, address, joined, depth - 1)
+            yield from _markup(text[start:begin], address)
+            yield from _leaves(value, address, depth - 1)
             start = end
-    yield from _markup(text[start:] if start else text, address, joined)
+    yield from _markup(text[start:] if start else text, address)
 
 
 def _json_in(text: str) -> Iterator[tuple[int, int, Any]]:
@@ -79,32 +74,32 @@ def _json_in(text: str) -> Iterator[tuple[int, int, Any]]:
             position = found.end()
 
 
-def _leaves(value: Any, address: str, joined: bool, depth: int) -> Iterator[Segment]:
+def _leaves(value: Any, address: str, depth: int) -> Iterator[Segment]:
     if isinstance(value, dict) and depth:
         for key in sorted(value):
-            yield from _leaves(value[key], f"{address}.{key}", joined, depth - 1)
+            yield from _leaves(value[key], f"{address}.{key}", depth - 1)
     elif isinstance(value, list) and depth:
         for item in value:
-            yield from _leaves(item, f"{address}[]", joined, depth - 1)
+            yield from _leaves(item, f"{address}[]", depth - 1)
     elif isinstance(value, str):
-        found = list(_parse(value, address, joined, depth))
+        found = list(_parse(value, address, depth))
         yield from found or [Segment(address, ())]
     else:
         yield Segment(address, tokenise(json.dumps(value)))
 
 
-def _markup(text: str, address: str, joined: bool) -> Iterator[Segment]:
+def _markup(text: str, address: str) -> Iterator[Segment]:
     if "<" not in text:
-        yield from _lines(text, address, joined)
+        yield from _lines(text, address)
         return
     start = 0
     for tag in _TAG.finditer(text):
         if tag.start() > start:
-            yield from _lines(_plain(text[start : tag.start()], start > 0), address, joined)
+            yield from _lines(_plain(text[start : tag.start()], start > 0), address)
         yield from _tag(tag[1].lower(), tag[2], address)
         start = tag.end()
     if start < len(text):
-        yield from _lines(_plain(text[start:], start > 0), address, joined)
+        yield from _lines(_plain(text[start:], start > 0), address)
 
 
 def _plain(text: str, is_markup: bool) -> str:
@@ -119,12 +114,10 @@ def _tag(name: str, attributes: str, address: str) -> Iterator[Segment]:
         yield Segment(f"{address}<{name} {key}>", tokenise(html.unescape("".join(values))))
 
 
-def _lines(text: str, address: str, joined: bool) -> Iterator[Segment]:
-    if joined:
-        text = " ".join(text.split())
+def _lines(text: str, address: str) -> Iterator[Segment]:
     for line in text.splitlines():
         own = address
-        if not joined and line[:1].isalpha() and (field := _FIELD.fullmatch(line)):
+        if line[:1].isalpha() and (field := _FIELD.fullmatch(line)):
             own, line = f"{address} {field[1].casefold()}:".lstrip(), field[2]
             if not line:
                 yield Segment(own, ())

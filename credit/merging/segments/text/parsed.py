@@ -23,7 +23,7 @@ class Parsed:
     """The segment of each code; those that no text has any more may be among them."""
 
     @classmethod
-    def of(cls, texts: Iterable[str], joined: bool) -> "Parsed":
+    def of(cls, texts: Iterable[str]) -> "Parsed":
         """Parse texts."""
         code_of: dict[Segment, int] = {}
         segment: list[int] = []
@@ -32,10 +32,10 @@ class Parsed:
         for text in texts:
             before = len(segment)
             # Most lines of plain text are there many times.
-            for part in text.splitlines() if is_plain(text) and not joined else [text]:
+            for part in text.splitlines() if is_plain(text) else [text]:
                 codes = codes_of.get(part)
                 if codes is None:
-                    found = parse(part, joined)
+                    found = parse(part)
                     codes = [code_of.setdefault(own, len(code_of)) for own in found]
                     codes_of[part] = codes
                 segment += codes
@@ -97,6 +97,12 @@ class Parsed:
         start = np.searchsorted(self.text, np.arange(self.num_texts + 1))
         flat = self.segment.tolist()
         return [flat[a:b] for a, b in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)]
+
+    def identities(self, any_order: bool) -> Ints:
+        """Return [num_texts] a code: equal for texts with the same segments."""
+        code_of: dict[tuple[int, ...], int] = {}
+        keys = (tuple(sorted(own) if any_order else own) for own in self.lists())
+        return np.array([code_of.setdefault(key, len(code_of)) for key in keys], np.int64)
 
     def of_visits(self, node: Ints) -> tuple[Ints, Ints]:
         """Return the distinct segments at some visits, as (visit, segment) pairs.

@@ -69,7 +69,14 @@ def learn_idle(
         every = words.without(words.things)
         return [words, find_versions(now, visits, every)]
 
-    steps = (echoes_and_own, own_of(2), own_of(3), versions, phrases_and_versions, words_and_versions)
+    steps = (
+        echoes_and_own,
+        own_of(2),
+        own_of(3),
+        versions,
+        phrases_and_versions,
+        words_and_versions,
+    )
     for _ in range(_PASSES):
         before = len(rules.reductions)
         for find in steps:

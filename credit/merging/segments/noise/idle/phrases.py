@@ -7,8 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-import numpy as np
-
 from graphcredit.credit.merging.segments.looks.align import Aligner, Likeness, looks
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.noise.idle.claims import Claims
@@ -87,7 +85,9 @@ def _difference(one: Tokens, other: Tokens) -> tuple[Tokens, Tokens]:
     """Return, in order, what two segments have between what they begin and end with alike."""
     shorter = min(len(one), len(other))
     start = next((i for i in range(shorter) if one[i] != other[i]), shorter)
-    stop = next((i for i in range(shorter - start) if one[-1 - i] != other[-1 - i]), shorter - start)
+    stop = next(
+        (i for i in range(shorter - start) if one[-1 - i] != other[-1 - i]), shorter - start
+    )
     if start + stop == 0:
         return (), ()
     parts = one[start : len(one) - stop], other[start : len(other) - stop]

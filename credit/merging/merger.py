@@ -132,7 +132,7 @@ class Merger:
             report=replace(
                 _report(found.exact, union.nodes, refused, before, after),
                 num_undecided=union.num_undecided,
-                evidence=tuple(gather_evidence(found, union.nodes, self._judged_share)),
+                evidence=tuple(gather_evidence(found, union, self._judged_share)),
             ),
             identify=partial(self._method.recognise, found, union),
         )

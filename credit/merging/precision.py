@@ -12,7 +12,8 @@ with two texts are asked two questions:
   than before or after the other? Noise favours neither side, a part of the state its own. The
   pairs in favour, less those against, are wrong. Only words count that certain looks at one state
   of the group have in common, and no numbers where the visits are not at one time; so a clock, a
-  session and advertisements are no evidence.
+  session and advertisements are no evidence. Nor are words that stay for a while by themselves,
+  such as a rollout's name, where the merge asked outcomes about them.
 
 The estimate is an upper bound: a wrong pair without a trace in the steps beside it is not seen. Its
 standard error is that of the jackknife that leaves out one group at a time (Quenouille and Tukey).
@@ -29,10 +30,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.credit.merging.candidates import Candidates
+from graphcredit.credit.merging.candidates import Candidates, Union
 from graphcredit.credit.merging.segments.looks.visits import visits_of
 from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
-from graphcredit.credit.steps.nodes import Nodes
 from graphcredit.store.schema import MERGE_KEY
 
 SAMPLED_STEPS = 5_000
@@ -45,6 +45,7 @@ _VISITS = 32
 """Visits of a node that are compared, each with each."""
 _LASTING = 0.8
 """Share of the certain looks at a state that show a part of it, mistyped ones left out."""
+_PUNCTUATION = ".,:;!?()[]{}<>'\"`*_"
 _LONGEST = 4_000
 """Words of a text that are compared."""
 
@@ -147,15 +148,15 @@ def estimate(evidence: Iterable[GroupEvidence]) -> MergePrecision | None:
     )
 
 
-def gather_evidence(found: Candidates, nodes: Nodes, share: float) -> list[GroupEvidence]:
+def gather_evidence(found: Candidates, union: Union, share: float) -> list[GroupEvidence]:
     """Return the evidence of a batch.
 
     Args:
         found: The candidates of the batch.
-        nodes: What a merge made of them.
+        union: What a merge made of them.
         share: Groups are looked at whose task has a hash in this share of all hashes.
     """
-    steps = found.steps
+    steps, nodes = found.steps, union.nodes
     starts = np.searchsorted(nodes.group_of_step, np.arange(len(nodes.goal_of_group) + 1))
     tasks = steps.task_texts.take(pa.array(steps.task[starts[:-1]])).to_pylist()
     marks = [hashlib.blake2b(task.encode(), digest_size=8, key=b"check") for task in tasks]
@@ -186,14 +187,19 @@ def gather_evidence(found: Candidates, nodes: Nodes, share: float) -> list[Group
             trajectory=visits.trajectory[:num_steps][part],
             action=steps.action[part],
             outcome=outcome[part],
-            words=[_words(text) for text in steps.state_texts.take(pa.array(distinct)).to_pylist()],
+            words=[
+                _words(text) - union.known_to_last(text)
+                for text in steps.state_texts.take(pa.array(distinct)).to_pylist()
+            ],
         )
         result.append(looks.evidence(marks[group].hexdigest()))
     return result
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(text.casefold().split()[:_LONGEST])
+    return frozenset(
+        word.strip(_PUNCTUATION) or word for word in text.casefold().split()[:_LONGEST]
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -49,6 +49,7 @@ class SegmentMerge:
             nodes=merge_nodes(found.nodes, label),
             num_refused=num_refused,
             num_undecided=self._num_undecided(found, parsed),
+            known_to_last=self.rules.idle_words,
             parsed=parsed,
         )
 

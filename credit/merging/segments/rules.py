@@ -21,7 +21,7 @@ from graphcredit.credit.merging.segments.noise.typos import (
     word_counts,
 )
 from graphcredit.credit.merging.segments.noise.words import WordRules
-from graphcredit.credit.merging.segments.text.parse import Segment, name_of
+from graphcredit.credit.merging.segments.text.parse import Segment, name_of, parse
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import tokenise
 from graphcredit.credit.merging.segments.text.wrapped import SoftBreaks
@@ -117,6 +117,16 @@ class NoiseRules:
     def knows(self, part: Segment) -> bool:
         """Return whether the iteration shows that a segment tells states apart, or does not."""
         return is_marked(part) or (self.judge.knows(part) and not self.idle.is_open(part))
+
+    def idle_words(self, text: str) -> frozenset[str]:
+        """Return the words that a text has only in what is idle."""
+        lost, left = set[str](), set[str]()
+        for part in parse(self.breaks.joined(text)):
+            before = self.as_read(self._before_words(part))
+            after = before if self.read(part) in self.kept else self.idle.apply(before)
+            lost.update(before.tokens)
+            left.update(after.tokens)
+        return frozenset(lost - left)
 
     def noise_in(self, parsed: Parsed, visits: Visits) -> Bools:
         """Return [num_pairs] which segments of texts come and go.

@@ -60,18 +60,18 @@ class WordRules:
         descending = {first: tuple(sorted(own, reverse=True)) for first, own in lengths.items()}
         return cls(free=free, bound=bound, lengths=descending)
 
-    def apply(self, segment: Segment) -> Segment:
+    def apply(self, part: Segment) -> Segment:
         """Return a segment with one version of each phrase; the longest phrase goes first."""
-        tokens = segment.tokens
+        tokens = part.tokens
         if self.lengths.keys().isdisjoint(tokens):
-            return segment
+            return part
         result: list[str] = []
         position = 0
         while position < len(tokens):
             length, new = self._at(tokens, position)
             result.extend(new)
             position += length
-        return Segment(segment.address, tuple(result))
+        return Segment(part.address, tuple(result))
 
     def found_in(self, tokens: Tokens) -> list[Tokens]:
         """Return the phrases in some tokens that may be replaced everywhere, the longest first."""

@@ -112,7 +112,9 @@ class NoiseRules:
         """Return a segment without typing errors as idle values are looked for in it."""
         for rules in self.words:
             part = rules.apply(part)
-        return self.slots.apply(part)
+        # Values were left out before; what was done since then may show more of them.
+        shows_more = self.words or self.layout.loose or self.typos.sorts
+        return self.slots.apply(part) if shows_more else part
 
     def knows(self, part: Segment) -> bool:
         """Return whether the iteration shows that a segment tells states apart, or does not."""

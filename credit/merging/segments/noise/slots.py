@@ -217,12 +217,15 @@ def _masked(
 ) -> Segment:
     if not is_noise:
         return segment
-    tokens = list(segment.tokens)
-    for position, descriptions in _places(segment):
-        if _verdict(descriptions, is_noise):
-            tokens[position] = SLOT
+    noise = [at for at, descriptions in _places(segment) if _verdict(descriptions, is_noise)]
     # An identifier in hexadecimal may have no digit.
-    if any(map(_is_hexadecimal, segment.tokens)):
+    may_be_letters = bool(lengths) and any(map(_is_hexadecimal, segment.tokens))
+    if not (noise or may_be_letters):
+        return segment
+    tokens = list(segment.tokens)
+    for position in noise:
+        tokens[position] = SLOT
+    if may_be_letters:
         typed = tuple([SLOT if kind_of(token) else token for token in segment.tokens])
         for position, (left, token, right) in enumerate(_triples(Segment("", typed))):
             place = ("between", segment.address, left, right)

@@ -94,7 +94,7 @@ def _markup(text: str, address: str) -> Iterator[Segment]:
         return
     start = 0
     for tag in _TAG.finditer(text):
-        if tag.start() > start:
+        if tag.start() > start and not text[start : tag.start()].isspace():
             yield from _lines(_plain(text[start : tag.start()], start > 0), address)
         yield from _tag(tag[1].lower(), tag[2], address)
         start = tag.end()

@@ -15,22 +15,20 @@ _MONTH = (
     r"|sep(?:t|tember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 )
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
-_WRITTEN_DATE = rf"""
+_YEAR = r"(?:19|20)\d\d"
+_DATES = rf"""
     (?:(?:mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur|sun)(?:day)?\.?,?[ ])?
-    (?:{_DAY}[ /-]{_MONTH}[ /-]\d{{4}} | {_MONTH}[ ]{_DAY},?[ ]\d{{4}})(?!\d)
+    (?:{_DAY}[ /-]{_MONTH}[ /-]{_YEAR} | {_MONTH}[ ]{_DAY},?[ ]{_YEAR})(?!\d)
+    | {_YEAR}/\d\d/\d\d(?!\d)
+    | (?<![\d/.-])\d\d?(?:/\d\d?/|\.\d\d?\.|-\d\d?-){_YEAR}(?![/.-]?\d)
+    | {_YEAR}年\d\d?月\d\d?日
 """
-"""With the name of a month, in lower case: `Wed, 11 Mar 2026`, `March 11th, 2026`."""
-_NUMERIC_DATE = r"""
-    \d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?
-    | \d{4}/\d\d/\d\d(?!\d) | (?<![\d/.-])\d\d?(?:/\d\d?/|\.\d\d?\.|-\d\d?-)\d{4}(?![/.-]?\d)
-    | \d{4}年\d\d?月\d\d?日
-"""
-_TOKEN = re.compile(
-    rf"{_WRITTEN_DATE} | {_NUMERIC_DATE}"
-    r"""
-    | ;base64,[0-9a-zA-Z+/=_-]+                                   # what a data URI holds
+"""Of any form but ISO 8601, in lower case: `Wed, 11 Mar 2026`, `March 11th, 2026`, `11/03/2026`."""
+_OTHER = r"""
+      ;base64,[0-9a-zA-Z+/=_-]+                                   # what a data URI holds
     | [^\W\d_]++(?:['’][^\W\d_]++)*+(?![\d-])                    # most words: no UUID begins so
     | [0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}        # a UUID
+    | \d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?   # a date
     | \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\w:])                 # a time
     | (?:(?<=[\s(\[=:,])|^)-\d+(?:[.,]\d+)*(?![^\W_])            # a negative number
     | \d+(?:[.,]\d+)+ | \d+(?![^\W_])                            # a number
@@ -40,9 +38,9 @@ _TOKEN = re.compile(
     | [ ]{2,} | [^\S ]+                                           # a gap
     | (?:(?<=[^\w\s])|^)[ ](?=[^\w\s])(?!-\d)                     # a blank of a drawing
     | [^\w\s] | _
-    """,
-    re.VERBOSE,
-)
+"""
+_TOKEN = re.compile(_OTHER, re.VERBOSE)
+_TOKEN_OR_DATE = re.compile(f"{_DATES} | {_OTHER}", re.VERBOSE)
 _BASE64 = ";base64,"
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 """What a terminal obeys and does not show: colours, moves of the cursor, titles of a window."""
@@ -51,7 +49,7 @@ _HAS_WORD = re.compile(r"[^\W\d_]{2}")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
 _TIME = re.compile(r"\d{1,2}:\d\d")
-_DATE = re.compile(f"{_NUMERIC_DATE} | {_WRITTEN_DATE}", re.VERBOSE)
+_DATE = re.compile(rf"\d{{4}}-\d\d-\d\d | {_DATES}", re.VERBOSE)
 _HEX = re.compile(r"[0-9a-f]{6,}")
 
 
@@ -66,7 +64,8 @@ def tokenise(line: str) -> Tokens:
         line = unicodedata.normalize("NFC", line).translate(_PLAIN)
     if "\x1b" in line:
         return _with_escapes(line)
-    return tuple(_TOKEN.findall(line.casefold() if _HAS_WORD.search(line) else line))
+    pattern = _TOKEN_OR_DATE if "20" in line or "19" in line else _TOKEN
+    return tuple(pattern.findall(line.casefold() if _HAS_WORD.search(line) else line))
 
 
 def _with_escapes(line: str) -> Tokens:
@@ -78,7 +77,7 @@ def _with_escapes(line: str) -> Tokens:
         stop = found.end()
     shown += line[stop:]
     words = shown.casefold() if _HAS_WORD.search(shown) else shown
-    tokens = [(found.start(), found[0]) for found in _TOKEN.finditer(words)]
+    tokens = [(found.start(), found[0]) for found in _TOKEN_OR_DATE.finditer(words)]
     # Sorting keeps an escape sequence before the token that it stands in front of.
     return tuple(token for _, token in sorted([*escapes, *tokens], key=lambda found: found[0]))
 

@@ -188,7 +188,7 @@ def gather_evidence(found: Candidates, union: Union, share: float) -> list[Group
             action=steps.action[part],
             outcome=outcome[part],
             words=[
-                _words(text) - union.known_to_last(text)
+                _words(text, union.known_to_last(text))
                 for text in steps.state_texts.take(pa.array(distinct)).to_pylist()
             ],
         )
@@ -196,10 +196,9 @@ def gather_evidence(found: Candidates, union: Union, share: float) -> list[Group
     return result
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(
-        word.strip(_PUNCTUATION) or word for word in text.casefold().split()[:_LONGEST]
-    )
+def _words(text: str, but: frozenset[str]) -> frozenset[str]:
+    words = text.casefold().split()[:_LONGEST]
+    return frozenset(word for word in words if word.strip(_PUNCTUATION) not in but)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

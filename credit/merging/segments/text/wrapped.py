@@ -1,6 +1,7 @@
 """Lines that were wrapped: a line break at which other texts go on.
 
-A break says nothing if the two words before it and the one after it stand on one line elsewhere.
+A break within a sentence says nothing if the two words before it and the one after it stand on one
+line elsewhere.
 Words that were cut in two are found alike.
 """
 
@@ -52,8 +53,9 @@ def words_of(line: str) -> Words:
 
 
 def around_break(one: Words, other: Words) -> Words:
-    """Return the words around the break between two lines; nothing, if one of them has none."""
-    return (one[-2], one[-1], other[1]) if min(len(one), len(other)) > 1 else ()
+    """Return the words around the break between two lines, if the first one may go on."""
+    goes_on = min(len(one), len(other)) > 1 and one[-1].removesuffix(",")[-1:].isalnum()
+    return (one[-2], one[-1], other[1]) if goes_on else ()
 
 
 def around_blanks(words: Words) -> Iterator[Words]:

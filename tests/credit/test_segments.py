@@ -63,6 +63,31 @@ def test_tokens_are_words_punctuation_and_what_has_a_type():
     }
 
 
+@pytest.mark.parametrize(
+    "date",
+    [
+        *("Wed 11 Mar 2026", "Wednesday, 11th March 2026", "Mar 11, 2026", "06/Mar/2026"),
+        *("03.03.2026", "3/12/2026", "03-03-2026", "2026/03/10", "2026年3月10日", "2026-03-10"),
+    ],
+)
+def test_a_date_is_one_token_however_it_is_written(date: str):
+    assert tokenise(f"on {date}, 18:05") == ("on", date.casefold(), ",", "18:05")
+    assert kind_of(date.casefold()) == "date"
+
+
+@pytest.mark.parametrize(
+    "text", ["1.2.3.4", "192.168.20.2000", "march 5", "sun 3", "10/20", "v1.2"]
+)
+def test_what_has_no_year_is_no_date(text: str):
+    assert "date" not in map(kind_of, tokenise(f"it is {text} 20"))
+
+
+def test_what_takes_no_place_on_a_screen_is_left_out():
+    assert tokenise("\ufeffa kit\u200bchen\u00a0with soft\u00adness") == tokenise(
+        "a kitchen with softness"
+    )
+
+
 def test_a_slot_is_no_value():
     assert not shows_value(("it", "is", SLOT, "."))
     assert not shows_value(())

@@ -44,7 +44,10 @@ _TOKEN_OR_DATE = re.compile(f"{_DATES} | {_OTHER}", re.VERBOSE)
 _BASE64 = ";base64,"
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 """What a terminal obeys and does not show: colours, moves of the cursor, titles of a window."""
-_PLAIN = str.maketrans("‘’ʼ‚“”„‐‑‒–—−", "''''\"\"\"------")
+_BLANKS = "\u00a0\u2007\u2009\u202f"
+_UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+"""Takes no place on a screen."""
+_PLAIN = str.maketrans(_BLANKS + "‘’ʼ‚“”„‐‑‒–—−", " " * len(_BLANKS) + "''''\"\"\"------", _UNSEEN)
 _HAS_WORD = re.compile(r"[^\W\d_]{2}")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -57,8 +60,8 @@ def tokenise(line: str) -> Tokens:
     """Return the tokens of a line.
 
     A single blank is left out, unless it stands between punctuation, as in a drawing. Case is
-    left out where there is a word of two letters. Typographic quotes, dashes and composed letters
-    are written as plain ones.
+    left out where there is a word of two letters. Typographic quotes, dashes, blanks and composed
+    letters are written as plain ones; what takes no place on a screen is left out.
     """
     if not line.isascii():
         line = unicodedata.normalize("NFC", line).translate(_PLAIN)

@@ -8,7 +8,12 @@ from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 RANKS = ("context_worker", "loading_worker", "nodes_worker", "rank_worker", "shard_worker")
 WORK = (
     *(f"tests.trainer.{name}" for name in RANKS),
-    *("tests.collector.crash_worker", "tests.cli.loop_worlds", "tests.cli.test_warmup"),
+    *(
+        "tests.collector.crash_worker",
+        "tests.cli.loop_worlds",
+        "tests.cli.test_warmup",
+        "tests.trainer.test_resume",
+    ),
 )
 """Where the functions are that the processes run."""
 USED_LATER = (

@@ -5,6 +5,7 @@ import random
 import re
 import shutil
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -74,6 +75,15 @@ def _assert_each_acknowledged_once(store: Store, acknowledged: Path, *, deaths: 
         assert (row["success"] is not None) == (row["terminated"] or row["truncated"])
     assert {path.name for path in store.spool_dir.glob("*")} <= {".lock"}
     assert not list(store.root.rglob("*.tmp"))
+
+
+def _must_have_loaded() -> None:
+    assert "tests.preload" in sys.modules
+
+
+def test_a_copy_has_loaded_what_tests_run():
+    """Python is silent where it cannot load it: each copy would then load it again."""
+    assert _run(_must_have_loaded) == 0
 
 
 def test_no_kill_between_two_file_operations_loses_or_doubles_a_step(tmp_path: Path):

@@ -7,6 +7,8 @@ PIP := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip instal
 # The editable install links files one by one, so a new file needs a new install: watch the folders.
 FOLDERS := $(shell find api store collector credit trainer viewer loop cli -type d -not -name __pycache__)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile -q
+# Hundreds of processes load the same files: none may be told to compile them anew.
+export PYTHONDONTWRITEBYTECODE :=
 # ALFWorld's planner is built from source, in a minute, for those who have the games. Its build calls `python`.
 EXTRAS := play,er,ray,train,vision,view,experiments,integrations,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
 EDITABLE := --config-settings editable_mode=strict --editable

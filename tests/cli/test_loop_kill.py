@@ -1,7 +1,6 @@
 """A loop that is killed in any stage ends where one that was not ends; no two run at one time."""
 
 import json
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from graphcredit.store import open_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError
 from tests.cli.loop_worlds import corridor_loop, register_corridors, run, run_and_kill, save_talker
+from tests.forks import FORKS
 
 KILLED = -9
 
@@ -49,10 +49,8 @@ def _lines(root: Path, out: str) -> list[dict[str, Any]]:
 
 
 def _kill(config: LoopConfig, moments: list[tuple[str, int]]) -> None:
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["tests.cli.loop_worlds", "graphcredit.trainer.training"])
     for what, count in moments:
-        process = context.Process(target=run_and_kill, args=(config, what, count))
+        process = FORKS.Process(target=run_and_kill, args=(config, what, count))
         process.start()
         process.join()
         assert process.exitcode == KILLED, (what, count)

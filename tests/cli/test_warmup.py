@@ -4,7 +4,6 @@ import json
 import os
 import signal
 from collections import Counter
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.files.lock import alone_in
 from tests.cli.in_process import run as run_command
+from tests.forks import FORKS
 
 STAGES = ["letters", "text", "init", "clone", "model", "warm"]
 
@@ -142,10 +142,8 @@ def test_a_tokenizer_has_at_least_a_token_for_each_letter(tmp_path: Path):
 
 
 def test_a_warm_up_killed_in_any_stage_goes_on_to_the_same_model(whole: Path, tmp_path: Path):
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["graphcredit.trainer.cloning.clone", "tests.cli.test_warmup"])
     for what, count in (("play: text", 2), ("play: clone", 3), ("learn", 2), ("play: warm", 5)):
-        process = context.Process(target=_run_and_kill, args=(tmp_path / "w", what, count))
+        process = FORKS.Process(target=_run_and_kill, args=(tmp_path / "w", what, count))
         process.start()
         process.join()
         assert process.exitcode == -signal.SIGKILL, what

@@ -1,11 +1,11 @@
 """A worker may die at any moment: every acknowledged step is in the store exactly once."""
 
-import multiprocessing
 import os
 import random
 import re
 import shutil
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -23,13 +23,11 @@ from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import RecorderError
 from tests.collector import crash_worker
-
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["tests.collector.crash_worker"])
+from tests.forks import FORKS
 
 
 def _run(target: Callable[..., None], *arguments: object) -> int | None:
-    process = processes.Process(target=target, args=arguments)
+    process = FORKS.Process(target=target, args=arguments)
     process.start()
     process.join()
     return process.exitcode
@@ -40,7 +38,7 @@ def _kill_after(
 ) -> None:
     """Kill a process some time after its start, or after it has begun to write a file."""
     size = _size(at_work)
-    process = processes.Process(target=target, args=arguments)
+    process = FORKS.Process(target=target, args=arguments)
     process.start()
     assert process.pid is not None
     while at_work is not None and _size(at_work) == size and process.is_alive():
@@ -77,6 +75,15 @@ def _assert_each_acknowledged_once(store: Store, acknowledged: Path, *, deaths: 
         assert (row["success"] is not None) == (row["terminated"] or row["truncated"])
     assert {path.name for path in store.spool_dir.glob("*")} <= {".lock"}
     assert not list(store.root.rglob("*.tmp"))
+
+
+def _must_have_loaded() -> None:
+    assert "tests.preload" in sys.modules
+
+
+def test_a_copy_has_loaded_what_tests_run():
+    """Python is silent where it cannot load it: each copy would then load it again."""
+    assert _run(_must_have_loaded) == 0
 
 
 def test_no_kill_between_two_file_operations_loses_or_doubles_a_step(tmp_path: Path):
@@ -159,7 +166,7 @@ def test_random_kills_of_a_busy_worker_lose_and_double_nothing(tmp_path: Path):
 def test_workers_that_start_together_share_a_store_that_is_not_there_yet(tmp_path: Path):
     root = tmp_path / "store"
     workers = [
-        processes.Process(target=crash_worker.record_a_little, args=(root, f"w{number}"))
+        FORKS.Process(target=crash_worker.record_a_little, args=(root, f"w{number}"))
         for number in range(12)
     ]
     for worker in workers:
@@ -175,7 +182,7 @@ def test_workers_that_start_together_share_a_store_that_is_not_there_yet(tmp_pat
 @contextmanager
 def _child_of_a_dead_worker(root: Path, pid_file: Path, *, by_python: bool) -> Generator[int]:
     """Let a worker fork a child and die; the child is at work until the block ends."""
-    process = processes.Process(
+    process = FORKS.Process(
         target=crash_worker.leave_child, args=(root, pid_file), kwargs={"by_python": by_python}
     )
     process.start()
@@ -210,7 +217,7 @@ def test_a_child_that_keeps_a_dead_workers_lock_is_named(tmp_path: Path):
 
 def test_a_live_worker_is_left_alone_until_it_dies(tmp_path: Path):
     store, ready = create_store(tmp_path / "store"), tmp_path / "ready"
-    process = processes.Process(target=crash_worker.hold_recorder, args=(store.root, ready))
+    process = FORKS.Process(target=crash_worker.hold_recorder, args=(store.root, ready))
     process.start()
     while not ready.exists():
         time.sleep(0.01)

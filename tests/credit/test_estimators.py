@@ -1,7 +1,6 @@
 """Every estimator against the slow reference, and the contract that all of them keep."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcredit.credit.estimators.table import ESTIMATORS, Estimator
+from graphcredit.credit.inputs.run_history.before import Past
 from graphcredit.credit.inputs.run_history.counts import RunHistory
 from graphcredit.credit.inputs.run_history.timeline import past_of_table
-from graphcredit.credit.inputs.table import INPUTS, InputSources
+from graphcredit.credit.inputs.table import INPUT_NAMED, InputSources
 from graphcredit.credit.iteration.assemble import assemble
+from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.options import options_from_text
 from tests.credit import reference, reference_reach, reference_sapo
 from tests.credit.entity_world import world_of_the_random_logs
@@ -79,18 +80,29 @@ def compute(
     rows: list[dict[str, Any]], row: Estimator, options: dict[str, Any], part: str = "advantage"
 ) -> dict[Key, float]:
     """Return {(task, trajectory, step): value} of the fast implementation."""
+    keys, parts = compute_parts(rows, row, options)
+    return dict(zip(keys, parts[part].tolist(), strict=True))
+
+
+def compute_parts(
+    rows: list[dict[str, Any]], row: Estimator, options: dict[str, Any]
+) -> tuple[list[Key], Mapping[str, Floats]]:
+    """Return (task, trajectory, step) of each value, and the values of all parts."""
     estimator = options_from_text(
         row.options, {name: str(value) for name, value in options.items()}, owner=row.name
     )
     table = step_table(rows)
-    read_past = partial(past_of_table, history=RunHistory())
-    sources = InputSources(read_past=read_past, er_graph=WORLD)
-    assembly = assemble(table, inputs=INPUTS, sources=sources, columns=row.reads)
+    sources = InputSources(read_past=_no_past, er_graph=WORLD)
+    inputs = [INPUT_NAMED[name] for name in row.inputs]
+    assembly = assemble(table, inputs=inputs, sources=sources, columns=row.reads)
     parts = estimator.assign(assembly.batch)
     assert tuple(parts) == row.writes
-    origin = assembly.steps.row.tolist()
     keys = [(r["task_id"], r["trajectory_id"], r["step_index"]) for r in rows]
-    return {keys[o]: v for o, v in zip(origin, parts[part].tolist(), strict=True)}
+    return [keys[origin] for origin in assembly.steps.row.tolist()], parts
+
+
+def _no_past(*batch: Any) -> Past:
+    return past_of_table(*batch, history=RunHistory())
 
 
 def slow_advantages(
@@ -236,8 +248,9 @@ def test_equal_trajectories_get_zero(row: Estimator, rows: Any):
 @settings(max_examples=examples(30), deadline=None)
 @given(rows=logs())
 def test_every_value_is_finite(row: Estimator, rows: Any):
-    for part in row.writes:
-        assert np.isfinite(list(compute(rows, row, {}, part).values())).all()
+    _, parts = compute_parts(rows, row, {})
+    for name in row.writes:
+        assert np.isfinite(parts[name]).all()
 
 
 @pytest.mark.parametrize("name", [row.name for row in ESTIMATORS])

@@ -3,11 +3,9 @@
 import os
 import socket
 from collections.abc import Callable
-from multiprocessing import get_context
 from typing import Any
 
-_CONTEXT = get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.trainer.preload"])
+from tests.forks import FORKS
 
 
 def run_ranks(world_size: int, work: Callable[..., None], *args: Any) -> list[int]:
@@ -23,7 +21,7 @@ def run_ranks(world_size: int, work: Callable[..., None], *args: Any) -> list[in
         port = str(free.getsockname()[1])
     shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(world_size)}
     ranks = [
-        _CONTEXT.Process(target=_run, args=({**shared, "RANK": str(rank)}, work, args))
+        FORKS.Process(target=_run, args=({**shared, "RANK": str(rank)}, work, args))
         for rank in range(world_size)
     ]
     for rank in ranks:

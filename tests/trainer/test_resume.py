@@ -6,16 +6,19 @@ import random
 import subprocess
 import sys
 import time
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from tests.cli.in_process import run
+from tests.forks import FORKS
 from tests.trainer.logs import random_episodes, token_store
 from tests.trainer.models import save_tiny_model
+from tests.trainer.ranks import run_ranks
 
-_ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 _OPTIONS = {
     "--device": "cpu",
     "--batch-size": "4",
@@ -26,16 +29,27 @@ _OPTIONS = {
 }
 
 
-def _command(tmp_path: Path, out: str, *launcher: str, shares: bool = False) -> list[str]:
-    python = [sys.executable, *launcher, "-m", "graphcredit.cli.main", "train"]
+def _arguments(tmp_path: Path, out: str, *, shares: bool = False) -> list[str]:
     where = ["--model", str(tmp_path / "m"), "--out", str(tmp_path / out)]
     options = [word for pair in _OPTIONS.items() for word in pair]
     flags = ["--allow-mismatch", "--no-tensorboard", *(["--share-prefixes"] if shares else [])]
-    return [*python, str(tmp_path / "s"), *where, *options, *flags]
+    return ["train", str(tmp_path / "s"), *where, *options, *flags]
 
 
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=_ENVIRONMENT)
+def _train(arguments: list[str]) -> None:
+    """Run the command in this process, on one thread."""
+    torch.set_num_threads(1)
+    ended = run(*arguments)
+    assert ended.exit_code == 0, ended.err
+
+
+def _train_by_torchrun(arguments: list[str], num_processes: int) -> None:
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+    command = [sys.executable, *launcher, str(num_processes), "-m", "graphcredit.cli.main"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, check=False, env=environment
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -48,16 +62,18 @@ def _weights(tmp_path: Path, out: str) -> dict[str, torch.Tensor]:
 def test_a_killed_training_ends_with_the_weights_of_one_that_was_not(tmp_path: Path, shares: bool):
     token_store(tmp_path / "s", random_episodes(0, 24, vocabulary=2 if shares else 32))
     save_tiny_model(tmp_path / "m")
-    _run(_command(tmp_path, "whole", shares=shares))
+    _train(_arguments(tmp_path, "whole", shares=shares))
     expected = _weights(tmp_path, "whole")
 
     moments, num_kills = random.Random(0), 0
-    command, out = _command(tmp_path, "killed", shares=shares), tmp_path / "killed"
+    arguments, out = _arguments(tmp_path, "killed", shares=shares), tmp_path / "killed"
     while not (out / "result.json").exists():
-        process = subprocess.Popen(command, env=_ENVIRONMENT, stdout=subprocess.DEVNULL)
+        process = FORKS.Process(target=_train, args=(arguments,))
+        process.start()
         _wait_for_updates(process, out, moments.randint(6, 14))
         process.kill()
-        num_kills += process.wait() != 0
+        process.join()
+        num_kills += process.exitcode != 0
     assert num_kills >= 3
     found = _weights(tmp_path, "killed")
     assert all(torch.equal(found[name], expected[name]) for name in expected)
@@ -65,12 +81,12 @@ def test_a_killed_training_ends_with_the_weights_of_one_that_was_not(tmp_path: P
     assert _losses(logs[0]) == _losses(logs[1])
 
 
-def _wait_for_updates(process: subprocess.Popen[bytes], out: Path, count: int) -> None:
+def _wait_for_updates(process: BaseProcess, out: Path, count: int) -> None:
     """Wait until a start has made some updates of its own, or is done."""
     log = out / "metrics.jsonl"
     started = time.time()
     before: int | None = None
-    while process.poll() is None:
+    while process.is_alive():
         if log.exists() and log.stat().st_mtime > started:
             lines = log.read_text().count("\n")
             before = lines if before is None else min(before, lines)
@@ -91,12 +107,15 @@ def _losses(log: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("shares", [False, True])
 def test_two_processes_train_the_weights_of_one(tmp_path: Path, shares: bool):
-    """The one never shares prefixes."""
+    """The one never shares prefixes. Torchrun starts two that do not; two that do start sooner."""
     token_store(tmp_path / "s", random_episodes(0, 16, vocabulary=2 if shares else 32))
     save_tiny_model(tmp_path / "m")
-    _run(_command(tmp_path, "one"))
-    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-    _run(_command(tmp_path, "two", *launcher, shares=shares))
+    _train(_arguments(tmp_path, "one"))
+    arguments = _arguments(tmp_path, "two", shares=shares)
+    if shares:
+        assert run_ranks(2, _train, arguments) == [0, 0]
+    else:
+        _train_by_torchrun(arguments, 2)
     forwarded = [sum(_column(tmp_path / out, "num_tokens")) for out in ("one", "two")]
     assert (forwarded[1] < forwarded[0]) == shares
     one, two = _weights(tmp_path, "one"), _weights(tmp_path, "two")

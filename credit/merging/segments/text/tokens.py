@@ -45,7 +45,7 @@ _BASE64 = ";base64,"
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 """What a terminal obeys and does not show: colours, moves of the cursor, titles of a window."""
 _BLANKS = "\u00a0\u2007\u2009\u202f"
-_UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_UNSEEN = "\u00ad\u200b\u2060\ufeff"
 """Takes no place on a screen."""
 _PLAIN = str.maketrans(_BLANKS + "‘’ʼ‚“”„‐‑‒–—−", " " * len(_BLANKS) + "''''\"\"\"------", _UNSEEN)
 _HAS_WORD = re.compile(r"[^\W\d_]{2}")

@@ -32,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.machine import describe
-from benchmarks.noise import design, fresh, later, strange
+from benchmarks.noise import design, fresh, later, strange, unseen
 from benchmarks.noise import judge as judging
 from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.estimators.table import configure
@@ -52,6 +52,7 @@ KINDS = {
     "later": later.KINDS,
     "strange": strange.KINDS,
     "fresh": fresh.KINDS,
+    "unseen": unseen.KINDS,
 }
 GAMES = {
     "design": (16, 1),
@@ -59,6 +60,7 @@ GAMES = {
     "later": (26, 78),
     "strange": (26, 79),
     "fresh": (26, 80),
+    "unseen": (26, 81),
 }
 """How many games of which seed."""
 

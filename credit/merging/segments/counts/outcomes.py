@@ -78,8 +78,9 @@ def dependence_on(
         rest: [num_visits] equal where the texts are the same without any of the values.
         visits: All visits.
     """
+    then = _next_values(key, visit, value, visits)
     has_action = visits.taken[visit] >= 0
-    key, visit, value = key[has_action], visit[has_action], value[has_action]
+    key, visit, value, then = (own[has_action] for own in (key, visit, value, then))
     following = visits.following[visit]
     # Numbered from 1, because the goal, and what is after the last action, has no text.
     result = _pair(visits.outcome[visit], np.where(following >= 0, rest[following] + 1, 0))
@@ -106,7 +107,7 @@ def dependence_on(
     of_action = every.added(by_action, len(key_of), is_contradicted)
     by_one_action = np.bincount(key_of, of_action.are_explained(_SURELY), num_keys) > 0
     group = visits.group[first_visit]
-    matters = by_one_action | _exceeds(every, owner, num_keys, group) | _drives_itself(cells)
+    matters = by_one_action | _exceeds(every, owner, num_keys, group) | _drives_itself(cells, then)
     compared_in = factorise_pairs(owner[every.two > 0], group[every.two > 0])[1]
     return Dependence(
         compared=found.two,
@@ -150,15 +151,12 @@ def _past_explains(
     return found
 
 
-def _drives_itself(cells: Cells) -> Bools:
+def _drives_itself(cells: Cells, then: Ints) -> Bools:
     """Return [num_keys] whether it depends on the value, in one place, if an action changes it.
 
-    Such an outcome is left out together with the value.
+    Such an outcome is left out together with the value. `then` is [n] from `_next_values`.
     """
-    key, visit, value = cells.key, cells.visit, cells.value
-    following = cells.visits.following[visit]
-    then = _next_values(key, visit, value, following, len(cells.visits.node))
-    stays = cells.compare(((then == 0) | (then == value + 1)).astype(np.int64))
+    stays = cells.compare(((then == 0) | (then == cells.value + 1)).astype(np.int64))
     # The action before is another one after each action, whatever it was.
     depends = cells.compare(then).two_differ > 0
     found = cells.by_key(stays, depends & (stays.two_differ + stays.one_differ > 0))
@@ -166,11 +164,12 @@ def _drives_itself(cells: Cells) -> Bools:
     return is_explained & (found.one * found.two_differ >= found.two)
 
 
-def _next_values(key: Ints, visit: Ints, value: Ints, following: Ints, num_visits: int) -> Ints:
+def _next_values(key: Ints, visit: Ints, value: Ints, visits: Visits) -> Ints:
     """Return [n] the value of the key at the next visit, from 1; 0 where that does not show it."""
-    code = key * (num_visits + 1) + visit
+    following, length = visits.following[visit], len(visits.node) + 1
+    code = key * length + visit
     order = np.argsort(code)
-    wanted = key * (num_visits + 1) + following
+    wanted = key * length + following
     place = order[np.minimum(np.searchsorted(code[order], wanted), max(len(code) - 1, 0))]
     return np.where((following >= 0) & (code[place] == wanted), value[place] + 1, 0)
 

@@ -11,6 +11,7 @@ import numpy as np
 from graphcredit.credit.merging.segments.counts.presence import Presence
 from graphcredit.credit.merging.segments.counts.scale import Scale
 from graphcredit.credit.merging.segments.counts.tally import tally
+from graphcredit.credit.merging.segments.counts.timed import timed
 from graphcredit.credit.merging.segments.looks.align import LEAST_OVERLAP, Aligner
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.text.parse import Segment
@@ -44,6 +45,8 @@ class Evidence:
     """Classes of which some visits have it and some have not."""
     drawn: frozenset[Segment] = frozenset()
     """Segments that are there or not at random: classes make no difference (`tally.py`)."""
+    timed: frozenset[Segment] = frozenset()
+    """Segments that come and go with the time, whatever the state is."""
     brought: frozenset[Segment] = frozenset()
     """Segments that some actions bring, or take away, and that stay in between."""
     num_shared: int = 0
@@ -91,6 +94,7 @@ def gather(parsed: Parsed, visits: Visits) -> Evidence:
         stays=counted[True],
         comes=counted[False],
         drawn=frozenset(parsed.segments[code] for code in drawn(visits, visit, segment).tolist()),
+        timed=frozenset(parsed.segments[code] for code in timed(visits, visit, segment).tolist()),
         num_shared=int(is_shared.sum()),
         num_shared_lonely=int((is_lonely & in_class).sum()),
         num_single=int((~is_shared).sum()),

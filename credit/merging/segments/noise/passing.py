@@ -77,14 +77,11 @@ class Judge:
 
     def __init__(self, evidence: Evidence) -> None:
         self._comes = {
-            part: number
+            part
             for part, number in evidence.comes.items()
-            if part not in evidence.brought
-            and (
-                number > evidence.stays[part]
-                or (part in evidence.drawn and number >= LEAST_CLASSES)
-            )
+            if number > evidence.stays[part] or (part in evidence.drawn and number >= LEAST_CLASSES)
         }
+        self._comes = (self._comes | evidence.timed) - evidence.brought
         self._stays = {part for part in evidence.stays if part not in self._comes} | {
             part for part in evidence.comes if part not in self._comes
         }
@@ -95,7 +92,7 @@ class Judge:
         for part in names:
             (self._noise if part in self._comes else self._signal).update(self._words(part))
         self._num_noise, self._num_signal = self._noise.total(), self._signal.total()
-        self._known_noise = Resemblance([self._words(part) for part in self._comes])
+        self._known_noise = Resemblance([self._words(part) for part in sorted(self._comes)])
         self._lonely_score = _lonely_score(evidence)
 
     @property

@@ -21,6 +21,10 @@ _TAG = re.compile(
 )
 _ATTRIBUTE = re.compile(r"([\w:@.-]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
 _FIELD = re.compile(r"([^\W\d_][\w.-]*)\s*:(?=\s|$)\s*(.*)", re.DOTALL)
+_BOXED = re.compile(r"\s*([|│┃║])\s+((?:(?!\1).)*\S)\s*\1\s*")
+"""A line of a box; a table has more columns."""
+_WORD = re.compile(r"[^\W\d_]{3}")
+"""Is in no line of a map."""
 _DEPTH = 8
 """Structures inside structures are parsed so deep."""
 
@@ -117,11 +121,14 @@ def _tag(name: str, attributes: str, address: str) -> Iterator[Segment]:
 def _lines(text: str, address: str) -> Iterator[Segment]:
     for line in text.splitlines():
         own = address
+        if (boxed := _BOXED.fullmatch(line)) and _WORD.search(line):
+            line = boxed[2]
         if line[:1].isalpha() and (field := _FIELD.fullmatch(line)):
             own, line = f"{address} {field[1].casefold()}:".lstrip(), field[2]
             if not line:
                 yield Segment(own, ())
-        is_one = line[:1] == "|" or not _MAY_END.search(line)
+        is_row = line[:1] == "|" and line.count("|") > 1
+        is_one = is_row or not _MAY_END.search(line)
         for part in [line] if is_one else _SENTENCE.split(line):
             if tokens := tokenise(part.strip() if part[:1] != " " else part.rstrip()):
                 yield Segment(own, tokens)

@@ -5,11 +5,16 @@ line elsewhere.
 Words that were cut in two are found alike.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 Words = tuple[str, ...]
+
+_FRAME = re.compile(r"^[\s|│┃║>#*]+")
+_FRAME_AFTER = re.compile(r"[\s|│┃║]+$")
+"""What a box, a quotation or a comment puts before and after each of its lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +35,13 @@ class SoftBreaks:
         for line in lines[1:]:
             words = words_of(line)
             around = around_break(ends, words)
-            if around in self.between:
-                parts.append(" " + line.lstrip())
-            elif around in self.inside:
-                parts.append(line.lstrip())
+            if around in self.between or around in self.inside:
+                blank = " " if around in self.between else ""
+                parts[-1] = f"{_without(_FRAME_AFTER, parts[-1])}{blank}{_without(_FRAME, line)}"
             else:
-                parts.append("\n" + line)
+                parts.append(line)
             ends = words
-        return "".join(parts)
+        return "\n".join(parts)
 
     def in_line(self, words: Words) -> set[Words]:
         """Return those of these breaks that are none in a line of some words."""
@@ -48,8 +52,12 @@ class SoftBreaks:
 
 
 def words_of(line: str) -> Words:
-    """Return the words of a line after a mark of its beginning."""
-    return ("", *line.split())
+    """Return the words of a line after a mark of its beginning, without a frame around it."""
+    return ("", *_without(_FRAME_AFTER, _without(_FRAME, line)).split())
+
+
+def _without(frame: re.Pattern[str], line: str) -> str:
+    return frame.sub("", line)
 
 
 def around_break(one: Words, other: Words) -> Words:

@@ -1,4 +1,7 @@
-"""Echoes: segments that repeat the action before, such as `> go north`."""
+"""Echoes: segments that repeat the action before, such as `> go north`.
+
+What stands there before the first action, such as `The game begins.`, belongs to them.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -7,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from graphcredit.credit.merging.segments.looks.sample import SampledGroups
+from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.noise.idle.claims import Claims
 from graphcredit.credit.merging.segments.noise.idle.frames import Frame, FrameIndex
 from graphcredit.credit.merging.segments.text.parse import Segment
@@ -18,6 +22,9 @@ _LEAST = 20
 """Visits that must show an echo."""
 _ACTIONS = 3
 """Actions that must be seen in it."""
+_GROUPS = 4
+"""So many groups must begin with a segment that is never seen later."""
+_NO_ACTION = ""
 _SHARE = 0.99
 """Share of the later visits with its frame in which the action before must stand."""
 
@@ -27,10 +34,12 @@ class EchoRules:
     """Drops the segments of some frames."""
 
     frames: FrameIndex = field(default_factory=FrameIndex)
+    opening: Segment | None = None
+    """Stands where later an echo does."""
 
     def apply(self, part: Segment) -> Segment:
         """Return a segment, or an empty one instead of an echo."""
-        return Segment("", ()) if self.frames.in_segment(part) else part
+        return Segment("", ()) if part == self.opening or self.frames.in_segment(part) else part
 
 
 def find_echoes(
@@ -65,15 +74,32 @@ def find_echoes(
     families = _families([f for f in found if number[f] >= _SHARE * shown[f]], parsed)
     key_of = {frame: key for key, own in enumerate(families) for frame in own}
     index = FrameIndex(frozenset(key_of))
+    opening = _opening(parsed, visits) if families else None
     of_segment = [
-        [(key_of[frame], " ".join(part.tokens[span])) for frame, span in _closest(index, part)]
+        [(0, _NO_ACTION)]
+        if part == opening
+        else [(key_of[frame], " ".join(part.tokens[span])) for frame, span in _closest(index, part)]
         for part in parsed.segments
     ]
-    return Claims(things=families, of_segment=of_segment, without=_without)
+
+    def without(chosen: Sequence[Sequence[Frame]]) -> EchoRules:
+        frames = frozenset(frame for own in chosen for frame in own)
+        return EchoRules(frames=FrameIndex(frames), opening=opening)
+
+    return Claims(things=families, of_segment=of_segment, without=without)
 
 
-def _without(families: Sequence[Sequence[Frame]]) -> EchoRules:
-    return EchoRules(frames=FrameIndex(frozenset(frame for own in families for frame in own)))
+def _opening(parsed: Parsed, visits: Visits) -> Segment | None:
+    """Return the one segment that all trajectories begin with, and that is never seen later."""
+    is_first = visits.index == 0
+    if len(np.unique(visits.group[is_first])) < _GROUPS:
+        return None
+    visit, segment = parsed.of_visits(visits.node)
+    length = len(parsed.segments)
+    at_first = np.bincount(segment[is_first[visit]], minlength=length)
+    later = np.bincount(segment[~is_first[visit]], minlength=length)
+    found = np.flatnonzero((at_first == is_first.sum()) & (later == 0)).tolist()
+    return parsed.segments[found[0]] if len(found) == 1 else None
 
 
 def _families(frames: list[Frame], parsed: Parsed) -> Sequence[Sequence[Frame]]:

@@ -9,6 +9,7 @@ from graphcredit.credit.merging.segments.noise.idle.decide import decide
 from graphcredit.credit.merging.segments.noise.idle.drawn import find_drawn_words
 from graphcredit.credit.merging.segments.noise.idle.echoes import find_echoes
 from graphcredit.credit.merging.segments.noise.idle.frames import Frame
+from graphcredit.credit.merging.segments.noise.idle.numbers import find_numbers
 from graphcredit.credit.merging.segments.noise.idle.own import own_values
 from graphcredit.credit.merging.segments.noise.idle.phrases import find_phrases
 from graphcredit.credit.merging.segments.noise.idle.rules import IdleRules
@@ -70,6 +71,7 @@ def learn_idle(
         return [words, find_versions(now, visits, every)]
 
     steps = (
+        lambda now: [find_numbers(now, visits, used)],
         echoes_and_own,
         own_of(2),
         own_of(3),

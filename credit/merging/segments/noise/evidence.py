@@ -94,7 +94,9 @@ def gather(parsed: Parsed, visits: Visits) -> Evidence:
         stays=counted[True],
         comes=counted[False],
         drawn=frozenset(parsed.segments[code] for code in drawn(visits, visit, segment).tolist()),
-        timed=frozenset(parsed.segments[code] for code in timed(visits, visit, segment).tolist()),
+        timed=frozenset(
+            parsed.segments[code] for code in timed(visits, visit, segment).tolist()
+        ).intersection(counted[True]),
         num_shared=int(is_shared.sum()),
         num_shared_lonely=int((is_lonely & in_class).sum()),
         num_single=int((~is_shared).sum()),

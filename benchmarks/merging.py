@@ -32,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.machine import describe
-from benchmarks.noise import design, fresh, later, strange, unseen
+from benchmarks.noise import design, fresh, later, sealed, strange, unseen
 from benchmarks.noise import judge as judging
 from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.estimators.table import configure
@@ -53,6 +53,7 @@ KINDS = {
     "strange": strange.KINDS,
     "fresh": fresh.KINDS,
     "unseen": unseen.KINDS,
+    "sealed": sealed.KINDS,
 }
 GAMES = {
     "design": (16, 1),
@@ -61,6 +62,7 @@ GAMES = {
     "strange": (26, 79),
     "fresh": (26, 80),
     "unseen": (26, 81),
+    "sealed": (26, 82),
 }
 """How many games of which seed."""
 

@@ -69,7 +69,11 @@ def _pairs(share: Ints, group_of: Ints, visit: Ints, key: Ints, num_keys: int) -
     cell, where, of_key = factorise_pairs(share[visit], key)
     having = np.bincount(cell)
     return _Pairs(
-        both=np.bincount(of_key, having * (having - 1) / 2, num_keys),
-        one=np.bincount(of_key, having * (size[where] - having), num_keys),
-        all=np.bincount(group_of, size * (size - 1) / 2, int(group_of.max(initial=-1)) + 1),
+        both=_sums(of_key, having * (having - 1) / 2, num_keys),
+        one=_sums(of_key, having * (size[where] - having), num_keys),
+        all=_sums(group_of, size * (size - 1) / 2, int(group_of.max(initial=-1)) + 1),
     )
+
+
+def _sums(into: Ints, values: Ints | Floats, length: int) -> Floats:
+    return np.bincount(into, values, length).astype(np.float64)

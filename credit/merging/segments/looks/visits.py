@@ -63,6 +63,20 @@ class Visits:
         """Return the visits with classes in which no invalid action is trusted to do nothing."""
         return replace(self, certain=self.walked)
 
+    def if_alike_is_one(self, rest: Ints) -> "Visits":
+        """Return the visits with classes by what was left of the look before, and what was done.
+
+        They are likely of one state, if not for certain: what was left may not tell all.
+
+        Args:
+            rest: [num_visits] equal where the texts are the same without noise.
+        """
+        follows = np.flatnonzero(self.following >= 0)
+        before = _pair(_pair(self.group, rest), _pair(self.taken + 1, self.outcome + 1))
+        alike = self.certain.copy()
+        alike[self.following[follows]] = int(alike.max(initial=-1)) + 1 + before[follows]
+        return replace(self, certain=factorise(alike)[0])
+
 
 def visits_of(steps: Steps, nodes: Nodes, signature_of_node: Ints) -> Visits:
     """Return all visits of some trajectories.

@@ -58,10 +58,15 @@ def learn_idle(
         return [find_versions(now, visits, IdleRules())]
 
     def phrases_and_versions(now: Parsed) -> list[Claims[Any]]:
-        phrases = find_phrases(now, visits, used)
+        phrases = find_phrases(now, visits, used, IdleRules(), is_certain=True)
         if not phrases.things:
             return [phrases]
-        return [phrases, find_versions(now, visits, phrases.without(phrases.things))]
+        every = phrases.without(phrases.things)
+        # Rare phrases show where looks are likely of one state, if the others are left out.
+        alike = visits.if_alike_is_one(rest_of(now.map(every.apply))[visits.node])
+        rare = find_phrases(now, alike, used, every, is_certain=False)
+        both = IdleRules(reductions=(every, rare.without(rare.things)))
+        return [phrases, rare, find_versions(now, visits, both)]
 
     def words_and_versions(now: Parsed) -> list[Claims[Any]]:
         words = find_drawn_words(now, visits, used)

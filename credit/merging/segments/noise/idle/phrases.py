@@ -5,14 +5,16 @@ Such are the fixed words of two languages, or of two designs of a page, around w
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 from graphcredit.credit.merging.segments.looks.align import Aligner, Likeness, looks
 from graphcredit.credit.merging.segments.looks.visits import Visits
-from graphcredit.credit.merging.segments.noise.idle.claims import Claims
+from graphcredit.credit.merging.segments.noise.idle.claims import Claims, Reduction
 from graphcredit.credit.merging.segments.noise.idle.families import families_of
 from graphcredit.credit.merging.segments.noise.idle.plausible import plausible
 from graphcredit.credit.merging.segments.noise.words import WordRules
+from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import Tokens, is_word
 
@@ -22,17 +24,39 @@ _STATES = 3
 """Two phrases must be seen to stand for each other in so many states."""
 _LONGEST = 8
 """Tokens of a phrase."""
+_START = "\x02"
+"""Begins each segment, and the phrases that stand at the beginning only."""
 
 
-def find_phrases(parsed: Parsed, visits: Visits, used: frozenset[str]) -> Claims[frozenset[Tokens]]:
+@dataclass(frozen=True, slots=True)
+class PhraseRules:
+    """Puts one phrase in the place of others."""
+
+    words: WordRules
+
+    def apply(self, part: Segment) -> Segment:
+        """Return a segment with one version of each phrase."""
+        changed = self.words.apply(Segment(part.address, (_START, *part.tokens)))
+        return Segment(part.address, changed.tokens[1:])
+
+    def found_in(self, part: Segment) -> list[Tokens]:
+        """Return the phrases of a segment."""
+        return self.words.found_in((_START, *part.tokens))
+
+
+def find_phrases(
+    parsed: Parsed, visits: Visits, used: frozenset[str], first: Reduction, *, is_certain: bool
+) -> Claims[frozenset[Tokens]]:
     """Claim families of phrases.
 
     Args:
         parsed: The texts of the nodes.
         visits: All visits of these nodes.
         used: Tokens of actions, of which a phrase may not consist.
+        first: What is done to segments before.
+        is_certain: Whether classes of visits are; if not, they may be of one version each.
     """
-    states = _exchanged(parsed, visits)
+    states = _exchanged(parsed.map(first.apply), visits)
     pairs = [
         pair
         for pair, times in sorted(states.items())
@@ -40,19 +64,21 @@ def find_phrases(parsed: Parsed, visits: Visits, used: frozenset[str]) -> Claims
     ]
     families = families_of((), pairs)
     family_of = {phrase: key for key, own in enumerate(families) for phrase in own}
-    everywhere = WordRules.of({phrase: phrase for phrase in family_of}, {})
+    phrases = PhraseRules(WordRules.of({phrase: phrase for phrase in family_of}, {}))
     claims = Claims(
         things=families,
         of_segment=[
-            list(_values(everywhere.found_in(part.tokens), family_of)) for part in parsed.segments
+            list(_values(phrases.found_in(first.apply(part)), family_of))
+            for part in parsed.segments
         ],
         without=_one_for_all,
     )
-    return claims.only(plausible(claims, parsed, visits))
+    return claims.only(plausible(claims, parsed, visits, is_certain=is_certain))
 
 
-def _one_for_all(families: Sequence[frozenset[Tokens]]) -> WordRules:
-    return WordRules.of({phrase: min(own) for own in families for phrase in own}, {})
+def _one_for_all(families: Sequence[frozenset[Tokens]]) -> PhraseRules:
+    one = {phrase: min(own) for own in families for phrase in own}
+    return PhraseRules(WordRules.of(one, {}))
 
 
 def _values(found: list[Tokens], family_of: dict[Tokens, int]) -> Iterator[tuple[int, str]]:
@@ -60,7 +86,7 @@ def _values(found: list[Tokens], family_of: dict[Tokens, int]) -> Iterator[tuple
     for phrase in found:
         values[family_of[phrase]].append(" ".join(phrase))
     for key, own in values.items():
-        yield key, ", ".join(own)
+        yield key, ", ".join(sorted(set(own)))
 
 
 def _exchanged(parsed: Parsed, visits: Visits) -> Counter[tuple[Tokens, Tokens]]:
@@ -90,5 +116,6 @@ def _difference(one: Tokens, other: Tokens) -> tuple[Tokens, Tokens]:
     )
     if start + stop == 0:
         return (), ()
-    parts = one[start : len(one) - stop], other[start : len(other) - stop]
+    mark = () if start else (_START,)
+    parts = [(*mark, *own[start : len(own) - stop]) for own in (one, other)]
     return min(parts), max(parts)

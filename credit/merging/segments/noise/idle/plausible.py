@@ -16,13 +16,21 @@ _LEAST_RATIO = 0.5
 """Certain looks must differ at least so much as others do."""
 
 
-def plausible(claims: Claims[Any], parsed: Parsed, visits: Visits) -> Bools:
+def plausible(
+    claims: Claims[Any], parsed: Parsed, visits: Visits, *, is_certain: bool = True
+) -> Bools:
     """Return [num_claims] whether looks at one state differ as others do, and nothing says why.
 
     Neither actions nor success may speak against it.
+
+    Args:
+        claims: What may be idle.
+        parsed: The texts of the nodes.
+        visits: All visits of these nodes.
+        is_certain: Whether their classes are; if not, it is enough that looks differ.
     """
     counts = observe(parsed, visits, claims.of_segment, len(claims.things))
-    varies = np.where(
+    varies = (not is_certain) | np.where(
         counts.expected >= 1,
         counts.observed >= _LEAST_RATIO * counts.expected,
         counts.loose_observed >= _LEAST_RATIO * counts.loose_expected,

@@ -192,6 +192,7 @@ def values_at(
     of_segment: Sequence[Sequence[tuple[int, str]]],
     *,
     in_order: bool = False,
+    each_once: bool = False,
 ) -> SeenValues:
     """Return what visits show.
 
@@ -200,6 +201,7 @@ def values_at(
         visits: All visits of these nodes.
         of_segment: [num_segments] keys with values of each segment.
         in_order: Whether the order in which a visit shows values of one key is a part of them.
+        each_once: Whether it says nothing how often a visit shows a value.
     """
     value_of: dict[tuple[str, ...], int] = {}
     of_text: list[list[tuple[int, int, int]]] = []
@@ -207,7 +209,9 @@ def values_at(
         own: dict[int, list[str]] = {}
         for code in codes:
             for key, value in of_segment[code]:
-                own.setdefault(key, []).append(value)
+                shown = own.setdefault(key, [])
+                if not (each_once and value in shown):
+                    shown.append(value)
         of_text.append(
             [
                 (key, len(values), value_of.setdefault(tuple(values), len(value_of)))

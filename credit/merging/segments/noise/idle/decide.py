@@ -46,7 +46,7 @@ def decide(
     ]
     left = np.ones(int(stop[-1]), np.bool_)
     holds = np.zeros_like(left)
-    seen = values_at(parsed, visits, of_segment)
+    seen = values_at(parsed, visits, of_segment, each_once=True)
 
     def reductions(which: Bools) -> tuple[Reduction, ...]:
         parts = np.split(which, stop[:-1])

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TypeVar
 
-T = TypeVar("T", bound="str | tuple[str, ...]")
+T = TypeVar("T", bound="int | str | tuple[str, ...]")
 
 
 def families_of(things: Iterable[T], pairs: Iterable[tuple[T, T]]) -> list[frozenset[T]]:

@@ -6,6 +6,7 @@ from typing import Any
 from graphcredit.credit.merging.segments.looks.sample import SampledGroups
 from graphcredit.credit.merging.segments.noise.idle.claims import Claims
 from graphcredit.credit.merging.segments.noise.idle.decide import decide
+from graphcredit.credit.merging.segments.noise.idle.dialects import as_dialects
 from graphcredit.credit.merging.segments.noise.idle.drawn import find_drawn_words
 from graphcredit.credit.merging.segments.noise.idle.echoes import find_echoes
 from graphcredit.credit.merging.segments.noise.idle.frames import Frame
@@ -66,7 +67,7 @@ def learn_idle(
         alike = visits.if_alike_is_one(rest_of(now.map(every.apply))[visits.node])
         rare = find_phrases(now, alike, used, every, is_certain=False)
         both = IdleRules(reductions=(every, rare.without(rare.things)))
-        return [phrases, rare, find_versions(now, visits, both)]
+        return [as_dialects([phrases, rare, find_versions(now, visits, both)], now, visits)]
 
     def words_and_versions(now: Parsed) -> list[Claims[Any]]:
         words = find_drawn_words(now, visits, used)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from graphcredit.credit.merging.segments.counts.tally import values_at
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.noise.idle.claims import Claims
@@ -34,13 +36,17 @@ class Dialect:
     claims: frozenset[_Claim]
 
 
-def as_dialects(kinds: Sequence[Claims[Any]], parsed: Parsed, visits: Visits) -> Claims[Dialect]:
+def as_dialects(
+    kinds: Sequence[Claims[Any]], parsed: Parsed, visits: Visits, *, unsure: int
+) -> Claims[Dialect]:
     """Return claims of some kinds as fewer ones.
 
     Args:
         kinds: What each leaves out is applied to what those before have left.
         parsed: The texts of the nodes.
         visits: All visits of these nodes.
+        unsure: The number of a kind of which only those claims count that go with others: looks
+            that are likely at one state, if two outcomes are one, do not show that they are.
     """
     claims = [(kind, number) for kind, own in enumerate(kinds) for number in range(len(own.things))]
     key_of = {claim: key for key, claim in enumerate(claims)}
@@ -51,30 +57,32 @@ def as_dialects(kinds: Sequence[Claims[Any]], parsed: Parsed, visits: Visits) ->
     dealt = _dealt(parsed, visits, of_segment)
     steady = sorted({key for own in dealt.values() for key in own})
     pairs = [pair for pair in combinations(steady, 2) if _go_together(dealt, *pair)]
-    groups = families_of(range(len(claims)), pairs)
-    dialect_of = {key: number for number, own in enumerate(groups) for key in own}
     version_of = _versions(dealt, pairs)
+    groups = families_of(range(len(claims)), pairs)
+    dialects = [Dialect(frozenset(claims[key] for key in own)) for own in groups]
+    dialect_of = {key: number for number, own in enumerate(groups) for key in own}
+    found = Claims(
+        things=dialects,
+        of_segment=[
+            sorted({(dialect_of[k], version_of.get((str(k), v)) or v) for k, v in own})
+            for own in of_segment
+        ],
+        without=lambda chosen: _without(kinds, chosen),
+    )
+    is_sure = [any(kind != unsure for kind, _ in own.claims) for own in dialects]
+    return found.only(np.array(is_sure, np.bool_))
 
-    def seen(key: int, value: str) -> tuple[int, str]:
-        return dialect_of[key], version_of.get((str(key), value), value)
 
-    def without(chosen: Sequence[Dialect]) -> IdleRules:
-        left_out = {claim for dialect in chosen for claim in dialect.claims}
-        numbers = [
-            [n for n in range(len(own.things)) if (kind, n) in left_out]
-            for kind, own in enumerate(kinds)
-        ]
-        pairs = zip(kinds, numbers, strict=True)
-        return IdleRules(
-            reductions=tuple(
-                own.without([own.things[n] for n in some]) for own, some in pairs if some
-            )
+def _without(kinds: Sequence[Claims[Any]], chosen: Sequence[Dialect]) -> IdleRules:
+    left_out = {claim for dialect in chosen for claim in dialect.claims}
+    found = [
+        [thing for n, thing in enumerate(own.things) if (kind, n) in left_out]
+        for kind, own in enumerate(kinds)
+    ]
+    return IdleRules(
+        reductions=tuple(
+            own.without(things) for own, things in zip(kinds, found, strict=True) if things
         )
-
-    return Claims(
-        things=[Dialect(frozenset(claims[key] for key in own)) for own in groups],
-        of_segment=[sorted({seen(key, value) for key, value in own}) for own in of_segment],
-        without=without,
     )
 
 

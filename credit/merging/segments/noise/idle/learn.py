@@ -67,7 +67,8 @@ def learn_idle(
         alike = visits.if_alike_is_one(rest_of(now.map(every.apply))[visits.node])
         rare = find_phrases(now, alike, used, every, is_certain=False)
         both = IdleRules(reductions=(every, rare.without(rare.things)))
-        return [as_dialects([phrases, rare, find_versions(now, visits, both)], now, visits)]
+        found = [phrases, rare, find_versions(now, visits, both)]
+        return [as_dialects(found, now, visits, unsure=1)]
 
     def words_and_versions(now: Parsed) -> list[Claims[Any]]:
         words = find_drawn_words(now, visits, used)

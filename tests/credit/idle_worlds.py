@@ -270,3 +270,64 @@ def doubled(rng: random.Random) -> list[str]:
         ring.flags["coins"] = min(max(ring.flags["coins"] + change, 0), 3)
 
     return ring.rollout(says, does)
+
+
+def _tank(matters: bool) -> World:
+    def world(rng: random.Random) -> list[str]:
+        ring = Ring(rng, ("drive", "look"), flags={"fuel": rng.randrange(100)})
+
+        def says(ring: Ring) -> list[str]:
+            return [f"The tank is {ring.flags['fuel']} % full."]
+
+        def does(ring: Ring, action: str) -> None:
+            if action == "drive" and (not matters or ring.flags["fuel"] >= 50):
+                ring.room = (ring.room + 2) % len(ROOMS)
+            change = rng.choice((-9, -4, -1, 1, 3, 8))
+            ring.flags["fuel"] = min(max(ring.flags["fuel"] + change, 0), 99)
+
+        return ring.rollout(says, does)
+
+    return world
+
+
+fuel = _tank(matters=True)
+"""A number that goes up and down by itself; nobody drives with less than a half."""
+gauge = _tank(matters=False)
+"""The same, but it does not matter."""
+
+
+def _sea(matters: bool) -> World:
+    def world(rng: random.Random) -> list[str]:
+        ring = Ring(rng, ("swim", "look"), flags={"time": 0})
+
+        def is_high(ring: Ring) -> bool:
+            return ring.flags["time"] % 6 >= 3
+
+        def says(ring: Ring) -> list[str]:
+            return ["The tide is high."] if is_high(ring) else []
+
+        def does(ring: Ring, action: str) -> None:
+            if action == "swim" and not (matters and is_high(ring)):
+                ring.room = (ring.room + 2) % len(ROOMS)
+            ring.flags["time"] += 1
+
+        return ring.rollout(says, does)
+
+    return world
+
+
+tide = _sea(matters=True)
+"""A line that all rollouts show at the same times; while it is there, nobody swims."""
+swell = _sea(matters=False)
+"""The same, but it does not matter."""
+
+
+def beginning(rng: random.Random) -> list[str]:
+    """An echo of the action before, and a line in its place before the first one."""
+
+    def says(ring: Ring) -> list[str]:
+        return ["Nothing was done yet." if ring.last == "" else f"You did {ring.last}."]
+
+    ring = Ring(rng, ("wait", "sing"))
+    ring.last = ""
+    return ring.rollout(says, lambda ring, action: None)

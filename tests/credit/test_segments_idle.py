@@ -53,7 +53,9 @@ def states_of(rows: list[dict[str, Any]]) -> list[int]:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("num_groups", [1, 2, 4, 16])
-@pytest.mark.parametrize("name", ["golem", "keeper", "rain", "slippery_rain", "lever", "storm"])
+@pytest.mark.parametrize(
+    "name", ["golem", "keeper", "rain", "slippery_rain", "lever", "storm", "fuel", "tide"]
+)
 def test_what_an_outcome_depends_on_is_kept(name: str, num_groups: int, seed: int):
     found, texts, _ = merged(getattr(idle_worlds, name), num_groups, seed)
     assert len(set(zip(found, texts, strict=True))) == len(set(found))
@@ -103,7 +105,9 @@ def test_values_that_matter_only_together_are_kept(seed: int):
     assert len(set(zip(found, texts, strict=True))) == len(set(found))
 
 
-@pytest.mark.parametrize("name", ["drizzle", "terminal", "badge", "sky", "visitor"])
+@pytest.mark.parametrize(
+    "name", ["drizzle", "terminal", "badge", "sky", "visitor", "gauge", "swell", "beginning"]
+)
 def test_what_no_outcome_depends_on_is_left_out(name: str):
     found, texts, _ = merged(getattr(idle_worlds, name), 8)
     assert len(set(texts)) > 2 * 8 * len(ROOMS) * 0.9

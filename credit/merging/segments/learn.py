@@ -44,7 +44,7 @@ def learn(sample: SampledGroups) -> NoiseRules:
     rules = replace(rules, slots=learn_slots(parsed, visits, sample.actions))
     is_clean = not (sample.has_noise or any(rules.slots.is_noise.values()))
     if is_clean:
-        return _without_echoes(sample)
+        return _of_clean_texts(sample)
     rules = replace(rules, finds_noise=True)
     parsed = parsed.map(rules.slots.apply)
     rules = replace(rules, layout=learn_layout(parsed, visits))
@@ -60,13 +60,7 @@ def learn(sample: SampledGroups) -> NoiseRules:
         rules = replace(rules, words=(*rules.words, found))
         parsed = parsed.map(found.apply)
     parsed = without_noise(rules, _parsed(sample, rules), sample)
-    rules = _finish(rules, parsed, sample)
-    for _ in range(_ROUNDS):
-        kept = rules.kept | _refuted(rules, sample)
-        if kept == rules.kept:
-            break
-        rules = replace(rules, kept=kept)
-    return rules
+    return _but_refuted(_finish(rules, parsed, sample), sample)
 
 
 def _parsed(sample: SampledGroups, rules: NoiseRules) -> Parsed:
@@ -83,10 +77,21 @@ def _refuted(rules: NoiseRules, sample: SampledGroups) -> frozenset[Segment]:
     return refuted(raw, sample.visits, rules.base, rules.read, rest, parsed.without(~is_noise))
 
 
-def _without_echoes(sample: SampledGroups) -> NoiseRules:
-    """Return the rules of a log that has no noise but, perhaps, an echo of the action before."""
+def _but_refuted(rules: NoiseRules, sample: SampledGroups) -> NoiseRules:
+    """Return the rules, but for what outcomes speak against."""
+    for _ in range(_ROUNDS):
+        kept = rules.kept | _refuted(rules, sample)
+        if kept == rules.kept:
+            break
+        rules = replace(rules, kept=kept)
+    return rules
+
+
+def _of_clean_texts(sample: SampledGroups) -> NoiseRules:
+    """Return the rules of a log that has no noise, but perhaps echoes, or lines at some times."""
     rules = _finish(NoiseRules(finds_noise=True), Parsed.of(sample.texts), sample)
-    return rules if rules.idle.drops_echoes else NoiseRules()
+    has_noise = rules.idle.drops_echoes or rules.judge.noise
+    return _but_refuted(rules, sample) if has_noise else NoiseRules()
 
 
 def _finish(rules: NoiseRules, parsed: Parsed, sample: SampledGroups) -> NoiseRules:

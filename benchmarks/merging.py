@@ -5,7 +5,8 @@
 STORE is a log of games whose `state` texts identify the true states. Without it, a policy that errs
 seven times in ten plays TextWorld games: 16 for the kinds of noise that `segments` was designed
 with (benchmarks/noise/design.py), and 26 others for each set of kinds that judged it when they were
-new: judge.py, then later.py, then those of two people who had not read it (strange, fresh.py).
+new: judge.py, then later.py, then those of people who had not read it (strange, fresh, unseen.py,
+sealed.py). All but judge.py, later.py and sealed.py became design later.
 Each visit's text is then disturbed. `--ways` limits the ways of merging to those
 named, and `--model PATH` adds those of a model. Each way of merging has these columns:
 

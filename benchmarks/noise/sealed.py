@@ -2,6 +2,9 @@
 
 Four write values that are fresh at each look, four change how the text is set out, and four last
 for a while, or for a rollout, or follow the agent's steps.
+
+Somebody wrote them who had not read `--merge segments`. Nothing in it may be changed with them in
+view.
 """
 
 import json

@@ -1,7 +1,8 @@
 """Twelve kinds of noise as real systems put it on the observations of an agent.
 
 Values of the first four are fresh at each look; the next four change the form of the text; values
-of the last four last for a while, or follow the step or the action before.
+of the last four last for a while, or follow the step or the action before. Somebody wrote them who
+had not read `--merge segments`. They judged it once, and are design since.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Kinds of noise that somebody wrote who had not read `--merge segments`, all at once.
 
-They judged version 7 of it. Version 8 was made with them in view; `unseen.py` judges that.
+They judged version 7 of it while that was made, and are design since; so are those of `unseen.py`.
+`sealed.py` judges the merge.
 """
 
 from benchmarks.noise.disturb import Disturb

@@ -91,7 +91,8 @@ def rate_limit(text: str, rng: VisitRandom, index: int) -> str:
                     f"HTTP 429 Too Many Requests (request "
                     f"req_{random_token(rng, 16)}), "
                     f"retrying in {wait:.2f} s, attempt {attempt}/5",
-                    f"WARN  upstream 503 from pod env-{hexadecimal(rng, 5)}, backoff {wait * 1000:.0f}ms",
+                    f"WARN  upstream 503 from pod env-{hexadecimal(rng, 5)}, "
+                    f"backoff {wait * 1000:.0f}ms",
                     f"Retry {attempt}: read timed out (read timeout={rng.choice((5, 10, 30))})",
                     f"x-ratelimit-remaining: 0; x-ratelimit-reset: {rng.randint(1, 59)}s",
                 )

@@ -1,6 +1,6 @@
 """Kinds of noise that somebody wrote who had not read `--merge segments`, all at once.
 
-They judged versions 4 to 6 of it. Version 7 was made with them in view; `fresh.py` judges that.
+They judged versions 4 to 6 of it. Version 7 was made with them in view.
 """
 
 from benchmarks.noise.disturb import Disturb

@@ -1,9 +1,10 @@
 """Segments that come and go while the state stays: advertisements, hints, greetings.
 
 A segment is noise if it came and went in more classes of certainly equal states than it stayed in,
-or as often as if these classes made no difference.
-A class does not count where another version of the segment stands in its place. One that no class
-shows is judged by its words and by whether it recurs in its group:
+or as often as if these classes made no difference, or at the same times in all rollouts of a group.
+It is none if some actions bring it or take it away, and it stays in between. A class does not count
+where another version of the segment stands in its place. One that no class shows is judged by its
+words and by whether it recurs in its group:
 
     score = Σ over its words of log((n + p) / (N + 1)) − log((m + p) / (M + 1))
             + log(a / b) if no other visit of the group has it

@@ -1,8 +1,7 @@
 """Lines that were wrapped: a line break at which other texts go on.
 
 A break within a sentence says nothing if the two words before it and the one after it stand on one
-line elsewhere.
-Words that were cut in two are found alike.
+line elsewhere. Words that were cut in two are found alike.
 """
 
 import re

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("fast", max_examples=12)
-settings.register_profile("thorough", max_examples=50)
+settings.register_profile("thorough", max_examples=100)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -82,6 +82,11 @@ def test_what_has_no_year_is_no_date(text: str):
     assert "date" not in map(kind_of, tokenise(f"it is {text} 20"))
 
 
+def test_a_number_is_told_from_its_unit_but_not_a_digit_from_its_word():
+    assert tokenise("68hp 12ms 20kb") == ("68", "hp", "12", "ms", "20", "kb")
+    assert tokenise("th1s 1s d0or 7b4") == ("th1s", "1s", "d0or", "7b4")
+
+
 def test_what_takes_no_place_on_a_screen_is_left_out():
     assert tokenise("\ufeffa kit\u200bchen\u00a0with soft\u00adness") == tokenise(
         "a kitchen with softness"

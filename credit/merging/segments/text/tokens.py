@@ -32,7 +32,7 @@ _OTHER = r"""
     | \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\w:])                 # a time
     | (?:(?<=[\s(\[=:,])|^)-\d+(?:[.,]\d+)*(?![^\W_])            # a negative number
     | \d+(?:[.,]\d+)+ | \d+(?![^\W_])                            # a number
-    | \d+(?=(?:hp|mp|xp|mv|mn|ms|[kmg]i?b|px|min|s|h|k)(?![^\W_]))   # a number of units
+    | \d+(?=(?:hp|mp|xp|mv|mn|ms|[kmg]i?b|px|min)(?![^\W_]))   # a number of units
     | [^\W_]*\d[^\W_]*(?:['’][^\W\d_]+)*                         # letters and digits
     | [^\W\d_]+(?:['’][^\W\d_]+)*                                 # a word
     | ◊

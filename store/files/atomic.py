@@ -12,7 +12,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +248,12 @@ class _Writer(pq.ParquetWriter):
             raise
         if is_open and self._is_whole:
             seal(self._path)
+
+    def __del__(self) -> None:
+        """Let go of a file that nobody closed: it is not whole, and perhaps not there any more."""
+        self._is_whole = False
+        with suppress(OSError):
+            super().__del__()
 
 
 def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:

@@ -116,3 +116,13 @@ def test_a_writer_that_failed_says_no_more_when_it_is_forgotten(tmp_path: Path):
     path.unlink()
     writer.__del__()
     assert not path.exists()
+
+
+def test_a_writer_that_nobody_closed_says_nothing_when_it_is_forgotten(tmp_path: Path):
+    path = tmp_path / "t.parquet"
+    writer = parquet_writer(path, pa.schema({"number": pa.int64()}))
+    writer.write_table(pa.table({"number": [1]}))
+    path.unlink()
+    writer.__del__()
+    assert not path.exists()
+    assert not writer.is_open

@@ -13,7 +13,6 @@ import pytest
 
 from graphcredit.collector.recording.recovery import recover_spools
 from graphcredit.store import open_store, read_steps
-from tests.cli.in_process import run
 
 COMMAND = [sys.executable, "-m", "graphcredit.cli.main", "collect"]
 GAME = ["--env", "textworld", "--games", "coin-l105-s1", "--policy", "random"]
@@ -146,8 +145,8 @@ def test_when_the_parent_is_killed_its_workers_end_too(tmp_path: Path, games_dir
 def test_wrong_use_is_one_message_and_exit_code_2(
     tmp_path: Path, arguments: list[str], message: str
 ):
-    refused = run("collect", tmp_path / "store", *arguments)
-    assert refused.exit_code == 2
-    assert message in refused.err
-    assert "Traceback" not in refused.err
-    assert refused.out == ""
+    refused = _run(tmp_path / "store", *arguments)
+    assert refused.returncode == 2
+    assert message in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert refused.stdout == ""

@@ -241,16 +241,12 @@ class _Writer(pq.ParquetWriter):
         if is_open:
             # The digest must be the last key: `verify` looks for it there.
             self.add_key_value_metadata({DIGEST_KEY: PLACEHOLDER})
-        try:
-            super().close()
-        except BaseException:
-            self.is_open = False  # Else it is tried again when the writer is forgotten.
-            raise
+        super().close()
         if is_open and self._is_whole:
             seal(self._path)
 
     def __del__(self) -> None:
-        """Let go of a file that nobody closed: it is not whole, and perhaps not there any more."""
+        """Let go of a file that nobody could close: it is not whole, and perhaps not there."""
         self._is_whole = False
         with suppress(OSError):
             super().__del__()

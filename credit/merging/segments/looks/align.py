@@ -156,13 +156,20 @@ class Likeness:
         return longest < _FEW or (first & second).total() >= _COMMON * longest
 
 
+def matched(aligner: Aligner, parsed: Parsed, visits: Visits) -> Iterator[set[tuple[int, int]]]:
+    """Yield, for each state, the pairs of segments of which looks have one or the other."""
+    lists, likeness = parsed.lists(), Likeness.of(parsed)
+    for _, nodes in looks(visits):
+        found = set[tuple[int, int]]()
+        for one, other in combinations(nodes[:_LOOKS], 2):
+            if likeness.are_versions(lists[one], lists[other]):
+                found.update(aligner.match(lists[one], lists[other]))
+        yield found
+
+
 def aligned(parsed: Parsed, visits: Visits) -> Iterator[tuple[int, list[Variation]]]:
     """Yield the differences between looks at one state, with a number of the state."""
-    aligner, lists = Aligner(segments=parsed.segments), parsed.lists()
-    likeness = Likeness.of(parsed)
-    for number, (_, nodes) in enumerate(looks(visits)):
-        for one, other in combinations(nodes[:_LOOKS], 2):
-            if not likeness.are_versions(lists[one], lists[other]):
-                continue
-            for a, b in aligner.match(lists[one], lists[other]):
-                yield number, aligner.differences(a, b)
+    aligner = Aligner(segments=parsed.segments)
+    for number, pairs in enumerate(matched(aligner, parsed, visits)):
+        for one, other in sorted(pairs):
+            yield number, aligner.differences(one, other)

@@ -20,7 +20,7 @@ from graphcredit.credit.merging.segments.counts.tally import SeenValues, values_
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
-from graphcredit.credit.merging.segments.text.tokens import kind_of
+from graphcredit.credit.merging.segments.text.tokens import is_number
 from graphcredit.credit.steps.arrays import Ints, factorise_pairs
 
 _STEPS = 8
@@ -78,8 +78,8 @@ def _steps(seen: SeenValues, scale: Scale, num_keys: int) -> SeenValues:
 
     Two visits hardly ever show one number of milliseconds, but its size may matter.
     """
-    is_number = np.array([_is_number(own) for own in seen.texts], np.bool_)
-    rows = np.flatnonzero(is_number[seen.value])
+    are_numbers = [len(own) == 1 and is_number(own[0]) for own in seen.texts]
+    rows = np.flatnonzero(np.array(are_numbers, np.bool_)[seen.value])
     rows = rows[np.lexsort((scale.rank[seen.value[rows]], seen.key[rows]))]
     key, value = seen.key[rows], seen.value[rows]
     number, owner, _ = factorise_pairs(key, value)
@@ -97,10 +97,6 @@ def _steps(seen: SeenValues, scale: Scale, num_keys: int) -> SeenValues:
         value=step[varies],
         texts=[],
     )
-
-
-def _is_number(texts: tuple[str, ...]) -> bool:
-    return len(texts) == 1 and kind_of(texts[0]) in ("integer", "decimal")
 
 
 def _left_out(

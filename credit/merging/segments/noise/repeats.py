@@ -86,14 +86,8 @@ def learn_repeats(parsed: Parsed, visits: Visits) -> Repeats:
 
 def _no_outcome_depends(parsed: Parsed, visits: Visits, repeats: Repeats) -> bool:
     """Return whether no outcome depends on how often idle segments stand in a text."""
-    counts = (
-        tuple(
-            sorted(Counter(code for code in own if repeats.are_idle(parsed.segments[code])).items())
-        )
-        for own in parsed.lists()
-    )
-    code_of: dict[tuple[tuple[int, int], ...], int] = {}
-    value = np.array([code_of.setdefault(own, len(code_of)) for own in counts], np.int64)
+    is_idle = np.array([repeats.are_idle(part) for part in parsed.segments], np.bool_)
+    value = parsed.without(~is_idle[parsed.segment]).identities(any_order=True)
     rest = repeats.once(parsed).identities(any_order=True)
     every = np.arange(len(visits.node))
     found = dependence_on(

@@ -6,9 +6,7 @@ from itertools import chain, pairwise
 from graphcredit.credit.merging.segments.looks.align import looks
 from graphcredit.credit.merging.segments.looks.sample import SampledGroups
 from graphcredit.credit.merging.segments.looks.visits import Visits
-from graphcredit.credit.merging.segments.text.parse import (
-    name_of,
-)
+from graphcredit.credit.merging.segments.text.parse import name_of
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import SLOT, Tokens, kind_of
 from graphcredit.credit.merging.segments.text.wrapped import (

@@ -17,6 +17,7 @@ import numpy as np
 from graphcredit.credit.merging.segments.counts.tally import observe
 from graphcredit.credit.merging.segments.looks.align import aligned
 from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.noise.families import families_of
 from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import SLOT, Tokens, is_layout, shows_value
@@ -202,20 +203,12 @@ def _has_bare_slot(exchange: Exchange) -> bool:
 
 def _unite(exchanges: Iterable[Exchange], frequency: Counter[Tokens]) -> dict[Tokens, Tokens]:
     """Return the phrase that stands for each other one: nothing, or else the most frequent."""
-    parent: dict[Tokens, Tokens] = {}
-
-    def root(phrase: Tokens) -> Tokens:
-        while parent.setdefault(phrase, phrase) != phrase:
-            phrase = parent[phrase]
-        return phrase
 
     def rank(phrase: Tokens) -> tuple[bool, int, Tokens]:
         return (bool(phrase), -frequency[phrase], phrase)
 
-    for one, other in exchanges:
-        first, second = sorted((root(one), root(other)), key=rank)
-        parent[second] = first
-    return {phrase: root(phrase) for phrase in parent if root(phrase) != phrase}
+    families = [(own, min(own, key=rank)) for own in families_of((), exchanges)]
+    return {phrase: first for own, first in families for phrase in own if phrase != first}
 
 
 def _occurrences(

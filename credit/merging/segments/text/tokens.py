@@ -106,6 +106,11 @@ def kind_of(token: str) -> str:
     return f"identifier{len(token)}"
 
 
+def is_number(token: str) -> bool:
+    """Return whether a token is a number."""
+    return kind_of(token) in ("integer", "decimal")
+
+
 def is_word(token: str) -> bool:
     """Return whether a token is a word."""
     return token[0].isalpha() and not kind_of(token)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -47,3 +47,16 @@ class Claims(Generic[T]):
             ],
             without=self.without,
         )
+
+
+def numbered(kinds: Sequence[Claims[Any]]) -> list[list[tuple[int, str]]]:
+    """Return [num_segments] the claims of some kinds, numbered on, with the values of each."""
+    first_of_kind = np.cumsum([0, *(len(own.things) for own in kinds)]).tolist()
+    return [
+        [
+            (first + key, value)
+            for first, own in zip(first_of_kind, found, strict=False)
+            for key, value in own
+        ]
+        for found in zip(*(own.of_segment for own in kinds), strict=True)
+    ]

@@ -15,7 +15,7 @@ import numpy as np
 from graphcredit.credit.merging.segments.counts.outcomes import Dependence, dependence_on
 from graphcredit.credit.merging.segments.counts.tally import SeenValues, values_at
 from graphcredit.credit.merging.segments.looks.visits import Visits
-from graphcredit.credit.merging.segments.noise.idle.claims import Claims, Reduction
+from graphcredit.credit.merging.segments.noise.idle.claims import Claims, Reduction, numbered
 from graphcredit.credit.merging.segments.noise.idle.rules import IdleRules
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
@@ -39,11 +39,7 @@ def decide(
         rest_of: Returns [num_texts] codes, equal for texts that are one without noise.
     """
     stop = np.cumsum([len(own.things) for own in kinds])
-    firsts = [0, *stop.tolist()[:-1]]
-    of_segment = [
-        [(at + key, value) for at, own in zip(firsts, found, strict=True) for key, value in own]
-        for found in zip(*(own.of_segment for own in kinds), strict=True)
-    ]
+    of_segment = numbered(kinds)
     left = np.ones(int(stop[-1]), np.bool_)
     holds = np.zeros_like(left)
     seen = values_at(parsed, visits, of_segment, each_once=True)

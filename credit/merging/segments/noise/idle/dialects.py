@@ -5,7 +5,6 @@ One is dealt to a rollout, and all of its values with it. So outcomes are asked 
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -13,8 +12,8 @@ import numpy as np
 
 from graphcredit.credit.merging.segments.counts.tally import values_at
 from graphcredit.credit.merging.segments.looks.visits import Visits
-from graphcredit.credit.merging.segments.noise.idle.claims import Claims
-from graphcredit.credit.merging.segments.noise.idle.families import families_of
+from graphcredit.credit.merging.segments.noise.families import families_of
+from graphcredit.credit.merging.segments.noise.idle.claims import Claims, Reduction, numbered
 from graphcredit.credit.merging.segments.noise.idle.rules import IdleRules
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 
@@ -23,17 +22,12 @@ _LEAST = 10
 _EXCEPTIONS = 0.02
 """Share of them in which the values may go together as they seldom do."""
 
-_Claim = tuple[int, int]
-"""The number of a kind, and of a claim of this kind."""
+Dialect = frozenset[int]
+"""Claims that are one, numbered on over their kinds."""
 _Dealt = dict[int, dict[int, str]]
 """By rollout, the value of each claim."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """Claims that are one."""
-
-    claims: frozenset[_Claim]
+_Value = tuple[int, str]
+"""A claim and its value."""
 
 
 def as_dialects(
@@ -48,42 +42,34 @@ def as_dialects(
         unsure: The number of a kind of which only those claims count that go with others: looks
             that are likely at one state, if two outcomes are one, do not show that they are.
     """
-    claims = [(kind, number) for kind, own in enumerate(kinds) for number in range(len(own.things))]
-    key_of = {claim: key for key, claim in enumerate(claims)}
-    of_segment = [
-        [(key_of[kind, n], value) for kind, own in enumerate(found) for n, value in own]
-        for found in zip(*(own.of_segment for own in kinds), strict=True)
-    ]
+    of_segment = numbered(kinds)
+    kind_of = np.repeat(np.arange(len(kinds)), [len(own.things) for own in kinds])
     dealt = _dealt(parsed, visits, of_segment)
-    steady = sorted({key for own in dealt.values() for key in own})
-    pairs = [pair for pair in combinations(steady, 2) if _go_together(dealt, *pair)]
-    version_of = _versions(dealt, pairs)
-    groups = families_of(range(len(claims)), pairs)
-    dialects = [Dialect(frozenset(claims[key] for key in own)) for own in groups]
-    dialect_of = {key: number for number, own in enumerate(groups) for key in own}
+    together = _together(dealt)
+    dialects = families_of(range(len(kind_of)), together)
+    dialect_of = {key: number for number, own in enumerate(dialects) for key in own}
+    version_of = _versions(together)
     found = Claims(
         things=dialects,
         of_segment=[
-            sorted({(dialect_of[k], version_of.get((str(k), v)) or v) for k, v in own})
+            sorted({(dialect_of[key], version_of.get((key, value)) or value) for key, value in own})
             for own in of_segment
         ],
-        without=lambda chosen: _without(kinds, chosen),
+        without=lambda chosen: _without(kinds, frozenset[int]().union(*chosen)),
     )
-    is_sure = [any(kind != unsure for kind, _ in own.claims) for own in dialects]
+    is_sure = [bool((kind_of[sorted(own)] != unsure).any()) for own in dialects]
     return found.only(np.array(is_sure, np.bool_))
 
 
-def _without(kinds: Sequence[Claims[Any]], chosen: Sequence[Dialect]) -> IdleRules:
-    left_out = {claim for dialect in chosen for claim in dialect.claims}
-    found = [
-        [thing for n, thing in enumerate(own.things) if (kind, n) in left_out]
-        for kind, own in enumerate(kinds)
-    ]
-    return IdleRules(
-        reductions=tuple(
-            own.without(things) for own, things in zip(kinds, found, strict=True) if things
-        )
-    )
+def _without(kinds: Sequence[Claims[Any]], left_out: frozenset[int]) -> IdleRules:
+    reductions: list[Reduction] = []
+    first = 0
+    for own in kinds:
+        things = [thing for key, thing in enumerate(own.things, first) if key in left_out]
+        first += len(own.things)
+        if things:
+            reductions.append(own.without(things))
+    return IdleRules(reductions=tuple(reductions))
 
 
 def _dealt(
@@ -107,9 +93,20 @@ def _dealt(
     }
 
 
-def _go_together(dealt: _Dealt, one: int, other: int) -> bool:
-    """Return whether each value of one key comes with one value of the other, and none is all."""
-    both = Counter((own[one], own[other]) for own in dealt.values() if one in own and other in own)
+def _together(dealt: _Dealt) -> dict[tuple[int, int], Counter[tuple[str, str]]]:
+    """Return the pairs of keys whose values go together, and how often each two were dealt."""
+    steady = sorted({key for own in dealt.values() for key in own})
+    found = {
+        (one, other): Counter(
+            (own[one], own[other]) for own in dealt.values() if one in own and other in own
+        )
+        for one, other in combinations(steady, 2)
+    }
+    return {pair: both for pair, both in found.items() if _go_together(both)}
+
+
+def _go_together(both: Counter[tuple[str, str]]) -> bool:
+    """Return whether each value comes with one on the other side, and there are several."""
     total = both.total()
     if total < _LEAST or len({value for value, _ in both}) < 2:
         return False
@@ -124,16 +121,11 @@ def _most(both: Counter[tuple[str, str]], side: int) -> dict[str, int]:
     return most
 
 
-def _versions(dealt: _Dealt, pairs: list[tuple[int, int]]) -> dict[tuple[str, str], str]:
+def _versions(together: dict[tuple[int, int], Counter[tuple[str, str]]]) -> dict[_Value, str]:
     """Return the same text for the values of a dialect that go together."""
-    joined: list[tuple[tuple[str, str], tuple[str, str]]] = []
-    for one, other in pairs:
-        both = Counter(
-            (own[one], own[other]) for own in dealt.values() if one in own and other in own
-        )
+    joined: list[tuple[_Value, _Value]] = []
+    for (one, other), both in together.items():
         most = _most(both, 0)
-        joined += [
-            ((str(one), a), (str(other), b)) for (a, b), times in both.items() if times == most[a]
-        ]
+        joined += [((one, a), (other, b)) for (a, b), times in both.items() if times == most[a]]
     families = families_of((), joined)
     return {value: str(number) for number, own in enumerate(families) for value in own}

@@ -12,16 +12,13 @@ import numpy as np
 
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.noise.evidence import drawn
+from graphcredit.credit.merging.segments.noise.families import families_of
 from graphcredit.credit.merging.segments.noise.idle.claims import Claims
-from graphcredit.credit.merging.segments.noise.idle.families import families_of
 from graphcredit.credit.merging.segments.noise.idle.plausible import plausible
 from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
-from graphcredit.credit.merging.segments.text.tokens import SLOT, is_word, kind_of
+from graphcredit.credit.merging.segments.text.tokens import SLOT, is_number, is_word, kind_of
 from graphcredit.credit.steps.arrays import factorise_pairs
-
-_NUMBERS = ("integer", "decimal")
-"""`slots.py` judges them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +101,7 @@ def _may_be_drawn(token: str) -> bool:
     return (
         token != SLOT
         and (is_word(token) or bool(kind_of(token)))
-        and not kind_of(token).startswith(_NUMBERS)
+        and not is_number(token)  # `slots.py` judges them.
     )
 
 

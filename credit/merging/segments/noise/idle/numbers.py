@@ -18,12 +18,11 @@ from graphcredit.credit.merging.segments.noise.idle.claims import Claims
 from graphcredit.credit.merging.segments.noise.idle.plausible import plausible
 from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
-from graphcredit.credit.merging.segments.text.tokens import SLOT, Tokens, kind_of
+from graphcredit.credit.merging.segments.text.tokens import SLOT, Tokens, is_number
 
 _STEPS = 8
 _LEAST = 24
 """So many different numbers must be seen in a place."""
-_NUMBERS = ("integer", "decimal")
 
 
 class NumberPlace(NamedTuple):
@@ -51,7 +50,7 @@ class NumbersLeftOut:
 
 def places_in(part: Segment) -> Iterator[tuple[NumberPlace, str]]:
     """Yield each number of a segment with its place."""
-    at = [place for place, token in enumerate(part.tokens) if kind_of(token) in _NUMBERS]
+    at = [place for place, token in enumerate(part.tokens) if is_number(token)]
     if at:
         form = tuple("#" if place in at else token for place, token in enumerate(part.tokens))
         for place in at:

@@ -6,20 +6,17 @@ Such are the fixed words of two languages, or of two designs of a page, around w
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
-from graphcredit.credit.merging.segments.looks.align import Aligner, Likeness, looks
+from graphcredit.credit.merging.segments.looks.align import Aligner, matched
 from graphcredit.credit.merging.segments.looks.visits import Visits
+from graphcredit.credit.merging.segments.noise.families import families_of
 from graphcredit.credit.merging.segments.noise.idle.claims import Claims, Reduction
-from graphcredit.credit.merging.segments.noise.idle.families import families_of
 from graphcredit.credit.merging.segments.noise.idle.plausible import plausible
 from graphcredit.credit.merging.segments.noise.words import WordRules
 from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import Tokens, is_word
 
-_LOOKS = 5
-"""Looks at one state that are compared."""
 _STATES = 3
 """Two phrases must be seen to stand for each other in so many states."""
 _LONGEST = 8
@@ -91,15 +88,10 @@ def _values(found: list[Tokens], family_of: dict[Tokens, int]) -> Iterator[tuple
 
 def _exchanged(parsed: Parsed, visits: Visits) -> Counter[tuple[Tokens, Tokens]]:
     """Return in how many states looks have one or the other of two phrases in one place."""
-    aligner, lists = Aligner(segments=parsed.segments), parsed.lists()
-    likeness, states = Likeness.of(parsed), Counter[tuple[Tokens, Tokens]]()
-    for _, nodes in looks(visits):
-        found = set[tuple[Tokens, Tokens]]()
-        for one, other in combinations(nodes[:_LOOKS], 2):
-            if likeness.are_versions(lists[one], lists[other]):
-                for a, b in aligner.match(lists[one], lists[other]):
-                    found.add(_difference(parsed.segments[a].tokens, parsed.segments[b].tokens))
-        states.update({pair for pair in found if _may_be_phrases(pair)})
+    tokens, states = [part.tokens for part in parsed.segments], Counter[tuple[Tokens, Tokens]]()
+    for pairs in matched(Aligner(segments=parsed.segments), parsed, visits):
+        found = {_difference(tokens[one], tokens[other]) for one, other in pairs}
+        states.update(filter(_may_be_phrases, found))
     return states
 
 

@@ -3,9 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 
-from graphcredit.credit.merging.segments.looks.align import LEAST_OVERLAP, Aligner, Likeness, looks
+from graphcredit.credit.merging.segments.looks.align import LEAST_OVERLAP, Aligner, matched
 from graphcredit.credit.merging.segments.looks.visits import Visits
 from graphcredit.credit.merging.segments.noise.idle.claims import Claims, Reduction
 from graphcredit.credit.merging.segments.noise.idle.plausible import plausible
@@ -13,8 +12,6 @@ from graphcredit.credit.merging.segments.text.parse import Segment
 from graphcredit.credit.merging.segments.text.parsed import Parsed
 from graphcredit.credit.merging.segments.text.tokens import SLOT, kind_of
 
-_LOOKS = 5
-"""Looks at one state that are compared."""
 _TOGETHER = 0.02
 """Share of the texts in which two that stand for each other may stand together."""
 
@@ -83,14 +80,9 @@ def _families(parsed: Parsed, visits: Visits) -> list[Sequence[Segment]]:
 
 def _exchanged(parsed: Parsed, visits: Visits) -> list[tuple[int, int]]:
     """Return pairs of segments of which looks at one state have one or the other, by frequency."""
-    aligner, lists = Aligner(segments=parsed.segments), parsed.lists()
-    likeness, states = Likeness.of(parsed), Counter[tuple[int, int]]()
-    for _, nodes in looks(visits):
-        found = set[tuple[int, int]]()
-        for one, other in combinations(nodes[:_LOOKS], 2):
-            if likeness.are_versions(lists[one], lists[other]):
-                found.update(aligner.match(lists[one], lists[other]))
-        states.update({(min(pair), max(pair)) for pair in found})
+    aligner, states = Aligner(segments=parsed.segments), Counter[tuple[int, int]]()
+    for pairs in matched(aligner, parsed, visits):
+        states.update({(min(pair), max(pair)) for pair in pairs})
     return [
         pair
         for pair, times in sorted(states.items(), key=lambda item: (-item[1], item[0]))

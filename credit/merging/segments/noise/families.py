@@ -1,9 +1,9 @@
 """Families: things that stand for each other, directly or by way of others."""
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-T = TypeVar("T", bound="int | str | tuple[str, ...]")
+T = TypeVar("T", bound="int | str | tuple[Any, ...]")
 
 
 def families_of(things: Iterable[T], pairs: Iterable[tuple[T, T]]) -> list[frozenset[T]]:

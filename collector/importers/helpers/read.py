@@ -6,14 +6,16 @@ from itertools import chain, groupby
 from graphcredit.collector.importers.batches import TrajectoryBatch, batches_of
 from graphcredit.collector.importers.helpers.crew import Crew
 from graphcredit.collector.importers.helpers.pieces import pieces_of
-from graphcredit.collector.importers.logs.records import LINES, is_indented, read_records
+from graphcredit.collector.importers.logs.files import LINES
+from graphcredit.collector.importers.logs.jsonl import is_indented
+from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.reading import (
     recognised,
     refuse_folders,
     trajectories_of_file,
 )
 from graphcredit.collector.importers.report import Tally
-from graphcredit.collector.importers.rules.chosen import rules_of
+from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.sources import Log, LogFile
 
 HELPED_BYTES = 32 << 20
@@ -53,7 +55,7 @@ def _with_help(file: LogFile, log: Log, tally: Tally, crew: Crew) -> Iterator[Tr
     if row is None or row.gather:
         yield from _alone(iter([file]), log, tally)
     else:
-        tally.num_files[row.name] += 1
+        tally.read_file(row.name)
         for found in crew.read(pieces_of(file, row.name)):
             tally.take(found.tally)
             yield found.batch

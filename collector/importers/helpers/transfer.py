@@ -10,8 +10,8 @@ from typing import IO
 
 import pyarrow as pa
 
-from graphcredit.collector.importers.batches import Partition
 from graphcredit.collector.importers.helpers.pieces import PieceRead
+from graphcredit.collector.importers.steps import Partition
 
 
 def send(found: PieceRead, connection: Connection, to: int) -> None:

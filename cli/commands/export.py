@@ -1,7 +1,8 @@
 """`graphcredit export`: write steps and credit as Parquet files, or into the log they are from."""
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -10,8 +11,9 @@ from graphcredit.cli.output.escape import plain_text
 from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
-    from graphcredit.collector.exporters.trace_report import TraceReport
-    from graphcredit.store import Store
+    from graphcredit.collector.exporters.traces import TraceReport
+    from graphcredit.collector.exporters.turns import TurnsReport
+    from graphcredit.store.parquet.export import ExportReport
 
 _SHOWN = 10
 """Bad lines and other files that are named."""
@@ -61,34 +63,31 @@ def export(
 
     if (source is not None) != (to == "verifiers"):
         raise typer.BadParameter("--source must be given with --to verifiers, and only with it")
-    opened = open_store(store)
-    num_bad = 0
-    if to == "parquet":
-        _to_parquet(opened, target, run, iteration, estimator)
-    elif source is None:
-        _to_turns(opened, target, run, iteration, estimator)
-    else:
-        num_bad = _to_traces(opened, source, target, run, iteration, estimator)
+    opened, num_bad = open_store(store), 0
+    chosen: dict[str, Any] = {"run_id": run, "iteration": iteration, "estimator": estimator}
+    with interruptible("nothing was exported"), progress("export") as show:
+        if source is not None:
+            from graphcredit.collector.exporters.traces import export_traces
+
+            traces = export_traces(opened, source, target, **chosen, on_progress=show)
+            num_bad, say = len(traces.bad_lines), partial(_show_traces, traces)
+        elif to == "turns":
+            from graphcredit.collector.exporters.turns import export_turns
+
+            turns = export_turns(opened, target, **chosen, on_progress=show)
+            say = partial(_show_turns, turns)
+        else:
+            from graphcredit.store.parquet.export import export_store
+
+            say = partial(_show_files, export_store(opened, target, **chosen, on_progress=show))
+    say()
     for doubt in doubts(credit_states(opened, run_id=run, iteration=iteration)):
         talk.print(f"notice: {plain_text(doubt)}", **PLAIN)
     if num_bad:
         raise typer.Exit(1)
 
 
-def _to_parquet(
-    store: "Store", target: Path, run: str | None, iteration: int | None, estimator: str | None
-) -> None:
-    from graphcredit.store.parquet.export import export_store
-
-    with interruptible("nothing was exported"), progress("export") as show:
-        report = export_store(
-            store,
-            target,
-            run_id=run,
-            iteration=iteration,
-            estimator=estimator,
-            on_progress=show,
-        )
+def _show_files(report: "ExportReport") -> None:
     for path in report.removed:
         talk.print(f"removed {path}, which a killed export left behind", **PLAIN)
     out.print(
@@ -98,51 +97,13 @@ def _to_parquet(
     )
 
 
-def _to_turns(
-    store: "Store", target: Path, run: str | None, iteration: int | None, estimator: str | None
-) -> None:
-    from graphcredit.collector.exporters.turns import export_turns
-
-    with interruptible("nothing was exported"), progress("export") as show:
-        report = export_turns(
-            store,
-            target,
-            run_id=run,
-            iteration=iteration,
-            estimator=estimator,
-            on_progress=show,
-        )
+def _show_turns(report: "TurnsReport") -> None:
     out.print(
         f"{counted(report.num_turns, 'turn')} of {counted(report.num_trajectories, 'trajectory')} "
         f"with advantages of {', '.join(report.estimators)}; "
         f"{report.num_without_credit:,} without credit",
         **PLAIN,
     )
-
-
-def _to_traces(
-    store: "Store",
-    source: Path,
-    target: Path,
-    run: str | None,
-    iteration: int | None,
-    estimator: str | None,
-) -> int:
-    """Write traces with advantages; return how many lines could not be read."""
-    from graphcredit.collector.exporters.traces import export_traces
-
-    with interruptible("nothing was exported"), progress("export") as show:
-        report = export_traces(
-            store,
-            source,
-            target,
-            run_id=run,
-            iteration=iteration,
-            estimator=estimator,
-            on_progress=show,
-        )
-    _show_traces(report)
-    return len(report.bad_lines)
 
 
 def _show_traces(report: "TraceReport") -> None:

@@ -44,6 +44,9 @@ class Origin:
     """Bytes of the log up to here."""
 
 
+_UNKNOWN = Origin()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImportedTrajectory:
     """A trajectory, ready for the store."""
@@ -86,7 +89,7 @@ class ImportedTrajectory:
 
 
 def trajectory_of(
-    rollout: LoggedRollout, rules: Rules, origin: Origin
+    rollout: LoggedRollout, rules: Rules, origin: Origin = _UNKNOWN
 ) -> ImportedTrajectory | None:
     """Return the trajectory that a rollout becomes; None if the policy has no message in it.
 

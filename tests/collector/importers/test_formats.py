@@ -177,7 +177,7 @@ def test_a_harbor_job_has_tasks_rewards_and_timeouts(tmp_path: Path):
     report = imported(job, tmp_path / "store")
     assert (report.num_trajectories, report.num_groups) == (2, 1)
     assert report.left_out["trial that ended in BuildError, without a reward"] == 1
-    assert report.other_files == ()
+    assert report.other_files == []
     last = [row for row in steps_of(tmp_path / "store") if row["success"] is not None]
     assert [(r["task_id"], r["truncated"], r["next_state"]) for r in last] == [
         ("find", False, "[end: success]"),
@@ -311,6 +311,6 @@ def test_swe_agent_runs_the_action_and_has_the_state_after_it(tmp_path: Path):
 
 def test_every_format_has_a_name_of_its_own_and_a_line_in_the_document():
     text = (Path(__file__).parents[3] / "docs" / "import.md").read_text(encoding="utf-8")
-    names = [row.name for row in FORMATS]
-    assert len(set(names)) == len(names)
-    assert [row.name for row in FORMATS if f"| `{row.name}` | {row.title} |" not in text] == []
+    assert len({row.name for row in FORMATS}) == len(FORMATS)
+    for row in FORMATS:
+        assert f"| `{row.name}` | {row.title} | {row.tried_on or 'never: '}" in text

@@ -77,7 +77,7 @@ def test_a_log_that_helpers_read_becomes_the_same(tmp_path: Path):
     assert {bad.where for bad in report.bad_rows} == {
         f"{tmp_path / 'log' / 'a.jsonl'}, line {number}" for number in (31, 33, 34)
     }
-    assert report.other_files == (str(tmp_path / "log" / "config.jsonl"),)
+    assert report.other_files == [str(tmp_path / "log" / "config.jsonl")]
 
 
 @pytest.mark.usefixtures("small_pieces")

@@ -113,7 +113,7 @@ def test_what_may_have_an_image(name: str, tmp_path: Path):
     (tmp_path / "a.png").write_bytes(A)
     log = write_lines(tmp_path / "w.jsonl", row(shows("Look.", part), said("assistant", "a")))
     report = imported(log, tmp_path / "store")
-    assert (report.num_images, report.bad_images) == (1, ())
+    assert (report.num_images, report.bad_images) == (1, [])
     assert shown(tmp_path / "store") == [[A]]
     assert brief(tmp_path / "store", "state") == [(f"Look.\n{mark_of(A)}",)]
 

@@ -187,7 +187,7 @@ def test_other_options_for_the_same_store_are_said_in_one_sentence(tmp_path: Pat
     before = steps_of(store)
     report = imported(log, store, state="window:2")
     assert (report.num_different, report.num_bad_rows, report.num_trajectories) == (3, 0, 0)
-    assert report.different_columns == ("state", "next_state", "observation")
+    assert report.different_columns == ["state", "next_state", "observation"]
     assert "its next_state is 'kitchen' there, 'hall\\n> " in report.difference
     assert not [note for note in report.notes if "group" in note]
     assert steps_of(store) == before

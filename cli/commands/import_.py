@@ -16,7 +16,7 @@ from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
     from graphcredit.collector.importers.preview import Preview
-    from graphcredit.collector.importers.report import ImportReport
+    from graphcredit.collector.importers.report import BadRow, ImportReport
 
 _SHOWN = 10
 """Bad rows and other files that are named."""
@@ -153,29 +153,25 @@ def _show_counts(report: "ImportReport") -> None:
         _say(f"note: {note}")
     for reason, number in report.left_out.items():
         _say(f"left out: {number:,} × {reason}")
-    if report.other_files:
-        _say(f"not logs: {_named(report.other_files, len(report.other_files))}")
-    for bad in report.bad_rows[:_SHOWN]:
-        talk.print(plain_text(f"bad: {bad.where}: {bad.reason}"), **PLAIN)
-    _show_bad_images(report)
-    if report.num_bad_rows:
-        more = report.num_bad_rows - len(report.bad_rows[:_SHOWN])
-        unnamed = f"; {more:,} of them not named here: --json names 100" if more else ""
-        _say(f"{counted(report.num_bad_rows, 'bad row')}, not imported{unnamed}")
+    if others := report.other_files:
+        more = f" and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
+        _say(f"not logs: {', '.join(others[:_SHOWN])}{more}")
+    _show_bad("bad", report.bad_rows)
+    _show_bad("bad image", report.bad_images)
+    _count_bad(report.num_bad_images, "bad image", "kept")
+    _count_bad(report.num_bad_rows, "bad row", "imported")
 
 
-def _show_bad_images(report: "ImportReport") -> None:
-    for bad in report.bad_images[:_SHOWN]:
-        talk.print(plain_text(f"bad image: {bad.where}: {bad.reason}"), **PLAIN)
-    if report.num_bad_images:
-        more = report.num_bad_images - len(report.bad_images[:_SHOWN])
-        unnamed = f"; {more:,} of them not named here: --json names 100" if more else ""
-        _say(f"{counted(report.num_bad_images, 'bad image')}, not kept{unnamed}")
+def _show_bad(what: str, rows: "list[BadRow]") -> None:
+    for bad in rows[:_SHOWN]:
+        talk.print(plain_text(f"{what}: {bad.where}: {bad.reason}"), **PLAIN)
 
 
-def _named(names: tuple[str, ...], number: int) -> str:
-    more = f" and {number - _SHOWN:,} more" if number > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+def _count_bad(number: int, noun: str, done: str) -> None:
+    if number:
+        more = number - _SHOWN
+        unnamed = f"; {more:,} of them not named here: --json names 100" if more > 0 else ""
+        _say(f"{counted(number, noun)}, not {done}{unnamed}")
 
 
 def _say(line: str) -> None:

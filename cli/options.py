@@ -4,16 +4,26 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 import typer
-from pydantic.fields import FieldInfo
 
-from graphcredit.cli.output.console import be_quiet
-from graphcredit.store.options import Options
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from graphcredit.store.options import Options
 
 Command = TypeVar("Command", bound=Callable[..., None])
-Panels: TypeAlias = Mapping[str, type[Options]]
+Panels: TypeAlias = "Mapping[str, type[Options]]"
 """Title of each group in the help, to the options that stand there."""
 
 
@@ -57,7 +67,7 @@ def takes(
     return decorate
 
 
-def _flag(name: str, field: FieldInfo, panel: str, names: Sequence[str]) -> inspect.Parameter:
+def _flag(name: str, field: "FieldInfo", panel: str, names: Sequence[str]) -> inspect.Parameter:
     kind = _read_as(field.annotation)
     is_list = kind == list[str]
     text = _help(name, field) + (" May be repeated." if is_list else "")
@@ -86,7 +96,7 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return tuple(inner for member in get_args(hint) for inner in (member, *_members(member)))
 
 
-def _help(name: str, field: FieldInfo) -> str:
+def _help(name: str, field: "FieldInfo") -> str:
     """Return the help of a field with its choices and its default, as Typer writes them."""
     text = " ".join((field.description or "").split())
     hints = (field.annotation, *_members(field.annotation))
@@ -110,6 +120,8 @@ def quietable(command: Callable[..., None]) -> Callable[..., None]:
     )
 
     def run(*, quiet: bool, **arguments: Any) -> None:
+        from graphcredit.cli.output.console import be_quiet
+
         be_quiet(is_quiet=quiet)
         command(**arguments)
 

@@ -30,7 +30,6 @@ import os
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from importlib import metadata
 
 _REMEDIES = {
     errno.ENOSPC: "Free some space",
@@ -234,6 +233,8 @@ def missing_extras() -> Generator[None]:
 
 def _extra_of(package: str) -> str | None:
     """Return the optional extra of ours that installs a package, or None."""
+    from importlib import metadata
+
     for line in metadata.requires("graphcredit") or ():
         name, _, condition = line.partition(";")
         found = re.match(r"[\w-]+", name)

@@ -123,10 +123,11 @@ class _Session:
 
     def run(self, query: str) -> "QueryResult":
         """Return the rows of a query."""
-        from graphcredit.store.sql.catalog import run_trusted_query
         from graphcredit.store.sql.sandbox import MIB, run_query
 
         if self.is_unlocked:
+            from graphcredit.store.sql.catalog import run_trusted_query
+
             return run_trusted_query(self.store, query, max_rows=self.max_rows)
         return run_query(
             self.store,
@@ -190,11 +191,12 @@ def _write(
     from graphcredit.cli.output.console import out
     from graphcredit.cli.output.escape import Plain
     from graphcredit.cli.output.tables import print_table, write_csv, write_json
-    from graphcredit.store.files.atomic import write_table_unsynced
-    from graphcredit.store.sql.values import for_parquet
 
     writers = {ResultFormat.CSV: write_csv, ResultFormat.JSON: write_json}
     if path is not None and format_ is ResultFormat.PARQUET:
+        from graphcredit.store.files.tables import write_table_unsynced
+        from graphcredit.store.sql.values import for_parquet
+
         table, as_text = for_parquet(table)
         write_table_unsynced(table, path)
         return [f"notice: Parquet has no type for {name!r}: written as text" for name in as_text]

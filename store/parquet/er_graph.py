@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.store.errors import InputError, SchemaError
-from graphcredit.store.files.atomic import write_table
 from graphcredit.store.files.lock import LockFile
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import conform, open_parquet, refuse_newer
 from graphcredit.store.schema import ENTITY_COLUMNS, RELATION_COLUMNS, Column, arrow_schema

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphcredit.store.errors import InputError
-from graphcredit.store.files.atomic import atomic_directory, parquet_writer, remove_left_overs
+from graphcredit.store.files.atomic import atomic_directory, remove_left_overs
+from graphcredit.store.files.tables import parquet_writer
 from graphcredit.store.layout import AnyStore, Shard, open_store
 from graphcredit.store.parquet.enriched import enriched_tables, estimator_columns
 from graphcredit.store.progress import OnProgress, silent

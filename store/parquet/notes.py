@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.store.errors import InputError, NoteChangedError, system_errors
-from graphcredit.store.files.atomic import write_table
 from graphcredit.store.files.lock import LOCK_NAME, LockFile
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.schema import NOTE_COLUMNS, arrow_schema

@@ -3,7 +3,7 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
-import secrets
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,8 @@ from graphcredit.store.checks.find_files import TableFile, find_files
 from graphcredit.store.checks.tree import Tree, walk_store
 from graphcredit.store.checks.violations import Violation
 from graphcredit.store.errors import SchemaError
-from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, sync_file, write_table_unsynced
+from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, sync_file
+from graphcredit.store.files.tables import write_table_unsynced
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
 
@@ -171,7 +172,7 @@ def _split(
         return []
     kept = None
     if sound.num_rows:
-        kept = shard.path.with_name(f"kept-{secrets.token_hex(6)}-000000.parquet")
+        kept = shard.path.with_name(f"kept-{os.urandom(6).hex()}-000000.parquet")
         try:
             write_table_unsynced(sound, temporary_of_kept(kept))
             sync_file(temporary_of_kept(kept))

@@ -267,7 +267,3 @@ def _check_text(batch: pa.RecordBatch) -> None:
         raise QueryRefusedError(
             f"text must be UTF-8: {error}. `graphcredit check STORE` names the files that are wrong"
         ) from error
-
-
-if __name__ == "__main__":
-    main()

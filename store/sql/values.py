@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 _ROWS, _BYTES = 4096, 4 << 20
 """Most rows and Arrow bytes to convert at a time; Python's values are several times as large."""
@@ -46,6 +45,8 @@ def for_parquet(table: pa.Table) -> tuple[pa.Table, list[str]]:
 
 
 def _is_storable(field: pa.Field) -> bool:
+    import pyarrow.parquet as pq
+
     try:
         pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
     except pa.ArrowNotImplementedError:

@@ -30,8 +30,8 @@ def demo(
 
         graphcredit demo --store my-store --games 8
     """
+    from graphcredit.cli.commands import demo_report as showcase
     from graphcredit.cli.commands.credit import rebuild
-    from graphcredit.cli.demo import report as showcase
     from graphcredit.credit.estimators.table import configure
     from graphcredit.credit.iteration.settings import CreditSettings
     from graphcredit.credit.stage import assign_credit

@@ -1,4 +1,4 @@
-"""Flags of a command, made from the options of what it calls."""
+"""Flags of commands: those that several have, and those made from the options of a stage."""
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,6 +16,11 @@ from typing import (
 )
 
 import typer
+
+StorePath: TypeAlias = Annotated[Path, typer.Argument(help="The store.", show_default=False)]
+Run: TypeAlias = Annotated[str | None, typer.Option(help="Only this run.")]
+Iteration: TypeAlias = Annotated[int | None, typer.Option(min=0, help="Only this iteration.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -48,7 +53,7 @@ def takes(
     named = names or {}
 
     def decorate(command: Command) -> Command:
-        own = [
+        named_parameters = [
             parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             for parameter in inspect.signature(command).parameters.values()
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
@@ -59,7 +64,7 @@ def takes(
                 if name not in omit:
                     flag = _flag(name, field, panel, named.get(name, ()))
                     flags.setdefault(name, flag.replace(default=None) if from_file else flag)
-        parameters = [*own, *flags.values()]
+        parameters = [*named_parameters, *flags.values()]
         command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
         command.__annotations__ = {each.name: each.annotation for each in parameters}
         return command
@@ -125,11 +130,11 @@ def quietable(command: Callable[..., None]) -> Callable[..., None]:
         be_quiet(is_quiet=quiet)
         command(**arguments)
 
-    own = [
+    parameters_of_command = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for parameter in signature.parameters.values()
     ]
-    parameters = [*own, quiet]
+    parameters = [*parameters_of_command, quiet]
     quietly: Any = wraps(command)(run)
     quietly.__signature__ = inspect.Signature(parameters)
     quietly.__annotations__ = {each.name: each.annotation for each in parameters}

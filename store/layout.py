@@ -158,7 +158,7 @@ class Store:
             run_id: Only this run.
             iteration: Only this iteration.
         """
-        found = [
+        shards = [
             Shard(
                 run_id=run,
                 iteration=int(value),
@@ -172,7 +172,7 @@ class Store:
             for path in _entries(directory)
             if path.suffix == ".parquet"
         ]
-        return sorted(found, key=lambda s: (s.run_id, s.iteration, s.path.name, s.path))
+        return sorted(shards, key=lambda s: (s.run_id, s.iteration, s.path.name, s.path))
 
     def one_iteration(
         self, run_id: str | None = None, iteration: int | None = None
@@ -200,11 +200,11 @@ AnyStore: TypeAlias = Store | str | Path
 _Value = TypeVar("_Value", str, int)
 
 
-def _only(kind: str, argument: str, found: list[_Value]) -> _Value:
-    if len(found) != 1:
-        listed = ", ".join(map(str, found)) or "none"
+def _only(kind: str, argument: str, values: list[_Value]) -> _Value:
+    if len(values) != 1:
+        listed = ", ".join(map(str, values)) or "none"
         raise InputError(f"{argument} must say which {kind} is meant: there are {listed}")
-    return found[0]
+    return values[0]
 
 
 @system_errors()
@@ -336,13 +336,13 @@ def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
     if not directory.is_dir():
         return
     is_right = is_iteration if key == "iteration" else is_name
-    found: dict[tuple[int, int], Path] = {}
+    folders: dict[tuple[int, int], Path] = {}
     for path in sorted(_entries(directory)):
         name, separator, value = path.name.partition("=")
         if name != key or not separator or not path.is_dir():
             continue
         if is_right(value):
-            _refuse_second_name(path, found)
+            _refuse_second_name(path, folders)
             yield value, path
         elif any(path.rglob("*.parquet")):
             must = "a whole number below 2³¹" if key == "iteration" else _NAME.pattern
@@ -353,9 +353,9 @@ def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
             )
 
 
-def _refuse_second_name(path: Path, found: dict[tuple[int, int], Path]) -> None:
+def _refuse_second_name(path: Path, folders: dict[tuple[int, int], Path]) -> None:
     status = path.stat()
-    first = found.setdefault((status.st_dev, status.st_ino), path)
+    first = folders.setdefault((status.st_dev, status.st_ino), path)
     if first != path:
         raise StoreFormatError(
             f"a folder of a store must have one name: {path} and {first} are the same folder, so "

@@ -89,25 +89,25 @@ def _read_empty_columns(parquet: pq.ParquetFile) -> None:
 
 def _column_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violation]:
     schema = parquet.schema_arrow
-    found: list[Violation] = []
+    violations: list[Violation] = []
     for name, count in Counter(schema.names).items():
         if count > 1:
-            found.append(violation("columns", file, f"{count} columns {name!r}"))
-    if found:
-        return found
+            violations.append(violation("columns", file, f"{count} columns {name!r}"))
+    if violations:
+        return violations
     extra = _VIEWS[file.kind].extra_columns(schema) if file.kind in _VIEWS else ()
     columns = {column.name: column for column in (*file.columns, *extra)}
     for column in columns.values():
         if column.name in schema.names:
-            found += _type_violations(file, parquet, column)
+            violations += _type_violations(file, parquet, column)
         elif not column.nullable:
-            found.append(violation("columns", file, f"no column {column.name!r}"))
-    found += [
+            violations.append(violation("columns", file, f"no column {column.name!r}"))
+    violations += [
         violation("unknown_column", file, f"column {name!r}")
         for name in schema.names
         if name not in columns
     ]
-    return found
+    return violations
 
 
 def _type_violations(file: TableFile, parquet: pq.ParquetFile, column: Column) -> list[Violation]:

@@ -44,7 +44,7 @@ class Tree:
     def other_name(self, relative: str) -> str | None:
         """Return another name of a file, or a link to it; None if there is no other."""
         path = PurePosixPath(relative)
-        names = (str(part) for part in (path, *path.parents))
+        names = (str(folder) for folder in (path, *path.parents))
         return next((self.shared[name] for name in names if name in self.shared), None)
 
 

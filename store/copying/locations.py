@@ -47,10 +47,10 @@ class Location:
                 return dict(_walk(self.folder))
         selector = fs.FileSelector(self.root, recursive=True, allow_not_found=True)
         with self._errors("be listed"):
-            found = self.system.get_file_info(selector)
+            files = self.system.get_file_info(selector)
         return {
             posixpath.relpath(info.path, self.root): info.size
-            for info in found
+            for info in files
             if info.type == fs.FileType.File
         }
 
@@ -133,13 +133,13 @@ def _by_fsspec(name: str, scheme: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
 
-        found, root = url_to_fs(name)
+        system, root = url_to_fs(name)
     except ImportError as error:
         raise MissingDependencyError(
             f"addresses that begin with {scheme}:// need fsspec and its package for them, which "
             f"are not installed ({error}): pip install fsspec and that package"
         ) from error
-    return fs.PyFileSystem(fs.FSSpecHandler(found)), root
+    return fs.PyFileSystem(fs.FSSpecHandler(system)), root
 
 
 @contextmanager

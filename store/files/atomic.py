@@ -99,7 +99,7 @@ def remove_left_overs(directory: Path, name: str | None = None) -> list[Path]:
         names = sorted(os.listdir(directory))
     except OSError:
         return []
-    matches = ((_TEMPORARY.fullmatch(found), directory / found) for found in names)
+    matches = ((_TEMPORARY.fullmatch(each), directory / each) for each in names)
     ours = (path for match, path in matches if match and name in (None, match["name"]))
     return [path for path in ours if _remove_if_dead(path)]
 
@@ -226,6 +226,6 @@ def _name(error: BaseException, path: Path) -> None:
         named = "" if error.filename is None else os.fsdecode(error.filename)
         if error.errno and (not named or named.startswith(f"{path}.")):
             error.filename, error.filename2 = str(path), None
-    elif found := _RUST_ERROR.search(str(error)):
-        number = int(found[1])
+    elif code := _RUST_ERROR.search(str(error)):
+        number = int(code[1])
         raise OSError(number, os.strerror(number), str(path)) from error

@@ -17,7 +17,7 @@ from graphcredit.store.errors import InputError, SchemaError
 from graphcredit.store.files.lock import LockFile
 from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
-from graphcredit.store.parquet.shards import conform, open_parquet, refuse_newer
+from graphcredit.store.parquet.shards import conform, read_table, refuse_newer
 from graphcredit.store.schema import ENTITY_COLUMNS, RELATION_COLUMNS, Column, arrow_schema
 
 ENTITY_SCHEMA = arrow_schema(ENTITY_COLUMNS)
@@ -97,9 +97,7 @@ def _paths(store: Store) -> tuple[Path, Path]:
 
 
 def _read(path: Path, columns: tuple[Column, ...]) -> pa.Table:
-    with open_parquet(path) as file:
-        present = [c.name for c in columns if c.name in file.schema_arrow.names]
-        table = conform(file.read(columns=present), columns, where=str(path))
+    table = read_table(path, columns)
     for column in columns:
         if not column.nullable and table[column.name].null_count:
             raise SchemaError(

@@ -17,7 +17,7 @@ from graphcredit.store.errors import InputError, NoteChangedError, system_errors
 from graphcredit.store.files.lock import LOCK_NAME, LockFile
 from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
-from graphcredit.store.parquet.shards import conform, open_parquet
+from graphcredit.store.parquet.shards import read_table
 from graphcredit.store.schema import NOTE_COLUMNS, arrow_schema
 
 NOTE_SCHEMA = arrow_schema(NOTE_COLUMNS)
@@ -60,9 +60,7 @@ def read_notes(store: Store, run_id: str, iteration: int) -> pa.Table:
     path = store.notes_path(run_id, iteration)
     if not path.exists():
         return NOTE_SCHEMA.empty_table()
-    with open_parquet(path) as file:
-        present = [c.name for c in NOTE_COLUMNS if c.name in file.schema_arrow.names]
-        table = conform(file.read(columns=present), NOTE_COLUMNS, where=str(path))
+    table = read_table(path, NOTE_COLUMNS)
     return table.sort_by([("trajectory_id", "ascending"), ("step_index", "ascending")])
 
 
@@ -104,8 +102,7 @@ def write_note(store: Store, place: NotePlace, note: Note, *, seen: Note) -> Non
 
 def note_at(rows: Sequence[dict[str, Any]], place: NotePlace) -> Note:
     """Return the note of a place, given rows of `read_notes`; an empty one if there is none."""
-    found = next((row for row in rows if _is_at(row, place)), None)
-    return Note() if found is None else note_of(found)
+    return next((note_of(row) for row in rows if _is_at(row, place)), Note())
 
 
 def can_write_notes(store: Store) -> bool:

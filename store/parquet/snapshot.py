@@ -87,7 +87,7 @@ def read_once(
     Raises:
         ReplacedError: The function raised an error, and files were replaced.
     """
-    with _locked(_place(store, run_id), fcntl.LOCK_SH):
+    with _locked(_lock_folder(store, run_id), fcntl.LOCK_SH):
         before = _whole_stamp(store, run_id, iteration)
         try:
             result = read()
@@ -114,12 +114,12 @@ def _replaced(store: Store) -> ReplacedError:
 def replacing(store: Store, run_id: str) -> Generator[None]:
     """Lock out readers of a run while its files are renamed; keep the block short."""
     with ExitStack() as locks:
-        for directory in (_place(store, None), _place(store, run_id)):
+        for directory in (_lock_folder(store, None), _lock_folder(store, run_id)):
             locks.enter_context(_locked(directory, fcntl.LOCK_EX))
         yield
 
 
-def _place(store: Store, run_id: str | None) -> Path:
+def _lock_folder(store: Store, run_id: str | None) -> Path:
     """Return the directory to lock for a run, or for the whole store."""
     return store.root if run_id is None else store.root / "steps" / f"run_id={run_id}"
 
@@ -187,7 +187,7 @@ def _iterations(iteration: int | None) -> list[str]:
 def _stat(path: Path) -> Iterator[tuple[str, int, int, int]]:
     """Yield the stamp of a file; nothing if it cannot be accessed."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return
-    yield str(path), found.st_ino, found.st_size, found.st_mtime_ns
+    yield str(path), status.st_ino, status.st_size, status.st_mtime_ns

@@ -4,9 +4,10 @@
 # (pyarrow.compute defines its functions at import time)
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +31,25 @@ _Partition = tuple[str | None, int | None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Move:
-    """One file to move; its kept rows are already written."""
+    """One file to move, or that was moved; its kept rows are written before."""
 
     source: str
-    """Its path, relative to the store."""
-    reasons: Sequence[object]
-    """The reasons, for the note."""
+    """Its path before, relative to the store."""
+    target: str
+    """Its path after; the `.json` file of the same name has the reasons."""
     kept: str | None = None
-    """Future path of the kept rows; until then they are at `temporary_of_kept`."""
+    """New shard with its sound trajectories, at `temporary_of_kept` until the file has moved; None
+    if there are none."""
     refused: tuple[str | None, ...] = ()
-    """Its trajectories that break a rule."""
+    """Its trajectories that break a rule; None for rows without a trajectory_id."""
     copied: tuple[str, ...] = ()
-    """Its trajectories of which an equal copy stays."""
+    """Its trajectories of which an equal copy stays in the store."""
+    reasons: Sequence[object] = field(default=(), compare=False)
+    """The reasons, for the note."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the move for the report of `graphcredit check`, which has the reasons itself."""
+        return {name: value for name, value in asdict(self).items() if name != "reasons"}
 
 
 def plan_moves(store: Store, errors: Iterable[Violation]) -> list[Move]:
@@ -113,15 +121,15 @@ def _refused_trajectories(
     refused: defaultdict[_Partition, set[str | None]] = defaultdict(set)
     for relative, violations in by_file.items():
         if relative in tables:
-            place = tables[relative].run_id, tables[relative].iteration
+            partition = tables[relative].run_id, tables[relative].iteration
             for violation in violations:
                 if not violation.copies:
-                    refused[place] |= violation.trajectories
+                    refused[partition] |= violation.trajectories
     for relative, table in tables.items():
         ids = refused.get((table.run_id, table.iteration))
         if table.kind == "steps" and ids and tree.other_name(relative) is not None:
             ids -= trajectories_of(table)
-    return {place: frozenset(ids) for place, ids in refused.items()}
+    return {partition: frozenset(ids) for partition, ids in refused.items()}
 
 
 def trajectories_of(shard: TableFile) -> set[str | None]:
@@ -144,7 +152,7 @@ def _plan(
     violations = by_file.get(relative, [])
     is_about_rows = all(violation.trajectories for violation in violations)
     if table is None or table.kind != "steps" or not is_about_rows:
-        return [Move(source=relative, reasons=_reasons(violations))] if violations else []
+        return [_move(relative, _reasons(violations))] if violations else []
     ids = refused.get((table.run_id, table.iteration), frozenset())
     copies = [row for violation in violations for row in violation.copies]
     if not ids and not copies:
@@ -180,9 +188,9 @@ def _split(
             temporary_of_kept(kept).unlink(missing_ok=True)
             raise
     return [
-        Move(
-            source=shard.relative,
-            reasons=reasons,
+        _move(
+            shard.relative,
+            reasons,
             kept=None if kept is None else kept.relative_to(store.root).as_posix(),
             refused=tuple(pc.unique(ids.filter(pa.array(is_refused))).to_pylist()),
             copied=tuple(pc.unique(ids.filter(pa.array(is_copy))).to_pylist()),
@@ -200,9 +208,16 @@ def _with_credit(store: Store, moves: Iterable[Move], tree: Tree) -> list[Move]:
         folder, _, rest = move.source.partition("/")
         credit = f"credit/{rest}"
         if folder == "steps" and _is_movable(store, credit, tree):
-            planned[credit] = Move(source=credit, reasons=[f"its step shard {move.source} moved"])
+            planned[credit] = _move(credit, [f"its step shard {move.source} moved"])
         planned.setdefault(move.source, move)
     return list(planned.values())
+
+
+def _move(source: str, reasons: Sequence[object], **more: Any) -> Move:
+    """Return a move to a new name in `quarantine/`, which tells where the file comes from."""
+    readable = re.sub(r"[^A-Za-z0-9._=-]+", ".", source.removesuffix(".parquet"))[-120:]
+    target = f"quarantine/{readable}.{os.urandom(6).hex()}.parquet"
+    return Move(source=source, target=target, reasons=reasons, **more)
 
 
 def _is_movable(store: Store, relative: str, tree: Tree) -> bool:

@@ -200,13 +200,13 @@ def _create_views(
                 view.pattern.replace("run_id=*", run).replace(ANY_ITERATION, folder)
                 for folder in folders
             )
-            parts = [replace(view, pattern=pattern) for pattern in patterns]
-            for path in (path for part in parts for path in view_files(store.root, part)):
+            narrowed = [replace(view, pattern=pattern) for pattern in patterns]
+            for path in (path for each in narrowed for path in view_files(store.root, each)):
                 open_parquet(path, whole=is_verified).close()
-            files = [path for part in parts for path in list_files(store.root, part)]
+            files = [path for each in narrowed for path in list_files(store.root, each)]
             sources = [parquet_source(view, files)] if files else []
-            found = _columns_of(connection, sources) if view.is_open else []
-            sql = base_view_sql(view.all_columns(found), sources)
+            fields = _columns_of(connection, sources) if view.is_open else []
+            sql = base_view_sql(view.all_columns(fields), sources)
             connection.execute(f"CREATE VIEW {view.name} AS {sql}")
         for name, sql in DERIVED_VIEWS.items():
             connection.execute(f"CREATE VIEW {name} AS {sql}")
@@ -251,8 +251,8 @@ def _iteration_folders(store: Store, run_id: str | None, iteration: int | None) 
     """Return the folder names of an iteration: foreign writers may pad with fewer zeros."""
     if iteration is None:
         return {ANY_ITERATION}
-    found = {shard.path.parent.name for shard in store.shards(run_id, iteration)}
-    return found | {f"iteration={iteration:06d}"}
+    folders = {shard.path.parent.name for shard in store.shards(run_id, iteration)}
+    return folders | {f"iteration={iteration:06d}"}
 
 
 def _columns_of(connection: Connection, sources: list[str]) -> list[pa.Field]:

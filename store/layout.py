@@ -342,7 +342,13 @@ def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
         if name != key or not separator or not path.is_dir():
             continue
         if is_right(value):
-            _refuse_second_name(path, folders)
+            status = path.stat()
+            first = folders.setdefault((status.st_dev, status.st_ino), path)
+            if first != path:
+                raise StoreFormatError(
+                    f"a folder of a store must have one name: {path} and {first} are the same "
+                    "folder, so its steps would count twice. Remove the link"
+                )
             yield value, path
         elif any(path.rglob("*.parquet")):
             must = "a whole number below 2³¹" if key == "iteration" else _NAME.pattern
@@ -351,13 +357,3 @@ def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
                 f"{path}. Rename it or move it away; `graphcredit check STORE --quarantine` moves "
                 "its files aside"
             )
-
-
-def _refuse_second_name(path: Path, folders: dict[tuple[int, int], Path]) -> None:
-    status = path.stat()
-    first = folders.setdefault((status.st_dev, status.st_ino), path)
-    if first != path:
-        raise StoreFormatError(
-            f"a folder of a store must have one name: {path} and {first} are the same folder, so "
-            "its steps would count twice. Remove the link"
-        )

@@ -82,12 +82,18 @@ def check_rows(database: duckdb.DuckDBPyConnection, files: Sequence[TableFile]) 
                 what = "TABLE" if relation.is_stored else "VIEW"
                 connection.execute(f"CREATE TEMP {what} {relation.name} AS {relation.sql}")
                 violations += _broken(connection, relation, names)
-        counts = _counts(connection) if "steps" in kinds else (0, 0, 0)
+        counts = None
+        if "steps" in kinds:
+            counts = connection.execute(
+                "SELECT (SELECT count(*) FROM steps), count(*), count_if(NOT is_complete) "
+                "FROM trajectories"
+            ).fetchone()
+    num_steps, num_trajectories, num_incomplete = counts or (0, 0, 0)
     return RowCheck(
         violations=tuple(violations),
-        num_steps=counts[0],
-        num_trajectories=counts[1],
-        num_incomplete=counts[2],
+        num_steps=num_steps,
+        num_trajectories=num_trajectories,
+        num_incomplete=num_incomplete or 0,
     )
 
 
@@ -183,11 +189,3 @@ def _broken_rule(
             trajectories=frozenset(ids),
             copies=tuple(copied),
         )
-
-
-def _counts(connection: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
-    (num_steps,) = connection.execute("SELECT count(*) FROM steps").fetchone() or (0,)
-    number, incomplete = connection.execute(
-        "SELECT count(*), coalesce(count_if(NOT is_complete), 0) FROM trajectories"
-    ).fetchone() or (0, 0)
-    return num_steps, number, incomplete

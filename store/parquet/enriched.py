@@ -56,7 +56,9 @@ def enriched_tables(
     Raises:
         SchemaError: A shard cannot be read, or the rows of the credit shard are others.
     """
-    credited = _read_credit(shard, credit)
+    credited = None
+    if shard.credit_path.exists():
+        credited = read_table(shard.credit_path, (*CREDIT_KEY_COLUMNS, *credit))
     start = 0
     with open_parquet(shard.path) as file:
         if credited is not None and credited.num_rows != file.metadata.num_rows:
@@ -70,12 +72,6 @@ def enriched_tables(
             rows = None if credited is None else credited.slice(start, table.num_rows)
             start += table.num_rows
             yield _joined(shard, table, rows, credit)
-
-
-def _read_credit(shard: Shard, columns: Sequence[Column]) -> pa.Table | None:
-    if not shard.credit_path.exists():
-        return None
-    return read_table(shard.credit_path, (*CREDIT_KEY_COLUMNS, *columns))
 
 
 def _joined(

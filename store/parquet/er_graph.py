@@ -5,8 +5,7 @@
 
 import hashlib
 import os
-from collections.abc import Collection, Generator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,7 +83,8 @@ def merge_er_graph(store: Store, graph: ErGraph) -> None:
             for t in (graph.entities, graph.relations)
         )
     )
-    with _locked(entities.parent):
+    with LockFile(entities.parent, os.O_RDONLY | os.O_DIRECTORY) as lock:
+        lock.lock(wait=True)
         refuse_newer((entities, relations))
         # Entities first: a reader between the two writes must find the entities of each relation.
         _merge(entities, ENTITY_COLUMNS, graph.entities, tasks)
@@ -118,11 +118,3 @@ def _merge(path: Path, columns: tuple[Column, ...], added: pa.Table, tasks: pa.A
     merged = merged.sort_by(keys)
     if before is None or not merged.equals(before):
         write_table(merged.cast(arrow_schema(columns)), path)
-
-
-@contextmanager
-def _locked(directory: Path) -> Generator[None]:
-    """Hold an exclusive lock on a directory; wait for other processes."""
-    with LockFile(directory, os.O_RDONLY | os.O_DIRECTORY) as file:
-        file.lock(wait=True)
-        yield

@@ -183,8 +183,8 @@ def conform(
     fields: list[pa.Field] = []
     for column in columns:
         array = _column_or_nulls(table, column, where)
-        is_kept = keep_dictionaries and _is_dictionary_of(array.type, column.type)
-        if array.type != column.type and not is_kept:
+        is_kept = keep_dictionaries and pa.types.is_dictionary(array.type)
+        if array.type != column.type and not (is_kept and array.type.value_type == column.type):
             array = _cast(array, column, where)
         _check_text(array, column, where)
         arrays.append(array)
@@ -316,10 +316,6 @@ def _column_or_nulls(table: pa.Table, column: Column, where: str) -> pa.ChunkedA
             f"it has {', '.join(table.column_names) or 'none'}"
         )
     return pa.chunked_array([pa.nulls(table.num_rows, column.type)])
-
-
-def _is_dictionary_of(type_: pa.DataType, value_type: pa.DataType) -> bool:
-    return pa.types.is_dictionary(type_) and type_.value_type == value_type
 
 
 def _cast(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedArray:

@@ -170,7 +170,9 @@ def _stats(
     folders = [f"{table}/{run}/{name}" for table in tables for name in _iterations(iteration)]
     for pattern in (*folders, f"history/{run}", "er_graph"):
         for path in store.root.glob(f"{pattern}/*.parquet"):
-            yield from _stat(path)
+            with suppress(OSError):
+                status = path.stat()
+                yield str(path), status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _iterations(iteration: int | None) -> list[str]:
@@ -182,12 +184,3 @@ def _iterations(iteration: int | None) -> list[str]:
     if iteration is None:
         return ["iteration=*"]
     return list(dict.fromkeys(f"iteration={iteration:0{width}d}" for width in range(1, 11)))
-
-
-def _stat(path: Path) -> Iterator[tuple[str, int, int, int]]:
-    """Yield the stamp of a file; nothing if it cannot be accessed."""
-    try:
-        status = path.stat()
-    except OSError:
-        return
-    yield str(path), status.st_ino, status.st_size, status.st_mtime_ns

@@ -74,9 +74,11 @@ def plan_moves(store: Store, errors: Iterable[Violation]) -> list[Move]:
         return []
     tree = walk_store(store)
     tables = {table.relative: table for table in find_files(store)[0]}
-    for relative in _iterations_of(unknown, tables):
-        by_file.pop(relative, None)
-        tables.pop(relative, None)
+    unjudged = {(tables[file].run_id, tables[file].iteration) for file in unknown & tables.keys()}
+    for relative, table in list(tables.items()):
+        if (table.run_id, table.iteration) in unjudged:
+            by_file.pop(relative, None)
+            del tables[relative]
     refused = _refused_trajectories(by_file, tables, tree)
     moves: list[Move] = []
     try:
@@ -95,12 +97,6 @@ def _files_in(store: Store, relative: str) -> list[str]:
     if not path.is_dir():
         return [relative]
     return [shard.relative_to(store.root).as_posix() for shard in sorted(path.glob("*.parquet"))]
-
-
-def _iterations_of(files: Iterable[str], tables: Mapping[str, TableFile]) -> list[str]:
-    """Return all table files of the iterations to which some files belong."""
-    places = {(tables[file].run_id, tables[file].iteration) for file in files if file in tables}
-    return [name for name, table in tables.items() if (table.run_id, table.iteration) in places]
 
 
 def temporary_of_kept(path: Path) -> Path:
@@ -207,7 +203,8 @@ def _with_credit(store: Store, moves: Iterable[Move], tree: Tree) -> list[Move]:
     for move in sorted(moves, key=lambda move: not move.source.startswith("steps/")):
         folder, _, rest = move.source.partition("/")
         credit = f"credit/{rest}"
-        if folder == "steps" and _is_movable(store, credit, tree):
+        is_movable = (store.root / credit).is_file() and tree.other_name(credit) is None
+        if folder == "steps" and is_movable:
             planned[credit] = _move(credit, [f"its step shard {move.source} moved"])
         planned.setdefault(move.source, move)
     return list(planned.values())
@@ -218,10 +215,6 @@ def _move(source: str, reasons: Sequence[object], **more: Any) -> Move:
     readable = re.sub(r"[^A-Za-z0-9._=-]+", ".", source.removesuffix(".parquet"))[-120:]
     target = f"quarantine/{readable}.{os.urandom(6).hex()}.parquet"
     return Move(source=source, target=target, reasons=reasons, **more)
-
-
-def _is_movable(store: Store, relative: str, tree: Tree) -> bool:
-    return (store.root / relative).is_file() and tree.other_name(relative) is None
 
 
 def _reasons(violations: Iterable[Violation]) -> list[dict[str, Any]]:

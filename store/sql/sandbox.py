@@ -144,7 +144,10 @@ def _ask(request: QueryRequest) -> tuple[dict[str, Any], pa.Table | None]:
     if process.returncode == 0 and answer:
         return json.loads(answer), table
     if expired.is_set() or process.returncode == -SIGALRM:
-        raise QueryRefusedError(_too_slow(request))
+        raise QueryRefusedError(
+            f"the query was stopped: it must finish within {request.seconds:g} s. Select fewer "
+            "rows or columns, filter by run_id and iteration, or allow more time"
+        )
     raise QueryRefusedError(_ending(process.returncode, errors, request))
 
 
@@ -186,11 +189,4 @@ def _ending(returncode: int, errors: bytes, request: QueryRequest) -> str:
     return (
         f"the query {happened}: select fewer rows or columns, filter by run_id and iteration, or "
         "allow more"
-    )
-
-
-def _too_slow(request: QueryRequest) -> str:
-    return (
-        f"the query was stopped: it must finish within {request.seconds:g} s. Select fewer rows or "
-        "columns, filter by run_id and iteration, or allow more time"
     )

@@ -37,8 +37,12 @@ def for_parquet(table: pa.Table) -> tuple[pa.Table, list[str]]:
     renamed: list[str] = []
     for index, field in enumerate(table.schema):
         if not _is_storable(field):
-            values = python_values(table[index])
-            texts = [None if value is None else _text(value) for value in values]
+            texts = [
+                value
+                if value is None or isinstance(value, str)
+                else json.dumps(value, ensure_ascii=False, default=str)
+                for value in python_values(table[index])
+            ]
             table = table.set_column(index, field.name, pa.array(texts, pa.string()))
             renamed.append(field.name)
     return table, renamed
@@ -52,10 +56,6 @@ def _is_storable(field: pa.Field) -> bool:
     except pa.ArrowNotImplementedError:
         return False
     return True
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _value(scalar: Any) -> Any:

@@ -25,7 +25,7 @@ _REMEDIES = {
     errno.ELOOP: "Its symbolic links form a cycle: name another path",
     errno.ENAMETOOLONG: "Name a shorter path",
 }
-"""What the user can do about each error of the system."""
+"""Remedy for each error of the system."""
 
 _REASON_LENGTH = 300
 """Most characters of a library's message to show; some libraries list everything they know."""

@@ -250,7 +250,7 @@ def open_store(root: AnyStore) -> Store:
 
 
 def no_store(root: Path | str) -> StoreFormatError:
-    """Return the error that a place is no store."""
+    """Return the error for a path that is no store."""
     return StoreFormatError(
         f"{root} is not a store: it has no {MARKER_NAME}. "
         "`graphcredit import`, `graphcredit collect` and StepRecorder make one; check the path."

@@ -1,4 +1,4 @@
-"""`graphcredit copy`: bring a store, or what is new in it, to another machine or object storage."""
+"""`graphcredit copy`: copy a store, or its news, to another machine or object storage."""
 
 from dataclasses import asdict
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`graphcredit demo`: play real games, assign credit, show what it found."""
+"""`graphcredit demo`: play real games, assign credit, and show the result."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The output of the demo: one function for each part that it shows of a credited store."""
+"""Output of the demo: a function for each table, text and picture of a credited store."""
 
 import os
 import shutil
@@ -55,7 +55,7 @@ def show_games(connection: Connection) -> None:
 
 
 def show_credit(reports: dict[tuple[str, int], CreditReport]) -> None:
-    """Print what the credit stage found, in two lines."""
+    """Print the counts of the credit stage, in two lines."""
     total = merge_reports(reports.values())
     out.print(
         f"{total.num_steps:,} steps of {total.num_trajectories:,} trajectories merged into "

@@ -1,4 +1,4 @@
-"""`graphcredit estimators`: what there is, with formula, options and paper."""
+"""`graphcredit estimators`: list the estimators, each with formula, options and paper."""
 
 import inspect
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Find every file of a store, and tell its kind from its path."""
+"""Find every file of a store, with its kind by its path."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Copy the files of a store that the other place lacks, or has otherwise."""
+"""Copy the files of a store that are missing or different in the copy."""
 
 import re
 from collections import Counter
@@ -28,12 +28,12 @@ _Sizes: TypeAlias = Mapping[str, int]
 
 _TABLES = ("steps", "replay", "credit", "graph", "summary", "history", "training", "notes")
 _FOLDERS = ("", "er_graph", "images", *_TABLES)
-"""What is copied, in this order: who reads meanwhile finds no credit without its steps."""
+"""Folders to copy, in this order, so that a reader never finds credit without its steps."""
 _PART = re.compile(
     rf"(?:{'|'.join(_TABLES)})/run_id=(?P<run>[^/]+)(?:/iteration=(?P<iteration>\d+))?/[^/]+\.parquet"
 )
 _SHARED = re.compile(r"states\.toml|er_graph/[^/]+\.parquet|images/.+(?<!\.tmp)")
-"""What belongs to all runs."""
+"""Files of all runs."""
 _STAYS = re.compile(r"spool/[^/]+\.arrows|quarantine/[^/]+\.parquet")
 _AT_ONCE = 8
 """Files that are copied at a time: object storage is far away."""
@@ -41,14 +41,14 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CopyReport:
-    """What was copied."""
+    """The numbers of a copy."""
 
     num_files: int
     num_bytes: int
     num_equal: int
     """Files that were there already."""
     left: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Files that stay where they are: steps that are in no shard yet, and refused files."""
+    """Folder to the files that are not copied: spools, and quarantined files."""
 
 
 def copy_store(
@@ -59,7 +59,7 @@ def copy_store(
     iteration: int | None = None,
     on_progress: OnProgress = silent,
 ) -> CopyReport:
-    """Copy a store, or what is new in it, to another place; it may be interrupted and repeated.
+    """Copy the new files of a store to another place; it may be interrupted and repeated.
 
     A file is equal if its size and its last 64 KiB are, which hold the digest of a table. Nothing
     is removed from the target. A copy on this machine is verified before it gets its name.

@@ -1,4 +1,4 @@
-"""Where files are: a folder of this machine, or one of object storage, by its address."""
+"""Locations of stores: folders of this machine, or of object storage by their address."""
 
 import os
 import posixpath
@@ -33,9 +33,9 @@ class Location:
     system: Any
     """The file system of Arrow that it is in."""
     root: str
-    """Its path there."""
+    """Its path in that file system."""
     folder: Path | None
-    """The same, if it is on this machine."""
+    """Its path on this machine; None in object storage."""
 
     def sizes(self) -> dict[str, int]:
         """Return the size of every file in bytes, by its path from the root; {} without a root.
@@ -62,7 +62,7 @@ class Location:
             return file.read()
 
     def read(self, path: str) -> pa.Buffer:
-        """Return a file; of one of this machine, only what is looked at is in memory."""
+        """Return a file; one of this machine is mapped, not read."""
         if self.folder is not None:
             with pa.memory_map(str(self.folder / path)) as mapped:
                 return mapped.read_buffer()

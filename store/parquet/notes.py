@@ -1,7 +1,7 @@
 """Notes and tags of people on steps and trajectories: one small file for each iteration.
 
-Credit never touches it, so notes outlive it. A writer holds a lock while it reads the file and
-replaces it, and says which note it has seen: so of two writers none loses what the other wrote.
+Credit never touches it, so notes outlive credit. A writer locks the file while it replaces it, and
+names the note that it has seen, so that no writer overwrites the note of another.
 """
 
 import os
@@ -29,7 +29,7 @@ MOST_TAGS = 50
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Note:
-    """What somebody noted on a step or a trajectory; without words and tags, nothing."""
+    """A note on a step or a trajectory; false without text and tags."""
 
     text: str = ""
     tags: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Note:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NotePlace:
-    """What a note is on."""
+    """The step or trajectory that a note is on."""
 
     run_id: str
     iteration: int
@@ -72,7 +72,7 @@ def write_note(store: Store, place: NotePlace, note: Note, *, seen: Note) -> Non
 
     Args:
         store: The store.
-        place: What the note is on.
+        place: Its step or trajectory.
         note: The new note.
         seen: The note as the writer has seen it, empty if there was none.
 

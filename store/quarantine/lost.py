@@ -1,4 +1,4 @@
-"""Trajectories of which a quarantine left no copy in the store, and how to bring them back."""
+"""Trajectories without a copy in the store after a quarantine, and the way back for them."""
 
 import re
 import shlex

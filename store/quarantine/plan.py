@@ -1,4 +1,4 @@
-"""Plan a quarantine: which files move, and which of several equal copies stay."""
+"""Plan a quarantine: choose the files to move, and keep one of several equal copies."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)

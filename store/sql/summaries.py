@@ -1,4 +1,4 @@
-"""The summaries of a store's iterations as views: only of those that are made of what there is."""
+"""Current summaries of iterations as views."""
 
 from dataclasses import dataclass
 from itertools import groupby

@@ -187,9 +187,3 @@ def test_a_store_that_our_recorder_wrote_is_sound(tmp_path: Path):
     assert result.stdout == (
         "1 step shard, 1 step, 1 trajectory (0 incomplete): 0 errors, 0 notices\n"
     )
-
-
-def test_a_directory_that_is_no_store_exits_with_2(tmp_path: Path):
-    result = graphcredit_check(tmp_path)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert "is not a store" in result.stderr

@@ -30,9 +30,10 @@ def _help(*command: str) -> str:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_nothing_is_cut_off_on_80_columns(command: str):
+def test_nothing_is_cut_off_on_80_columns_and_every_command_can_be_quiet(command: str):
     lines = _help(command).splitlines()
     assert [line for line in lines if len(line) > 80 or re.search(r"\w…", line)] == []
+    assert any("--quiet" in line for line in lines)
 
 
 def test_the_help_lists_every_command_with_its_whole_first_sentence():
@@ -89,11 +90,6 @@ def test_the_options_of_a_training_stand_in_their_groups():
     titles = [line.removesuffix(":") for line in lines if line.endswith(":") and line[:1] != " "]
     last = "Options of each objective, by --set"
     assert titles == ["Arguments", "Options", *GROUPS, last]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_can_be_quiet(command: str):
-    assert "--quiet" in _help(command)
 
 
 def test_a_quiet_command_shows_results_and_errors_only(tmp_path: Path):

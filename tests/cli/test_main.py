@@ -1,4 +1,4 @@
-"""What every command has in common: how it ends."""
+"""Exit codes and interrupts, the same for every command."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What the command line loads: counted in modules, as seconds depend on the machine."""
+"""Modules that the command line loads: counted, as seconds depend on the machine."""
 
 import subprocess
 import sys

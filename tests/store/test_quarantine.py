@@ -1,4 +1,4 @@
-"""What is refused moves away whole, what is sound stays, and a crash at any point loses nothing."""
+"""Quarantine moves refused files whole, keeps sound rows, and loses nothing in a crash."""
 
 import errno
 import json

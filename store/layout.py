@@ -17,6 +17,10 @@ MARKER_NAME = "store.json"
 MARKER = json.dumps({"format": FORMAT, "version": FORMAT_VERSION}) + "\n"
 """What a store's `store.json` holds."""
 
+ITERATION_TABLES = ("steps", "replay", "credit", "graph", "summary", "training", "notes")
+"""Folders with a folder for each run and iteration. A copy follows this order, so that a reader
+never finds credit without its steps."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -303,7 +307,7 @@ def refuse_foreign_folders(store: Store) -> None:
 
     The views would read its files. Folders of other names are left to the checks.
     """
-    for table in ("steps", "credit", "graph", "summary", "replay", "notes", "training"):
+    for table in ITERATION_TABLES:
         for _, run_dir in _partitions(store.root / table, "run_id"):
             for _ in _partitions(run_dir, "iteration"):
                 pass

@@ -10,7 +10,13 @@ from graphcredit.store.checks.tree import walk_store
 from graphcredit.store.checks.violations import Violation
 from graphcredit.store.errors import StoreFormatError
 from graphcredit.store.files.lock import files_in_use
-from graphcredit.store.layout import Store, is_iteration, is_name, refuse_undecodable
+from graphcredit.store.layout import (
+    ITERATION_TABLES,
+    Store,
+    is_iteration,
+    is_name,
+    refuse_undecodable,
+)
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
     EDGE_COLUMNS,
@@ -56,7 +62,7 @@ _OTHERS: tuple[tuple[str, str | None], ...] = (
     (r"images/.*", None),
     (r"spool/[^/]*\.(arrows|closing)", "left_over_spool"),
     (r".*\.tmp", "left_over_temporary"),
-    (r"(steps|credit|graph|summary|replay|notes|history|training)/.*\.parquet", "path_name"),
+    (rf"({'|'.join(ITERATION_TABLES)}|history)/.*\.parquet", "path_name"),
     (r".*", "unknown_file"),
 )
 """Path, and the rule that a file there breaks, or None. The first matching path counts."""

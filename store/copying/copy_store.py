@@ -14,6 +14,7 @@ from graphcredit.store.copying.locations import Location, open_location
 from graphcredit.store.errors import InputError
 from graphcredit.store.files.digest import verify
 from graphcredit.store.layout import (
+    ITERATION_TABLES,
     MARKER,
     MARKER_NAME,
     check_marker,
@@ -26,9 +27,9 @@ from graphcredit.store.progress import OnProgress, silent
 _Sizes: TypeAlias = Mapping[str, int]
 """Bytes of each file, by its path in the store."""
 
-_TABLES = ("steps", "replay", "credit", "graph", "summary", "history", "training", "notes")
+_TABLES = (*ITERATION_TABLES, "history")
 _FOLDERS = ("", "er_graph", "images", *_TABLES)
-"""Folders to copy, in this order, so that a reader never finds credit without its steps."""
+"""Folders to copy, in this order."""
 _PART = re.compile(
     rf"(?:{'|'.join(_TABLES)})/run_id=(?P<run>[^/]+)(?:/iteration=(?P<iteration>\d+))?/[^/]+\.parquet"
 )

@@ -17,7 +17,7 @@ from time import monotonic, sleep
 from typing import TypeAlias, TypeVar
 
 from graphcredit.store.errors import ReplacedError
-from graphcredit.store.layout import Store
+from graphcredit.store.layout import ITERATION_TABLES, Store
 
 T = TypeVar("T")
 
@@ -30,10 +30,8 @@ PATIENCE = 60.0
 _PAUSE = 0.02
 _ATTEMPTS = 3
 
-_TABLES = ("steps", "credit", "graph", "summary", "replay", "training")
-"""Folders whose files belong to an iteration; notes, which people write while they look, aside."""
-
-_NOTES = ("notes",)
+_TABLES = tuple(table for table in ITERATION_TABLES if table != "notes")
+"""Folders whose files count; people write notes while they look."""
 
 
 def stamp(store: Store, run_id: str | None = None, iteration: int | None = None) -> Stamp:
@@ -100,7 +98,7 @@ def read_once(
 
 def _whole_stamp(store: Store, run_id: str | None, iteration: int | None) -> Stamp:
     """Return a stamp that notes count for, too."""
-    return tuple(sorted(_stats(store, run_id, iteration, _TABLES + _NOTES)))
+    return tuple(sorted(_stats(store, run_id, iteration, ITERATION_TABLES)))
 
 
 def _replaced(store: Store) -> ReplacedError:

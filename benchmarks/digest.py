@@ -31,7 +31,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store
 from graphcredit.store.checks.run import check_store
-from graphcredit.store.files.atomic import write_table_unsynced
+from graphcredit.store.files.tables import write_table_unsynced
 from graphcredit.store.parquet import shards
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import read_index
@@ -107,7 +107,7 @@ def _timed(work: Callable[[], object], *, is_on: bool) -> float:
         return _cpu_seconds(work)
     with (
         patch("graphcredit.store.parquet.shards.verify", lambda path, whole=True: True),
-        patch("graphcredit.store.files.atomic.seal", lambda path: None),
+        patch("graphcredit.store.files.tables.seal", lambda path: None),
     ):
         return _cpu_seconds(work)
 

@@ -114,7 +114,7 @@ import time
 from pathlib import Path
 import orjson
 import pyarrow.parquet as pq
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 log, store = map(Path, sys.argv[1:])
 start = time.process_time()
 with log.open("rb") as file:

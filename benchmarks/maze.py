@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphcredit.store import Store, create_store
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.schema import STEP_SCHEMA
 from graphcredit.store.sql.catalog import run_trusted_query
 

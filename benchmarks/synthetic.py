@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.noise.disturb import Disturb, disturb_steps
 from graphcredit.store import create_store
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.parquet.er_graph import (
     ENTITY_SCHEMA,
     RELATION_SCHEMA,

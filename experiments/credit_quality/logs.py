@@ -16,7 +16,7 @@ from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import CollectOptions
 from graphcredit.store import Store, create_store
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.parquet.er_graph import merge_er_graph, read_er_graph
 from graphcredit.store.schema import STEP_SCHEMA
 from graphcredit.store.sql.catalog import connect

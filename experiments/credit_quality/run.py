@@ -24,7 +24,7 @@ from experiments.credit_quality.judge import judge, made_by
 from experiments.credit_quality.logs import play
 from experiments.credit_quality.report import tables
 from graphcredit.store import Store, create_store
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 
 _MADE_BY = b"credit_quality.made_by"
 

@@ -27,7 +27,7 @@ from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import CollectOptions
 from graphcredit.store import Store, create_store
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 
 GROUP_SIZE = 8
 

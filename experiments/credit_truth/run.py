@@ -35,7 +35,7 @@ from experiments.credit_truth.parts import in_processes, rows_at
 from experiments.credit_truth.report import tables
 from experiments.credit_truth.worlds.design.table import DESIGN_WORLDS
 from experiments.credit_truth.worlds.table import WORLDS
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The output of the demo: one function for each part that it shows of a credited store."""
+"""Output of the demo: a function for each table, text and picture of a credited store."""
 
 import os
 import shutil
@@ -55,7 +55,7 @@ def show_games(connection: Connection) -> None:
 
 
 def show_credit(reports: dict[tuple[str, int], CreditReport]) -> None:
-    """Print what the credit stage found, in two lines."""
+    """Print the counts of the credit stage, in two lines."""
     total = merge_reports(reports.values())
     out.print(
         f"{total.num_steps:,} steps of {total.num_trajectories:,} trajectories merged into "
@@ -68,13 +68,13 @@ def show_credit(reports: dict[tuple[str, int], CreditReport]) -> None:
 
 def show_shares(connection: Connection) -> None:
     """Print how often steps of failures made progress, and how often steps of successes did not."""
-    found = step_shares(connection)
-    progress = found.num_failed_progress / max(found.num_failed_steps, 1)
-    idle = found.num_successful_idle / max(found.num_successful_steps, 1)
+    shares = step_shares(connection)
+    progress = shares.num_failed_progress / max(shares.num_failed_steps, 1)
+    idle = shares.num_successful_idle / max(shares.num_successful_steps, 1)
     out.print(
-        f"{progress:.1%} of the {found.num_failed_steps:,} steps of failed trajectories led nearer "
-        f"to the goal (the papers report 22.0 % on ALFWorld);\n"
-        f"{idle:.1%} of the {found.num_successful_steps:,} steps of successful ones did not "
+        f"{progress:.1%} of the {shares.num_failed_steps:,} steps of failed trajectories led "
+        f"nearer to the goal (the papers report 22.0 % on ALFWorld);\n"
+        f"{idle:.1%} of the {shares.num_successful_steps:,} steps of successful ones did not "
         "(the papers: 65.3 %); steps that lost a game are not counted.\n"
         "Credit for whole trajectories cannot tell these steps from the others.",
         **PLAIN,
@@ -86,8 +86,8 @@ def show_correlations(connection: Connection, estimators: Sequence[str]) -> None
     out.print("Rank correlation (Spearman) with a step's progress, mean over the games:")
     table = _table("", "all steps", "steps of failures")
     for name in estimators:
-        found = mean_agreement(connection, f"{name}_advantage")
-        table.add_row(name, _signed(found.over_all), _signed(found.over_failed))
+        mean = mean_agreement(connection, f"{name}_advantage")
+        table.add_row(name, _signed(mean.over_all), _signed(mean.over_failed))
     _print_wide(table)
 
 

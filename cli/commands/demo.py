@@ -1,15 +1,23 @@
-"""`graphcredit demo`: play real games, assign credit, show what it found."""
+"""`graphcredit demo`: play real games, assign credit, and show the result."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
-
-if TYPE_CHECKING:
-    from graphcredit.store import Store
+from graphcredit.cli.commands import demo_report as showcase
+from graphcredit.cli.commands.collect import show_report
+from graphcredit.cli.commands.credit import rebuild
+from graphcredit.cli.output.console import interruptible, out, progress, say
+from graphcredit.collector.collection import collect
+from graphcredit.collector.environments.registry import environment_kind
+from graphcredit.collector.options import CollectOptions
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.store.layout import Store, open_store
+from graphcredit.store.sql import catalog
 
 ESTIMATORS = ("grpo", "rloo", "gigpo", "rewardflow", "graphgpo")
 POLICY = "oracle:0.85"
@@ -30,13 +38,6 @@ def demo(
 
         graphcredit demo --store my-store --games 8
     """
-    from graphcredit.cli.commands.credit import rebuild
-    from graphcredit.cli.demo import report as showcase
-    from graphcredit.credit.estimators.table import configure
-    from graphcredit.credit.iteration.settings import CreditSettings
-    from graphcredit.credit.stage import assign_credit
-    from graphcredit.store.sql import catalog
-
     _title("1. Play", f"{GROUP_SIZE} rollouts of each game; 85 % of the actions are random")
     opened = _play(store, games, workers)
     with catalog.connect(opened) as connection:
@@ -64,18 +65,12 @@ def demo(
         showcase.show_query(opened, query)
 
     _title("6. Go on", "with this store, or with your own")
-    out.print(f"  {picture} shows one game: blue steps deserve credit, orange ones blame", **PLAIN)
+    say(f"  {picture} shows one game: blue steps deserve credit, orange ones blame")
     for line in showcase.next_commands(store):
-        out.print(f"  {line}", **PLAIN)
+        say(f"  {line}")
 
 
-def _play(path: Path, games: int, workers: int) -> "Store":
-    from graphcredit.cli.commands.collect import show_report
-    from graphcredit.collector.collection import collect
-    from graphcredit.collector.environments.registry import environment_kind
-    from graphcredit.collector.options import CollectOptions
-    from graphcredit.store import open_store
-
+def _play(path: Path, games: int, workers: int) -> Store:
     tasks = environment_kind("textworld").list_tasks(None, num_tasks=games, seed=0)
     with interruptible("the demo goes on when it is run again"), progress("play") as show:
         report = collect(

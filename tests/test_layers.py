@@ -77,6 +77,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "sql",
             "checks",
             "quarantine",
+            "workers",
         ),
     ),
     "collector": (

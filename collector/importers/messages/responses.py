@@ -1,11 +1,12 @@
 """Items of OpenAI's Responses API: reasoning, messages, calls of tools and their results."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from graphcredit.collector.importers.logs.chat import chat_messages, tool_call
-from graphcredit.collector.importers.logs.image_parts import images_of
-from graphcredit.collector.importers.logs.messages import (
+from graphcredit.collector.importers.messages.chat import chat_messages, seen, tool_call
+from graphcredit.collector.importers.messages.content import images_of, text_of_content
+from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     SYSTEM,
     TOOL,
@@ -13,13 +14,7 @@ from graphcredit.collector.importers.logs.messages import (
     Message,
     ToolCall,
 )
-from graphcredit.collector.importers.logs.values import (
-    RecordError,
-    canonical,
-    first_of,
-    short,
-    text_of_content,
-)
+from graphcredit.collector.importers.messages.values import RecordError, canonical, first_of, short
 
 
 def is_call(kind: object) -> bool:
@@ -47,12 +42,18 @@ def answers_of(items: Sequence[Mapping[str, Any]], settings: LoggedSampling) -> 
             answer = []
         if is_models:
             answer.append(item)
-            if _has_result(item):
+            results = _results_within(item)
+            if results:
                 yield _answer(answer, settings)
-                yield _own_result(item)
+                yield Message(
+                    role=TOOL,
+                    text="\n\n".join(map(text_of_content, results.values())),
+                    image_parts=tuple(i for value in results.values() for i in images_of(value)),
+                    source=results,
+                )
                 answer = []
         elif is_result(kind):
-            yield result_of(item)
+            yield seen(TOOL, item.get("output"), item)
         elif kind == "mcp_list_tools":
             yield Message(role=SYSTEM, text="", source=dict(item))
         elif kind == "message":
@@ -87,23 +88,20 @@ def _answer(items: Sequence[Mapping[str, Any]], settings: LoggedSampling) -> Mes
         if item.get("type") == "reasoning"
     ]
     tokens = next((item for item in items if item.get("generation_token_ids")), None)
+    if tokens is not None:
+        settings = replace(
+            settings,
+            prompt_ids=tokens.get("prompt_token_ids"),
+            response_ids=tokens["generation_token_ids"],
+            response_logprobs=tokens.get("generation_log_probs"),
+        )
     return Message(
         role=ASSISTANT,
         text="\n\n".join(text for text in spoken if text),
         thought="\n\n".join(text for text in thoughts if text),
         tool_calls=tuple(calls),
-        sampling=settings if tokens is None else _with_tokens(tokens, settings),
+        sampling=settings,
         source=dict(items[0]) if len(items) == 1 else {"items": [dict(item) for item in items]},
-    )
-
-
-def _with_tokens(item: Mapping[str, Any], settings: LoggedSampling) -> LoggedSampling:
-    return LoggedSampling(
-        prompt_ids=item.get("prompt_token_ids"),
-        response_ids=item["generation_token_ids"],
-        response_logprobs=item.get("generation_log_probs"),
-        temperature=settings.temperature,
-        top_p=settings.top_p,
     )
 
 
@@ -115,30 +113,7 @@ def _call(item: Mapping[str, Any]) -> ToolCall:
     return ToolCall(name=name, arguments=canonical(first_of(item, ("action", "code", "queries"))))
 
 
-def _has_result(item: Mapping[str, Any]) -> bool:
-    """Return whether an item is a call with its result, as those that a server of MCP runs."""
-    return is_call(item.get("type")) and first_of(item, _RESULTS) is not None
-
-
-_RESULTS = ("output", "error")
-
-
-def _own_result(item: Mapping[str, Any]) -> Message:
-    source = {name: item[name] for name in _RESULTS if item.get(name) is not None}
-    return Message(
-        role=TOOL,
-        text="\n\n".join(map(text_of_content, source.values())),
-        image_parts=tuple(image for value in source.values() for image in images_of(value)),
-        source=source,
-    )
-
-
-def result_of(item: Mapping[str, Any]) -> Message:
-    """Return the result of a call."""
-    output = item.get("output")
-    return Message(
-        role=TOOL,
-        text=text_of_content(output),
-        image_parts=images_of(output),
-        source=dict(item),
-    )
+def _results_within(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the results that a call has itself, as those that a server of MCP runs."""
+    results = {name: item[name] for name in ("output", "error") if item.get(name) is not None}
+    return results if is_call(item.get("type")) else {}

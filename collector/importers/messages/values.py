@@ -1,19 +1,26 @@
-"""Read values of foreign JSON: texts of content parts, numbers, fields by path."""
+"""Values of foreign JSON: objects, numbers, names, verdicts, and fields by path."""
 
-import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, cast
 
-from graphcredit.collector.importers.logs.image_parts import is_image, single_images
 from graphcredit.collector.importers.logs.json_text import parse_json_text
 from graphcredit.store.errors import InputError
 
 
 class RecordError(InputError):
     """A record is not what its format says; the message says what must hold and what was found."""
+
+
+MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
+"""What a reader may raise of a record whose parts have other types than its format says."""
+
+
+def fields_of(value: object) -> Mapping[str, Any]:
+    """Return a JSON object; an empty one for every other value."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def as_mapping(value: object, what: str) -> Mapping[str, Any]:
@@ -38,50 +45,23 @@ def as_list(value: object, what: str) -> list[Any]:
     return cast("list[Any]", value)
 
 
-def text_of_content(content: object) -> str:
-    """Return the text of a message's content: text, or a list of parts.
+def as_objects(value: object, what: str, item: str) -> list[Mapping[str, Any]]:
+    """Return a list of JSON objects; an empty one for null.
 
-    An image, or another part without text, becomes a mark with a digest, so that two are two.
+    Raises:
+        RecordError: It is no list, or an `item` of it is no object.
     """
-    if isinstance(content, str):
-        return content
-    if content is None:
-        return ""
-    if isinstance(content, list):
-        parts = cast("list[object]", content)
-        return "\n".join(text for part in parts if (text := _text_of_part(part)))
-    return _text_of_part(content) if is_image(content) else canonical(content)
+    return [as_mapping(each, item) for each in as_list(value or [], what)]
 
 
-def _text_of_part(part: object) -> str:
-    if not isinstance(part, Mapping):
-        return text_of_content(part)
-    mapping = cast("Mapping[str, Any]", part)
-    if is_image(part):
-        return "\n".join(map(_mark, single_images(mapping)))
-    for name in ("text", "refusal", "content"):
-        if isinstance(mapping.get(name), str):
-            return mapping[name]
-    kind = str(mapping.get("type", "part"))
-    if kind == "tool_result":
-        return text_of_content(mapping.get("content"))
-    if kind in _NO_TEXTS:
-        return ""
-    return _mark(mapping)
-
-
-def _mark(part: Mapping[str, Any]) -> str:
-    """Return a text for a part that has none; equal parts have equal ones."""
-    digest = hashlib.sha256(canonical(part).encode("utf-8", "surrogatepass"))
-    return f"[{part.get('type', 'part')} {digest.hexdigest()[:12]}]"
-
-
-_NO_TEXTS = ("thinking", "redacted_thinking", "reasoning", "tool_use")
-"""Parts that are read elsewhere, as reasoning or as calls."""
+def without(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of an object that are not null, but for some."""
+    return {name: value for name, value in row.items() if name not in names and value is not None}
 
 
 _encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str).encode
 _quoted = json.encoder.encode_basestring
+_NAME = itemgetter(0)
 
 
 def canonical(value: object) -> str:
@@ -89,31 +69,20 @@ def canonical(value: object) -> str:
     if type(value) is not dict:
         return _encode(value)
     # Most calls have a few texts and numbers: that is quicker than to make an encoder.
-    parts: list[str] = []
-    for name, part in sorted(cast("dict[Any, Any]", value).items(), key=_NAME):
-        if type(part) is str:
-            text = _quoted(part)
-        elif type(part) is int:
-            text = str(part)
-        else:
+    fields: list[str] = []
+    for name, field in sorted(cast("dict[Any, Any]", value).items(), key=_NAME):
+        if type(name) is not str or type(field) not in (str, int):
             return _encode(value)
-        if type(name) is not str:
-            return _encode(value)
-        parts.append(f"{_quoted(name)}: {text}")
-    return f"{{{', '.join(parts)}}}"
-
-
-_NAME = itemgetter(0)
+        fields.append(f"{_quoted(name)}: {_quoted(field) if type(field) is str else field}")
+    return f"{{{', '.join(fields)}}}"
 
 
 def canonical_text(value: object) -> str:
     """Return arguments of a call as canonical JSON, also where the log has them as JSON text."""
-    if value is None:
-        return ""
     if isinstance(value, str):
         parsed = parse_json(value)
         return value if parsed is None else canonical(parsed)
-    return canonical(value)
+    return "" if value is None else canonical(value)
 
 
 _OPENING = frozenset("{[")
@@ -142,12 +111,17 @@ def as_number(value: object, what: str) -> float | None:
     raise RecordError(f"{what} must be a finite number: got {short(value)}")
 
 
-def numbers_of(mapping: Mapping[str, Any]) -> dict[str, float]:
-    """Return the finite numbers of a JSON object by name."""
+def as_integer(value: object) -> int | None:
+    """Return a whole number; None for everything else."""
+    return value if isinstance(value, int) else None
+
+
+def numbers_of(value: object) -> dict[str, float]:
+    """Return the finite numbers of a JSON object by name; none of any other value."""
     return {
-        name: float(value)
-        for name, value in mapping.items()
-        if isinstance(value, int | float) and _is_finite(value)
+        name: float(number)
+        for name, number in fields_of(value).items()
+        if isinstance(number, int | float) and _is_finite(number)
     }
 
 
@@ -162,6 +136,11 @@ def _is_finite(number: float) -> bool:
 def as_text(value: object) -> str | None:
     """Return a name as text, whether the log has it as text or as a number; None for null."""
     return None if value is None else value if isinstance(value, str) else canonical(value)
+
+
+def joined(*names: object, by: str = ":") -> str:
+    """Return names as one text, without those that are null or empty."""
+    return by.join(text for name in names if (text := as_text(name)))
 
 
 def version_of(first: object, last: object) -> str | None:

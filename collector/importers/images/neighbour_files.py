@@ -1,4 +1,4 @@
-"""Read image files beside a log. A log is foreign: it must not choose what is read.
+"""Image files beside a log. A log is foreign: it must not choose what is read.
 
 Only files within the folder that the user named are read, whatever links and `..` say, and of
 these only what is an ordinary file and not hidden.
@@ -9,10 +9,10 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphcredit.collector.importers.images.image_types import MOST_BYTES
-from graphcredit.collector.importers.images.lost import (
+from graphcredit.collector.importers.images.image_types import (
     BROKEN,
     MISSING,
+    MOST_BYTES,
     NOT_FOLLOWED,
     ImageError,
 )
@@ -66,7 +66,9 @@ def read_file(path: Path) -> bytes:
         ImageError: It is no ordinary file, too large, or cannot be read.
     """
     try:
-        with open(path, "rb", opener=_opened) as file:
+        # No link that was put there since, and without waiting for a pipe.
+        flags = os.O_NOFOLLOW | os.O_NONBLOCK
+        with open(path, "rb", opener=lambda name, own: os.open(name, own | flags)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ImageError(NOT_FOLLOWED, f"{path} must be an ordinary file")
             content = file.read(MOST_BYTES + 1)
@@ -75,11 +77,6 @@ def read_file(path: Path) -> bytes:
     if len(content) > MOST_BYTES:
         raise ImageError(BROKEN, f"{path} must have at most {MOST_BYTES >> 20} MiB")
     return content
-
-
-def _opened(path: str, flags: int) -> int:
-    """Open a file: no link that was put there since, and without waiting for a pipe."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _reason(error: Exception) -> str:

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from graphcredit.collector.importers.logs.image_parts import address_of, is_image
+from graphcredit.collector.importers.messages.content import address_of, is_image
+from graphcredit.collector.importers.messages.values import fields_of
 
 _FIELDS = ("images", "image")
 _PLACE = "<image>"
@@ -30,38 +31,33 @@ def with_images_placed(
         return row, 0
     given = cast("list[Any]", row[name])
     images = iter(given)
-    placed = {field: _placed(messages, images) for field, messages in lists.items()}
+    placed = {
+        field: [_placed(message, images) for message in messages]
+        for field, messages in lists.items()
+    }
     left = list(images)
     if len(left) == len(given):
-        number = next((n for n, field in enumerate(placed) if _has_user(placed[field])), None)
-        if number is not None:
-            field = list(placed)[number]
+        field = next((field for field in placed if any(map(_is_user, placed[field]))), None)
+        if field is not None:
             placed[field] = _before_user(placed[field], left)
             left = []
     return {**{k: v for k, v in row.items() if k != name}, **placed}, len(left)
 
 
 def _is_images(value: object) -> bool:
-    if not isinstance(value, list) or not value:
-        return False
-    return all(map(_may_be_image, cast("list[object]", value)))
+    images = cast("list[object]", value) if isinstance(value, list) else []
+    return bool(images) and all(map(_may_be_image, images))
 
 
 def _may_be_image(value: object) -> bool:
-    if isinstance(value, Mapping):
-        return address_of(cast("Mapping[str, Any]", value)).address is not None
-    return isinstance(value, bytes) or (isinstance(value, str) and bool(_NAME.match(value)))
+    if isinstance(value, str):
+        return bool(_NAME.match(value))
+    return isinstance(value, bytes) or address_of(value).address is not None
 
 
-def _placed(messages: list[Any], images: Iterator[Any]) -> list[Any]:
-    """Return messages with images in the places that they have."""
-    return [_message_placed(message, images) for message in messages]
-
-
-def _message_placed(message: Any, images: Iterator[Any]) -> Any:
-    if not isinstance(message, Mapping):
-        return message
-    fields = cast("Mapping[str, Any]", message)
+def _placed(message: Any, images: Iterator[Any]) -> Any:
+    """Return a message with images in the places that it has."""
+    fields = fields_of(message)
     name = next((name for name in ("content", "value") if fields.get(name) is not None), "")
     content = fields.get(name)
     if isinstance(content, str) and _PLACE in content:
@@ -81,20 +77,13 @@ def _parts_of_text(text: str, images: Iterator[Any]) -> Iterator[dict[str, Any]]
 
 
 def _part_placed(part: Any, images: Iterator[Any]) -> Any:
-    if is_image(part) and address_of(cast("Mapping[str, Any]", part)).address is None:
-        image = next(images, None)
-        return part if image is None else {"type": "image", "image": image}
-    return part
-
-
-def _has_user(messages: list[Any]) -> bool:
-    return any(map(_is_user, messages))
+    is_place = is_image(part) and address_of(part).address is None
+    image = next(images, None) if is_place else None
+    return part if image is None else {"type": "image", "image": image}
 
 
 def _is_user(message: Any) -> bool:
-    if not isinstance(message, Mapping):
-        return False
-    fields = cast("Mapping[str, Any]", message)
+    fields = fields_of(message)
     return fields.get("role", fields.get("from")) in ("user", "human")
 
 

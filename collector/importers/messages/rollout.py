@@ -2,9 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from graphcredit.collector.importers.messages.values import (
+    MALFORMED,
+    RecordError,
+    as_mapping,
+    as_number,
+    field_at,
+)
 
 if TYPE_CHECKING:
     from graphcredit.collector.importers.images.kept import KeptImage
@@ -41,16 +49,28 @@ class LoggedSampling:
     """Which weights sampled it."""
 
 
+NO_SAMPLING = LoggedSampling()
+"""Of a message of which the log does not say how it was sampled."""
+
+
+def sampling_of(settings: object) -> LoggedSampling:
+    """Return the temperature and `top_p` of some settings.
+
+    Raises:
+        RecordError: One is no number.
+    """
+    return LoggedSampling(
+        temperature=as_number(field_at(settings, "temperature"), "temperature"),
+        top_p=as_number(field_at(settings, "top_p"), "top_p"),
+    )
+
+
 EVALUATED = "rollouts of an evaluation are in a run of their own, whose name ends in `eval`"
 
 
 def run_of_evaluation(run: str | None) -> str:
     """Return the run of a training's evaluations, which must not be compared with its rollouts."""
     return "eval" if run is None else f"{run}-eval"
-
-
-NO_SAMPLING = LoggedSampling()
-"""Of a message of which the log does not say how it was sampled."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -81,12 +101,15 @@ class Message:
     source: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The message as the log has it, for `extra` and for `--state column:NAME`."""
 
+    @property
+    def is_answer(self) -> bool:
+        """Whether the policy sampled it."""
+        return self.role == ASSISTANT and not self.is_context
+
 
 def with_sampling(message: Message, sampling: LoggedSampling) -> Message:
     """Return a message of the policy as sampled so; others as they are."""
-    if message.role != ASSISTANT or message.is_context:
-        return message
-    return replace(message, sampling=sampling)
+    return replace(message, sampling=sampling) if message.is_answer else message
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,6 +156,41 @@ class Omission:
     count: int = 1
 
 
+Rollouts = Iterator[LoggedRollout | Omission]
+"""What a reader yields of a record."""
+
+_SHOWN = 5
+"""Broken parts that an error names."""
+
+
+def each_part(
+    parts: Sequence[Any], what: str, read: Callable[[Mapping[str, Any]], Rollouts]
+) -> Rollouts:
+    """Yield the rollouts of all sound parts of a record, then raise an error about the others.
+
+    Args:
+        parts: JSON objects.
+        what: What their list is called in the record.
+        read: Returns the rollouts of a part.
+
+    Raises:
+        RecordError: Parts are broken; at the end.
+    """
+    broken: list[str] = []
+    for number, part in enumerate(parts):
+        try:
+            yield from read(as_mapping(part, "it"))
+        except RecordError as error:
+            broken.append(f"{what}[{number}]: {error}")
+        except MALFORMED as error:
+            broken.append(f"{what}[{number}]: {error!r}")
+    if broken:
+        more = f"; and {len(broken) - _SHOWN} more" if len(broken) > _SHOWN else ""
+        raise RecordError(
+            f"{len(broken)} of its parts cannot be read: " + "; ".join(broken[:_SHOWN]) + more
+        )
+
+
 @dataclass(slots=True)
 class Turn:
     """A message of the policy, and what it had seen since its message before."""
@@ -158,7 +216,7 @@ def turns_of(messages: tuple[Message, ...]) -> Turns:
     turns: list[Turn] = []
     seen: list[Message] = []
     for message in messages:
-        if message.role == ASSISTANT and not message.is_context:
+        if message.is_answer:
             turns.append(Turn(tuple(seen), message))
             seen = []
         else:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
-from graphcredit.collector.importers.logs.image_parts import images_of
-from graphcredit.collector.importers.logs.messages import (
+from graphcredit.collector.importers.messages.content import images_of, text_of_content
+from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     SYSTEM,
     TOOL,
@@ -13,15 +14,15 @@ from graphcredit.collector.importers.logs.messages import (
     Message,
     ToolCall,
 )
-from graphcredit.collector.importers.logs.values import (
+from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_list,
     as_mapping,
     canonical_text,
+    fields_of,
     first_of,
     parse_json,
     short,
-    text_of_content,
 )
 
 _ROLES = {
@@ -41,10 +42,8 @@ def is_chat(value: object) -> bool:
     """Return whether a value is a list that begins with a chat message."""
     if not isinstance(value, list) or not value:
         return False
-    first = cast("list[object]", value)[0]
-    if not isinstance(first, Mapping):
-        return False
-    return _role_of(_translated(cast("Mapping[str, Any]", first))) is not None
+    first = fields_of(cast("list[object]", value)[0])
+    return _role_of(_translated(first)) is not None
 
 
 def chat_messages(value: object, what: str, *, is_context: bool = False) -> tuple[Message, ...]:
@@ -58,17 +57,46 @@ def chat_messages(value: object, what: str, *, is_context: bool = False) -> tupl
     Raises:
         RecordError: An item is no message, or its role is unknown.
     """
-    return tuple(
-        [
-            _message(item, what, number, is_context=is_context)
-            for number, item in enumerate(as_list(value, what))
-        ]
-    )
+    items = enumerate(as_list(value, what))
+    return tuple([_message(item, what, number, is_context=is_context) for number, item in items])
 
 
 def chat_message(value: object, what: str, *, is_context: bool = False) -> Message:
     """Return one message; see `chat_messages`."""
     return _message(value, what, None, is_context=is_context)
+
+
+def seen(role: str, content: object, source: Mapping[str, Any], **more: Any) -> Message:
+    """Return a message with the text and the images of a content.
+
+    Args:
+        role: Who says it.
+        content: Text or parts.
+        source: The message as the log has it.
+        **more: Further fields of `Message`.
+    """
+    text, images = text_of_content(content), images_of(content)
+    return Message(role=role, text=text, image_parts=images, source=dict(source), **more)
+
+
+def answer(text: str, source: Mapping[str, Any], **more: Any) -> Message:
+    """Return a message of the policy, whose text may begin with its reasoning."""
+    thought, spoken = split_thinking(text)
+    return Message(role=ASSISTANT, text=spoken, thought=thought, source=source, **more)
+
+
+def joined_answer(first: Message, *others: Message) -> Message:
+    """Return the messages of one answer as one: texts, reasoning, calls and images in order."""
+    if not others:
+        return first
+    messages = (first, *others)
+    return replace(
+        first,
+        text="\n\n".join(message.text for message in messages if message.text),
+        thought="\n\n".join(message.thought for message in messages if message.thought),
+        tool_calls=tuple(call for message in messages for call in message.tool_calls),
+        image_parts=tuple(part for message in messages for part in message.image_parts),
+    )
 
 
 def _message(value: object, what: str, number: int | None, *, is_context: bool) -> Message:
@@ -98,8 +126,10 @@ def _message(value: object, what: str, number: int | None, *, is_context: bool) 
     inline, text = split_thinking(text) if text else ("", "")
     reasoning = first_of(raw, _REASONING)
     apart = "" if reasoning is None else text_of_content(reasoning)
-    if isinstance(content, list):
-        apart = apart or _reasoning_of_parts(content)
+    if isinstance(content, list) and not apart:
+        parts = map(fields_of, cast("list[object]", content))
+        spoken = [part for part in parts if part.get("type") in ("reasoning", "thinking")]
+        apart = "\n".join(text_of_content(first_of(each, _REASONING[1:])) for each in spoken)
     return Message(
         role=role,
         text=text,
@@ -136,8 +166,7 @@ def _translated(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     inner = first_of(raw, ("data", "kwargs"))
     if isinstance(inner, Mapping):
-        fields = cast("Mapping[str, Any]", inner)
-        path = raw.get("id")
+        fields, path = fields_of(inner), raw.get("id")
         kind = path[-1] if isinstance(path, list) and path else raw.get("type")
         return {
             "type": kind,
@@ -159,36 +188,22 @@ def split_thinking(text: str) -> tuple[str, str]:
     return (match[1].strip(), text[match.end() :]) if match else ("", text)
 
 
-def _parts(content: object) -> list[Mapping[str, Any]]:
-    if not isinstance(content, list):
-        return []
-    parts = cast("list[object]", content)
-    return [cast("Mapping[str, Any]", part) for part in parts if isinstance(part, Mapping)]
-
-
-def _reasoning_of_parts(content: object) -> str:
-    return "\n".join(
-        text_of_content(first_of(part, ("reasoning", "thinking")))
-        for part in _parts(content)
-        if part.get("type") in ("reasoning", "thinking")
-    )
-
-
 def _tool_calls(
     raw: Mapping[str, Any], content: object, what: str, number: int | None
 ) -> tuple[ToolCall, ...]:
     calls = raw.get("tool_calls")
     if isinstance(calls, str):
         calls = parse_json(calls)
-    found: list[object] = []
+    listed: list[object] = []
     if calls is not None:
         is_list = isinstance(calls, list)
-        found += calls if is_list else as_list(calls, f"{_name(what, number)}.tool_calls")
+        listed += calls if is_list else as_list(calls, f"{_name(what, number)}.tool_calls")
     if raw.get("function_call"):
-        found.append(raw["function_call"])
+        listed.append(raw["function_call"])
     if isinstance(content, list):
-        found += [part for part in _parts(content) if part.get("type") == "tool_use"]
-    return tuple([_tool_call(call, what, number) for call in found])
+        parts = map(fields_of, cast("list[object]", content))
+        listed += [part for part in parts if part.get("type") == "tool_use"]
+    return tuple([_tool_call(call, what, number) for call in listed])
 
 
 def tool_call(value: object, what: str) -> ToolCall:

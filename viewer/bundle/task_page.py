@@ -18,10 +18,9 @@ from graphcredit.viewer.bundle.html import (
     table,
     text,
 )
-from graphcredit.viewer.graph.cytoscape import draw_part
-from graphcredit.viewer.graph.export.page import Site, graph_html
+from graphcredit.viewer.graph.drawing import draw_part
+from graphcredit.viewer.graph.export import Site, graph_html
 from graphcredit.viewer.graph.facts import with_shown
-from graphcredit.viewer.graph.folds import folds_of
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph
@@ -75,7 +74,7 @@ def task_page(
         below = f"<p>{part}: those around the best path.</p>{below}"
     shading = Shading(advantage=f"{drawn.estimator} advantage")
     return graph_html(
-        draw_part(shown, layers_of(graph), shading, folds_of(shown)),
+        draw_part(shown, layers_of(graph), shading),
         shown,
         with_shown(drawn.steps.select([*_LISTED, column]), column, None),
         path=[],

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from graphcredit.viewer.graph.alike import most_alike
-from graphcredit.viewer.graph.keys import node_key
-from graphcredit.viewer.graph.task_graph import Node
+from graphcredit.viewer.graph.task_graph import Node, node_key
 from graphcredit.viewer.pages.graph_parts import controls as controls
 from graphcredit.viewer.queries.graphs import action_lists
 from graphcredit.viewer.widgets.cache import ask

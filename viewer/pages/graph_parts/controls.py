@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from graphcredit.viewer.graph.keys import edge_key, node_key
-from graphcredit.viewer.graph.shading import STATE_SCALES, Ends, StateScale, true_scale
-from graphcredit.viewer.graph.task_graph import TaskGraph
-from graphcredit.viewer.graph.true_distances import TrueDistances
+from graphcredit.viewer.graph.shading import STATE_SCALES, StateScale, TrueDistances, true_scale
+from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.visible_part import READABLE
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.text import one_line
@@ -16,7 +14,6 @@ from graphcredit.viewer.widgets.text import one_line
 _PICKED = "at"
 _WORDS = "find"
 _TRUTH = "truth"
-_OVER = "over"
 _SHOWN_TASK = "graph_of"
 _MOST_HOPS = 4
 _VIEWS = {
@@ -158,17 +155,6 @@ def choose_truth() -> bool:
         key="graph_truth",
         help="Mark transitions whose mean advantage has the sign of the true progress, or not.",
         on_change=lambda: _put(_TRUTH, None if st.session_state["graph_truth"] else "0"),
-    )
-
-
-def choose_over_iterations() -> bool:
-    """Show a switch for the graphs of all iterations on a slider."""
-    st.session_state["graph_over"] = st.query_params.get(_OVER) == "1"
-    return st.toggle(
-        "Over iterations",
-        key="graph_over",
-        help="Draw the graphs of all iterations at the same places, with a slider between them.",
-        on_change=lambda: _put(_OVER, "1" if st.session_state["graph_over"] else None),
     )
 
 

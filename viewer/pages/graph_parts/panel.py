@@ -18,9 +18,8 @@ from graphcredit.viewer.graph.facts import (
     ranked_steps,
     remarkable,
 )
-from graphcredit.viewer.graph.keys import edge_key, node_key
-from graphcredit.viewer.graph.shading import Ends, Shading, signed
-from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
+from graphcredit.viewer.graph.shading import Shading, signed
+from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.words import distance_words, state_name
 from graphcredit.viewer.pages.graph_parts import controls as controls
 from graphcredit.viewer.pages.graph_parts.alike import show_alike

@@ -9,15 +9,13 @@ import streamlit as st
 from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph import facts
-from graphcredit.viewer.graph.shading import Ends
-from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
+from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, read_task_graph
 from graphcredit.viewer.pages.graph_parts import controls as controls
-from graphcredit.viewer.pages.graph_parts.iterations import iterations_with_graphs
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import graph_tasks
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import missing, selection
-from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.cache import ask, viewed_store
 
 _ITERATION = "iteration "
 
@@ -104,7 +102,12 @@ def choose_place(store: Store) -> GraphPlace | None:
 
 
 def _choose_other(place: GraphPlace, names: Sequence[str]) -> str | None:
-    iterations = [n for n in iterations_with_graphs(place.run_id) if n != place.iteration]
+    store = viewed_store()
+    iterations = [
+        number
+        for number in store.iterations(place.run_id)
+        if number != place.iteration and store.graph_dir(place.run_id, number).exists()
+    ]
     return controls.choose_optional(
         "other",
         "Compare with",

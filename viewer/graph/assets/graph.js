@@ -12,8 +12,8 @@ const LARGEST_AT_FIRST = 1.3;
 const NOTHING = { words: "", keys: [], total: 0 };
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
- *  data: {nodes, edges, folds, frames, legend, signature}. What is marked comes by an event of its own, so
- *  that a click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or
+ *  data: {nodes, edges, legend, signature}. What is marked comes by an event of its own, so that a
+ *  click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or
  *  null, found: see find.js}, and globalThis[PLAY] is the trajectory to play, see play.js. */
 export default function drawGraph(component) {
   const { data, parentElement, setTriggerValue } = component;
@@ -47,7 +47,6 @@ function forget(root) {
   globalThis.removeEventListener(MARKS, root[DRAWN].onMarks);
   globalThis.removeEventListener(PLAY, root[DRAWN].onPlay);
   root[DRAWN].play.stop();
-  root[DRAWN].film.stop();
   root[DRAWN].cy.destroy();
   root[DRAWN] = undefined;
 }
@@ -65,7 +64,6 @@ function build(root, data) {
     pixelRatio: many ? 1 : "auto",
   });
   const showMap = minimap(root, cy);
-  const film = filmstrip(root, cy, data);
   let inView = null;
   /** The drawing has more or less room: fit it again, unless somebody has moved it. */
   const onRoom = () => {
@@ -73,36 +71,24 @@ function build(root, data) {
     const now = { zoom: cy.zoom(), pan: cy.pan() };
     if (!inView || JSON.stringify(now) === JSON.stringify(inView)) inView = fitTo(cy, data.nodes);
   };
-  const folds = foldsOf(cy, data.folds, () => {
-    film.show();
-    onMarks();
-    play.show();
-    showFolds(root, folds);
-  });
-  const play = player(root, cy, folds, { onMove: showMap, onRoom });
-  const find = finder(root, cy, folds, (words) => root[DRAWN].ask(words));
+  const play = player(root, cy, { onMove: showMap, onRoom });
+  const find = finder(root, cy, (words) => root[DRAWN].ask(words));
   let isWhole = false;
-  let selected = null;
   const onMarks = () => {
     if (!isWhole) return;
     const marks = globalThis[MARKS];
-    if (selected !== (marks?.selected ?? null)) {
-      selected = marks?.selected ?? null;
-      folds.reveal(selected);
-    }
-    mark(cy, marks, folds);
+    mark(cy, marks);
     find.take(marks?.found ?? NOTHING);
     showMap();
   };
   const onPlay = () => isWhole && play.load(globalThis[PLAY] ?? { name: "", moments: [] });
-  listen(root, cy, folds);
+  listen(root, cy);
   showLegend(root, data.legend);
-  showFolds(root, folds);
   onRoom();
   delete root.dataset.picture;
   delete root.dataset.ready;
   const all = [...data.nodes, ...data.edges];
-  addInSlices(cy, all.map(copy), data.nodes.length, (there) => {
+  addInSlices(cy, all, data.nodes.length, (there) => {
     if (there === data.nodes.length) {
       root.dataset.picture = "";
       markPaint("graphcredit-picture");
@@ -110,12 +96,11 @@ function build(root, data) {
     if (there < all.length) return;
     markPaint("graphcredit-whole");
     isWhole = true;
-    film.show();
     onMarks();
     onPlay();
     root.dataset.ready = String(data.nodes.length);
   });
-  return { cy, folds, find, play, film, onMarks, onPlay };
+  return { cy, find, play, onMarks, onPlay };
 }
 
 /** Note in the browser's timeline when what is there now has been painted: benchmarks read it. */
@@ -124,43 +109,19 @@ function markPaint(name) {
 }
 
 /** Answer to the pointer and to the keyboard. */
-function listen(root, cy, folds) {
+function listen(root, cy) {
   // Cytoscape does not see that a page around it has scrolled or moved it.
   root.querySelector(".canvas").onpointerdown = () => cy.resize();
   const tip = root.querySelector(".tip");
-  cy.on("tap", (event) => pick(root, event.target === cy ? "" : event.target.id()));
+  cy.on("tap", (event) => root[DRAWN].click(event.target === cy ? "" : event.target.id()));
   cy.on("mouseover", "node,edge", (event) => {
     tip.textContent = event.target.data("tip");
     tip.hidden = false;
   });
   cy.on("mouseout", "node,edge", () => (tip.hidden = true));
-  root.querySelector(".folds").onclick = () => {
-    const change = folds.numOpen() ? folds.fold : folds.open;
-    folds.keys.filter((key) => folds.isOpen(key) === (change === folds.fold)).forEach(change);
-  };
   root.querySelector(".fit").onclick = () => cy.animate({ fit: { padding: PADDING }, duration: 150 });
   root.querySelector(".png").onclick = () => savePicture(root, cy);
   root.onkeydown = (event) => onKey(root, cy, event);
-}
-
-/** A closed fold opens; everything else is said to whoever shows the graph. */
-function pick(root, id) {
-  const { folds, click } = root[DRAWN];
-  if (folds.keys.includes(id)) folds.open(id);
-  else click(id);
-}
-
-function showFolds(root, folds) {
-  const button = root.querySelector(".folds");
-  const named = (keys) =>
-    ["chain", "room"]
-      .map((kind) => [keys.filter((key) => folds.kindOf(key) === kind).length, kind])
-      .filter(([number]) => number)
-      .map(([number, kind]) => `${number} ${number === 1 ? kind : `${kind}s`}`)
-      .join(" and ");
-  const open = folds.keys.filter(folds.isOpen);
-  button.hidden = !folds.keys.length;
-  button.textContent = open.length ? `Fold ${named(open)}` : `Open ${named(folds.keys)}`;
 }
 
 function onKey(root, cy, event) {
@@ -179,7 +140,7 @@ function onKey(root, cy, event) {
     ArrowUp: () => cy.panBy({ x: 0, y: 60 }),
     ArrowDown: () => cy.panBy({ x: 0, y: -60 }),
     "/": () => root.querySelector(".find input").focus(),
-    Enter: () => root[DRAWN].find.current() && pick(root, root[DRAWN].find.current()),
+    Enter: () => root[DRAWN].find.current() && root[DRAWN].click(root[DRAWN].find.current()),
     Escape: () => root[DRAWN].click(""),
   };
   if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
@@ -189,18 +150,17 @@ function onKey(root, cy, event) {
 }
 
 /** Show what is selected and which trajectory is laid over the graph. */
-function mark(cy, marks, folds) {
+function mark(cy, marks) {
   cy.batch(() => {
     cy.$(".path, .faded, .chosen").removeClass("path faded chosen");
     if (!marks) return;
-    const keys = new Set(marks.path.map(folds.drawnAs));
-    const path = cy.collection([...keys].map((id) => cy.getElementById(id)[0]).filter(Boolean));
+    const path = cy.collection(marks.path.map((id) => cy.getElementById(id)[0]).filter(Boolean));
     if (path.length) {
       cy.elements().not(path).addClass("faded");
       path.addClass("path");
     }
     if (!marks.selected) return;
-    cy.getElementById(folds.drawnAs(marks.selected)).removeClass("faded").addClass("chosen");
+    cy.getElementById(marks.selected).removeClass("faded").addClass("chosen");
   });
 }
 

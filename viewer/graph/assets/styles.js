@@ -50,18 +50,6 @@ function styles(root) {
     { selector: "node[kind='goal'][?box]", style: { "border-style": "double", "border-width": 6 } },
     { selector: "node[kind='dead end']", style: { "border-style": "dashed", "border-opacity": 1 } },
     { selector: "node[kind='dead end'][!box]", style: { shape: "diamond" } },
-    // A closed fold looks like a stack.
-    {
-      selector: "node[kind='chain'],node[kind='room']",
-      style: {
-        "border-opacity": 0.9,
-        "font-size": 14,
-        ghost: "yes",
-        "ghost-offset-x": 6,
-        "ghost-offset-y": 6,
-        "ghost-opacity": 0.45,
-      },
-    },
     {
       selector: "edge",
       style: {
@@ -87,8 +75,13 @@ function styles(root) {
       },
     },
     {
-      selector: "edge[bend != 0]",
-      style: { "curve-style": "unbundled-bezier", "control-point-distances": "data(bend)" },
+      selector: "edge[bends]",
+      style: {
+        "curve-style": "unbundled-bezier",
+        "edge-distances": "node-position",
+        "control-point-distances": "data(bends)",
+        "control-point-weights": "data(shares)",
+      },
     },
     {
       selector: "edge:loop",
@@ -105,7 +98,6 @@ function styles(root) {
       selector: "edge[?conflict]",
       style: { "underlay-color": "#b3261e", "underlay-opacity": 0.3, "underlay-padding": 3 },
     },
-    { selector: ".absent", style: { opacity: 0.16, label: "" } },
     { selector: "edge.faded", style: { opacity: 0.22 } },
     {
       selector: "node.faded",

@@ -9,14 +9,12 @@ from html import escape
 import pyarrow as pa
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.assets import asset
-from graphcredit.viewer.graph.cytoscape import Drawing
-from graphcredit.viewer.graph.export.assets import page_asset, page_script, page_style
+from graphcredit.viewer.graph.assets import asset, page_script, page_style
+from graphcredit.viewer.graph.drawing import Drawing
 from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
-from graphcredit.viewer.graph.keys import edge_key, node_key
 from graphcredit.viewer.graph.play import Play
 from graphcredit.viewer.graph.shading import signed
-from graphcredit.viewer.graph.task_graph import TaskGraph
+from graphcredit.viewer.graph.task_graph import TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.words import state_name
 from graphcredit.viewer.widgets.text import visible
 
@@ -77,7 +75,7 @@ def graph_html(
         "BELOW": "" if site is None else site.below,
         "DATA": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
     }
-    return re.sub(r"\[\[([A-Z]+)\]\]", lambda place: parts[place[1]], page_asset("page.html"))
+    return re.sub(r"\[\[([A-Z]+)\]\]", lambda place: parts[place[1]], asset("page.html"))
 
 
 def _inside() -> dict[str, str]:

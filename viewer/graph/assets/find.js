@@ -5,7 +5,7 @@ const calm = () => globalThis.matchMedia("(prefers-reduced-motion: reduce)").mat
 
 /** The field for words. ask(words) has the states found; they come back as marks:
  *  {words, keys: of those that are drawn, total: of the whole graph}. */
-function finder(root, cy, folds, ask) {
+function finder(root, cy, ask) {
   const field = root.querySelector(".find input");
   const said = root.querySelector(".find output");
   let found = { words: "", keys: [], total: 0 };
@@ -19,15 +19,14 @@ function finder(root, cy, folds, ask) {
     said.textContent = found.words ? parts.join(", ") : "";
     cy.batch(() => {
       cy.$(".found, .current").removeClass("found current");
-      for (const key of found.keys) cy.getElementById(folds.drawnAs(key)).addClass("found");
-      if (at >= 0) cy.getElementById(folds.drawnAs(found.keys[at])).addClass("current");
+      for (const key of found.keys) cy.getElementById(key).addClass("found");
+      if (at >= 0) cy.getElementById(found.keys[at]).addClass("current");
     });
   }
 
   function go(step) {
     if (!found.keys.length) return show();
     at = (at + step + found.keys.length) % found.keys.length;
-    folds.reveal(found.keys[at]);
     show();
     centre(cy, cy.getElementById(found.keys[at]));
   }

@@ -7,7 +7,7 @@ const MOVE_MS = 500;
 const MARGIN = 60;
 
 /** The bar of a trajectory. Its moments come from Python (play.py): {at, by, head, thought, seen}. */
-function player(root, cy, folds, { onMove, onRoom }) {
+function player(root, cy, { onMove, onRoom }) {
   const part = (name) => root.querySelector(`.play .${name}`);
   const told = root.querySelector(".told");
   const token = root.querySelector(".token");
@@ -46,7 +46,7 @@ function player(root, cy, folds, { onMove, onRoom }) {
     cy.batch(() => {
       cy.$(".here, .went").removeClass("here went");
       if (!isOn) return;
-      cy.getElementById(folds.drawnAs(now.at)).addClass("here");
+      cy.getElementById(now.at).addClass("here");
       if (now.by) cy.getElementById(now.by).addClass("went");
     });
     if (!isOn) return place(false);
@@ -61,7 +61,7 @@ function player(root, cy, folds, { onMove, onRoom }) {
   }
 
   function place(moves) {
-    const node = moments[at] ? cy.getElementById(folds.drawnAs(moments[at].at)) : cy.collection();
+    const node = moments[at] ? cy.getElementById(moments[at].at) : cy.collection();
     token.hidden = node.empty();
     if (token.hidden) return;
     const { x } = node.renderedPosition();
@@ -73,7 +73,6 @@ function player(root, cy, folds, { onMove, onRoom }) {
   function go(to) {
     const isFirst = at < 0;
     at = Math.max(0, Math.min(to, moments.length - 1));
-    folds.reveal(moments[at].at);
     show();
     const node = cy.getElementById(moments[at].at);
     if (node.nonempty() && (isFirst || !isInView(cy, node))) centre(cy, node, isFirst);

@@ -16,8 +16,8 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from graphcredit.viewer.graph.assets import asset, graph_script
-from graphcredit.viewer.graph.cytoscape import Drawing
-from graphcredit.viewer.graph.find import FoundStates
+from graphcredit.viewer.graph.drawing import Drawing
+from graphcredit.viewer.graph.facts import FoundStates
 from graphcredit.viewer.graph.play import Play
 
 _ANNOUNCE_LIBRARY = """

@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 
 from graphcredit.viewer.search.charts import _COLOURS
-from graphcredit.viewer.steps.compare_chart import _FEW_TO_MANY
+from graphcredit.viewer.steps.agreement import _FEW_TO_MANY
 from graphcredit.viewer.widgets.colours import NEUTRAL, diverging, ink
 
 PAPER = {"light": "#ffffff", "dark": "#171614"}

@@ -25,7 +25,7 @@ from graphcredit.viewer.graph.shading import (
 from graphcredit.viewer.graph.task_graph import Edge, TaskGraph, read_task_graph
 from graphcredit.viewer.queries.compare import truth_agreement
 from graphcredit.viewer.queries.graphs import task_steps
-from graphcredit.viewer.queries.surprises import against_outcome
+from graphcredit.viewer.queries.trajectories import against_outcome
 from graphcredit.viewer.queries.truth import progress_of, seen_change, true_change, verdict
 from tests.store.whole_store import replay_row, write_rows
 from tests.viewer.browser import markdown_of, open_page

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import streamlit as st
 
+from graphcredit.viewer.browser_fixes import folded
 from graphcredit.viewer.graph import facts, visible_part
 from graphcredit.viewer.graph.component import show_graph
 from graphcredit.viewer.graph.drawing import Drawing, draw_part
@@ -14,9 +15,9 @@ from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.play import Play, play_of
 from graphcredit.viewer.graph.shading import Shading, StateScale, TrueDistances, true_distances
 from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, parse_key
-from graphcredit.viewer.pages.graph_parts import controls as controls
-from graphcredit.viewer.pages.graph_parts.panel import Panel
-from graphcredit.viewer.pages.graph_parts.place import (
+from graphcredit.viewer.pages.parts import graph_controls as controls
+from graphcredit.viewer.pages.parts.graph_panel import Panel
+from graphcredit.viewer.pages.parts.graph_place import (
     GraphPlace,
     choose_place,
     choose_trajectory,
@@ -25,10 +26,9 @@ from graphcredit.viewer.pages.graph_parts.place import (
 )
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
+from graphcredit.viewer.steps.choose import complete_address
 from graphcredit.viewer.widgets import missing, selection
-from graphcredit.viewer.widgets.address import complete_address
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.folded import folded
 
 _MOST_REMARKABLE = 12
 """Transitions to show first in a graph that is too large to be read as a whole."""

@@ -12,7 +12,8 @@ from graphcredit.viewer.steps.choose import choose_steps
 from graphcredit.viewer.steps.facts import value_of
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import viewed_store
-from graphcredit.viewer.widgets.chart import show_chart
+from graphcredit.viewer.widgets.charts import show_chart
+from graphcredit.viewer.widgets.tables import choose_row, signed_number
 from graphcredit.viewer.widgets.text import show_table
 
 
@@ -71,33 +72,35 @@ def _steps(steps: pa.Table, found: Sequence[Mention]) -> None:
             for step in range(steps.num_rows)
         ]
 
-    rows = {
-        "step": steps["step_index"],
-        "action": steps["action"],
-        "newly retrieved": named(False),
-        "newly cited": named(True),
-        "step reward": [value_of(steps, "sapo_step_reward", i) for i in range(steps.num_rows)],
-        "step advantage": [
-            value_of(steps, "sapo_step_advantage", i) for i in range(steps.num_rows)
-        ],
-    }
-    number = st.column_config.NumberColumn(
-        format="%+.3f", help="By SAPO; empty without its credit."
+    rows = pa.table(
+        {
+            "step_index": steps["step_index"],
+            "action": steps["action"],
+            "newly retrieved": named(False),
+            "newly cited": named(True),
+            "step reward": _values(steps, "sapo_step_reward"),
+            "step advantage": _values(steps, "sapo_step_advantage"),
+        }
     )
+    number = signed_number(help="By SAPO; empty without its credit.")
     st.caption("The brackets hold the relations to the answer. Click a row to see the step.")
-    chosen = show_table(
-        pa.table(rows),
-        column_config={
+    row = choose_row(
+        rows,
+        rows.column_names,
+        key="search_steps",
+        title="Steps",
+        config={
             "newly retrieved": st.column_config.TextColumn(width="large"),
             "step reward": number,
             "step advantage": number,
         },
-        on_select="rerun",
-        selection_mode="single-row",
-        key="search_steps",
     )
-    for row in chosen["selection"]["rows"]:
+    if row is not None:
         selection.open_page("trajectory", step=row)
+
+
+def _values(steps: pa.Table, column: str) -> list[float | None]:
+    return [value_of(steps, column, row) for row in range(steps.num_rows)]
 
 
 def _around_the_answer(known: TaskEntities, found: Sequence[Mention]) -> None:
@@ -108,10 +111,6 @@ def _around_the_answer(known: TaskEntities, found: Sequence[Mention]) -> None:
             f"{charts.MAX_ENTITIES} of {len(known.entities)} entities are drawn: answers, "
             "found entities, and entities near the answer."
         )
-    _entities(known, found)
-
-
-def _entities(known: TaskEntities, found: Sequence[Mention]) -> None:
     retrieved = {m.entity.entity_id: m.step for m in found if not m.is_citation}
     cited = {m.entity.entity_id: m.step for m in found if m.is_citation}
     with st.expander(f"All {len(known.entities)} entities, nearest to the answer first"):

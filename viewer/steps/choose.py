@@ -1,16 +1,19 @@
-"""The select boxes for one trajectory, for every page that shows one."""
+"""The boxes that choose one trajectory, and the address that names one without its place."""
 
 from typing import Any
 
 import pyarrow as pa
+import streamlit as st
 
+from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
 from graphcredit.viewer.queries import trajectory as queries
+from graphcredit.viewer.queries.trajectory import places_of
 from graphcredit.viewer.steps.facts import outcome
-from graphcredit.viewer.widgets import missing
-from graphcredit.viewer.widgets.address import complete_address
+from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.selection import choose, choose_iteration, choose_run, choose_task
+from graphcredit.viewer.widgets.text import code_label
 
 
 def choose_steps() -> pa.Table | None:
@@ -43,3 +46,31 @@ def choose_steps() -> pa.Table | None:
 
     trajectory = choose("trajectory", "Trajectory", list(rows), show=title)
     return ask(queries.steps, **where, trajectory_id=trajectory)
+
+
+def complete_address(store: Store) -> None:
+    """Put run, iteration and task of the address's trajectory into the address.
+
+    A trajectory's id is unique in an iteration; of several, the last iteration of the last run
+    counts. What the address does say restricts the search.
+    """
+    chosen = selection.current()
+    name = chosen.trajectory
+    if name is None or None not in (chosen.run, chosen.iteration, chosen.task):
+        return
+    runs = (
+        store.runs() if chosen.run is None else [run for run in store.runs() if run == chosen.run]
+    )
+    found = [
+        {"run": run, **place}
+        for run in reversed(runs)
+        for place in ask(
+            places_of, run_id=run, iteration=None, trajectory_id=name, number=chosen.iteration
+        ).to_pylist()
+    ]
+    if not found:
+        st.warning(f"The store has no trajectory {code_label(name)} there.")
+        return
+    if len(found) > 1:
+        st.caption(f"{len(found)} trajectories have this id: the last one is shown.")
+    selection.select(**found[0], trajectory=name, step=chosen.step)

@@ -6,13 +6,13 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
+from graphcredit.viewer.browser_fixes import opened
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps import alternatives
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets.cache import ask
-from graphcredit.viewer.widgets.folded import opened
-from graphcredit.viewer.widgets.text import show_table, show_text
-from graphcredit.viewer.widgets.text_box import show_box
+from graphcredit.viewer.widgets.tables import choose_row, signed_number
+from graphcredit.viewer.widgets.text import show_box, show_text
 
 _MOST_OUTCOMES = 8
 """Most actions and outcomes to list one by one."""
@@ -87,15 +87,12 @@ def _steps_here(
     if found.num_rows < num_steps:
         words += f" Of {num_steps:,} steps, the {found.num_rows:,} with the most credit are listed."
     st.caption(words)
-    number = st.column_config.NumberColumn(format="%+.3f")
-    chosen = show_table(
+    row = choose_row(
         shown,
-        column_config={f"{estimator} advantage": number},
-        height=min(38 + 35 * len(rows), 320),
-        on_select="rerun",
-        selection_mode="single-row",
+        shown.column_names,
         key=f"elsewhere_{trajectory_id}_{step}",
+        title="Steps from this state",
+        config={f"{estimator} advantage": signed_number()},
+        height=min(38 + 35 * len(rows), 320),
     )
-    for place in chosen["selection"]["rows"]:
-        return rows[place]["trajectory_id"], rows[place]["step_index"]
-    return None
+    return None if row is None else (rows[row]["trajectory_id"], rows[row]["step_index"])

@@ -1,13 +1,19 @@
-"""Pictures that an agent saw; the browser decodes them, and nothing here does."""
+"""The pictures in the prompt of a step; the browser decodes them, and nothing here does."""
 
 import base64
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+import streamlit as st
 from streamlit.components.v2 import component
 
+from graphcredit.store.errors import InputError
+from graphcredit.store.images import image_bytes
 from graphcredit.store.plural import counted
+from graphcredit.viewer.queries import trajectory as queries
+from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.text import show_text
 
 _SIGNS = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
 _LARGEST = 4 << 20
@@ -40,6 +46,27 @@ export default function ({ data, parentElement }) {
   );
 }
 """
+
+
+def show_seen(*, trajectory_id: str, step_index: int, **where: Any) -> None:
+    """Show the pictures of a step, if it has any.
+
+    Args:
+        trajectory_id: Its trajectory.
+        step_index: Its number there.
+        where: Run and iteration.
+    """
+    logged = ask(queries.pictures, **where, trajectory_id=trajectory_id, step_index=step_index)
+    if not logged:
+        return
+    st.caption(f"{counted(len(logged), 'picture')} in the prompt")
+    root = viewed_store().root
+    try:
+        found = [image_bytes(root, image, f"step {step_index}") for image in logged]
+    except InputError as error:
+        show_text(str(error))
+        return
+    show_pictures(found, key=f"{trajectory_id}_{step_index}")
 
 
 def show_pictures(pictures: Sequence[bytes], *, key: str) -> None:

@@ -21,15 +21,14 @@ from graphcredit.viewer.graph.facts import (
 from graphcredit.viewer.graph.shading import Shading, signed
 from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.words import distance_words, state_name
-from graphcredit.viewer.pages.graph_parts import controls as controls
-from graphcredit.viewer.pages.graph_parts.alike import show_alike
+from graphcredit.viewer.pages.parts import graph_controls as controls
+from graphcredit.viewer.pages.parts.similar_states import show_alike
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
-from graphcredit.viewer.widgets.text import label, show_table, show_text
-from graphcredit.viewer.widgets.text_box import show_box
+from graphcredit.viewer.widgets.text import label, show_box, show_table, show_text
 
 _MOST_EDGES = 12
 _MOST_ACTIONS = 20

@@ -1,7 +1,7 @@
-// Manners that Streamlit's tables and addresses lack. Installed once per tab: a click anywhere on a
+// What Streamlit's tables and addresses lack. Installed once per tab: a click anywhere on a
 // row and Enter select it, Tab leaves a table, a change within a page is no step of the way back.
 
-const INSTALLED = Symbol.for("graphcredit.manners");
+const INSTALLED = Symbol.for("graphcredit.browser_fixes");
 const TABLE = "[class*=st-key-rows] [data-testid=stDataFrame]";
 const ANY_TABLE = "[data-testid=stDataFrame]";
 const FOLDED = "[class*=st-key-folded] details:not(details details)";

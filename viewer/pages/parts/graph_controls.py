@@ -9,7 +9,6 @@ from graphcredit.viewer.graph.shading import STATE_SCALES, StateScale, TrueDista
 from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.visible_part import READABLE
 from graphcredit.viewer.widgets import selection
-from graphcredit.viewer.widgets.text import one_line
 
 _PICKED = "at"
 _WORDS = "find"
@@ -69,43 +68,6 @@ def forget_when_changed(shown: tuple[str, int, str]) -> None:
         _put(_PICKED, None)
         _put(_WORDS, None)
     st.session_state[_SHOWN_TASK] = shown
-
-
-def choose_optional(
-    name: str,
-    title: str,
-    options: Sequence[str],
-    *,
-    nothing: str,
-    show: Callable[[str], str] = str,
-    help: str | None = None,  # noqa: A002  (Streamlit's name)
-) -> str | None:
-    """Show a select box for a field of the selection that may stay empty.
-
-    Args:
-        name: Name of the field.
-        title: Label of the box.
-        options: Values to choose from.
-        nothing: Text of the empty choice.
-        show: Returns the text of an option.
-        help: Help text of the box.
-    """
-    wanted = getattr(selection.current(), name)
-    chosen = wanted if wanted in options else ""
-    if wanted and not chosen:
-        selection.not_here(title, str(wanted), nothing)
-        selection.select(**{name: None})
-    key = f"graph_{name}"
-    st.session_state[key] = chosen
-    st.selectbox(
-        title,
-        ["", *options],
-        key=key,
-        format_func=lambda option: one_line(show(option)) if option else nothing,
-        help=help,
-        on_change=lambda: selection.select(**{name: st.session_state[key] or None}),
-    )
-    return chosen or None
 
 
 def choose_part(estimator: str, columns: Sequence[str]) -> str:

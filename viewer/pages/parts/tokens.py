@@ -15,72 +15,37 @@ from graphcredit.viewer.chat.tokenizer import (
     read_tokenizer,
     token_texts,
 )
-from graphcredit.viewer.chat.tokens import MOST_TOKENS, Colour, drawn_tokens
-from graphcredit.viewer.steps.facts import largest, value_of
+from graphcredit.viewer.chat.tokens import MOST_TOKENS, drawn_tokens
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import viewed_store
-from graphcredit.viewer.widgets.text import show_text
-from graphcredit.viewer.widgets.text_box import show_box
+from graphcredit.viewer.widgets.text import show_box, show_text
 
 
-def tokens_of_step(table: pa.Table, step: int, estimator: str | None) -> None:
+def tokens_of_step(table: pa.Table, step: int) -> None:
     """Show what was sampled at a step, token by token, and the prompt before it.
 
     Args:
         table: The steps of the trajectory, with their credit.
         step: Row of the step.
-        estimator: Whose advantage may colour the tokens; None for none.
     """
     ids = table["response_ids"][step].as_py()
     if not ids:
         missing.no_tokens()
         return
     prompt = table["prompt_ids"][step].as_py() or []
-    logprobs = table["response_logprobs"][step].as_py()
     st.subheader("Tokens")
-    _facts(table, step, len(ids), len(prompt))
-    advantage = None if estimator is None else value_of(table, f"{estimator}_advantage", step)
+    words = f"{len(ids)} tokens were sampled after a prompt of {len(prompt)}"
+    temperature = table["temperature"][step].as_py()
+    words += "." if temperature is None else f", at temperature {temperature:g}."
+    if len(ids) > MOST_TOKENS:
+        words += f" The first {MOST_TOKENS:,} are shown."
+    st.caption(words)
     shown = ids[:MOST_TOKENS]
     texts, before = _texts(table, step, shown, prompt)
-    drawn = drawn_tokens(
-        texts,
-        shown,
-        logprobs,
-        colour=_colour(estimator, logprobs, advantage),
-        advantage=advantage,
-        limit=0.0 if estimator is None else largest(table, [estimator]),
-    )
-    show_tokens(drawn)
+    show_tokens(drawn_tokens(texts, shown, table["response_logprobs"][step].as_py()))
     if before is not None:
         with st.expander("The prompt before it"):
             show_box(before, key="prompt")
-
-
-def _facts(table: pa.Table, step: int, num_tokens: int, num_before: int) -> None:
-    words = f"{num_tokens} tokens were sampled after a prompt of {num_before}"
-    temperature = table["temperature"][step].as_py()
-    words += "." if temperature is None else f", at temperature {temperature:g}."
-    if num_tokens > MOST_TOKENS:
-        words += f" The first {MOST_TOKENS:,} are shown."
-    st.caption(words)
-
-
-def _colour(
-    estimator: str | None, logprobs: Sequence[float] | None, advantage: float | None
-) -> Colour:
-    """Return what the tokens are coloured by; the user chooses where there are two."""
-    if advantage is None:
-        return "log-probability"
-    chosen: Colour = "advantage"
-    if logprobs is not None:
-        options: list[Colour] = ["log-probability", "advantage"]
-        chosen = st.radio("Colour", options, key="colour", bind="query-params", horizontal=True)
-    if chosen == "advantage":
-        show_text(
-            f"Every token has the advantage of the step: {advantage:+.3f} by {estimator}. "
-            "Dashed lines are blame."
-        )
-    return chosen
 
 
 def _texts(

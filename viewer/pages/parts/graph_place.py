@@ -10,7 +10,7 @@ from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph import facts
 from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, read_task_graph
-from graphcredit.viewer.pages.graph_parts import controls as controls
+from graphcredit.viewer.pages.parts import graph_controls as controls
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import graph_tasks
 from graphcredit.viewer.steps.facts import outcome
@@ -108,7 +108,7 @@ def _choose_other(place: GraphPlace, names: Sequence[str]) -> str | None:
         for number in store.iterations(place.run_id)
         if number != place.iteration and store.graph_dir(place.run_id, number).exists()
     ]
-    return controls.choose_optional(
+    return selection.choose(
         "other",
         "Compare with",
         [
@@ -128,7 +128,7 @@ def choose_trajectory(steps: pa.Table) -> str | None:
         length, succeeded = found[trajectory]
         return f"{trajectory} · {outcome(succeeded)} · {counted(length, 'step')}"
 
-    return controls.choose_optional(
+    return selection.choose(
         "trajectory", "Trajectory laid over it", list(found), nothing="none", show=show
     )
 

@@ -113,7 +113,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "viewer": (
         *("config", "sitemap", "origin", "queries", "browser_fixes", "widgets"),
-        *("graph", "chat", "steps", "bundle", "search", "pages", "app", "entry"),
+        *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": ("config", "summary", "layout", "advice", "open", "run", "warmup"),
     "cli": ("output", "options", "prompt", "commands", "demo", "main"),

@@ -27,7 +27,6 @@ def _title(page_title: str) -> str:
     """Return the title of the browser's tab: what is shown, the page, and the store."""
     chosen = selection.current()
     shown = {PAGES["trajectory"]: chosen.trajectory, PAGES["graph"]: chosen.task}
-    shown |= {PAGES["search_graph"]: chosen.task}
     if page_title in (PAGES["tasks"], PAGES["compare"]) and chosen.iteration is not None:
         shown[page_title] = f"{chosen.run}/{chosen.iteration}"
     thing = shown.get(page_title)

@@ -120,14 +120,6 @@ def no_tokens() -> None:
     )
 
 
-def no_er_graph() -> None:
-    """Say that the store has no entity-relation graph."""
-    st.info(
-        "This store has no entity-relation graph. Search tasks have one: `er_graph/` with its "
-        "`entities.parquet` and `relations.parquet`."
-    )
-
-
 @contextmanager
 def guarded(what: str) -> Generator[None]:
     """Show a GraphcreditError in place of the element that it broke; the page continues.

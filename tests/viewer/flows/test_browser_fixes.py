@@ -82,8 +82,7 @@ def test_an_exported_file_obeys_no_log(
 @pytest.mark.parametrize("name", PAGES)
 def test_a_narrow_window_holds_every_page(page: Page, name: str):
     page.set_viewport_size({"width": 400, "height": 800})
-    run = "asked" if name == "search_graph" else "r0"
-    open_page(page, name, run=run, q="FROM steps SELECT * EXCLUDE logged_at")
+    open_page(page, name, run="r0", q="FROM steps SELECT * EXCLUDE logged_at")
     wide = "e => e.scrollWidth - e.clientWidth"
     assert main(page).evaluate(wide) == 0
     assert page.locator("html").evaluate(wide) == 0

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.browser
 def test_the_runs_have_the_figures_of_the_store(page: Page, store: Store):
     open_page(page, "runs")
     expect(column(page, "run")).to_have_text(
-        ["asked", "hostile", "house", "long", "long", "r0", "r0"]
+        ["hostile", "house", "long", "long", "r0", "r0"]
     )
     sql = """
         SELECT

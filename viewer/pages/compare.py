@@ -26,11 +26,10 @@ def show() -> None:
     st.header("Compare")
     store = viewed_store()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        run = selection.choose_run(store)
-        iteration = None if run is None else selection.choose_iteration(store, run)
-        if run is None or iteration is None:
-            missing.no_steps(store)
+        place = selection.choose_place(store)
+        if place is None:
             return
+        run, iteration = place
         names = ask(estimators, run_id=run, iteration=iteration)
         estimator = selection.choose_estimator(names)
         if estimator is None:
@@ -39,7 +38,11 @@ def show() -> None:
         kind = st.segmented_control(
             "Compare", _KINDS, default=_KINDS[0], required=True, key="compare", bind="query-params"
         )
-        others = _others(names, estimator) if kind == _KINDS[0] else _iterations(run, iteration)
+        others = (
+            [name for name in names if name != estimator]
+            if kind == _KINDS[0]
+            else _iterations(run, iteration)
+        )
         other = _choose_other(others, kind)
     missing.doubtful_credit(run, iteration)
     if other is None and kind == _KINDS[0]:
@@ -50,10 +53,6 @@ def show() -> None:
         _estimators(run, iteration, estimator, other)
     else:
         _two_iterations(run, iteration, estimator, other)
-
-
-def _others(names: list[str], estimator: str) -> list[str]:
-    return [name for name in names if name != estimator]
 
 
 def _iterations(run: str, iteration: int) -> list[str]:

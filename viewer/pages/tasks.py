@@ -43,14 +43,10 @@ def show() -> None:
     st.header("Tasks")
     store = viewed_store()
     with st.container(horizontal=True):
-        run = selection.choose_run(store)
-        if run is None:
-            missing.no_steps(store)
+        place = selection.choose_place(store)
+        if place is None:
             return
-        iteration = selection.choose_iteration(store, run)
-        if iteration is None:
-            missing.no_steps(store)
-            return
+        run, iteration = place
         names = ask(estimators, run_id=run, iteration=iteration)
         estimator = selection.choose_estimator(names)
     if estimator is None:

@@ -12,7 +12,6 @@ from graphcredit.viewer.queries.trajectory import places_of
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.selection import choose, choose_iteration, choose_run, choose_task
 from graphcredit.viewer.widgets.text import code_label
 
 
@@ -25,18 +24,16 @@ def choose_steps() -> pa.Table | None:
     """
     store = viewed_store()
     complete_address(store)
-    run = choose_run(store)
-    iteration = None if run is None else choose_iteration(store, run)
-    if run is None or iteration is None:
-        missing.no_steps(store)
+    place = selection.choose_place(store)
+    if place is None:
         return None
-    where: dict[str, Any] = {"run_id": run, "iteration": iteration}
-    task = choose_task(ask(queries.task_ids, **where))
+    where: dict[str, Any] = dict(zip(("run_id", "iteration"), place, strict=True))
+    task = selection.choose_task(ask(queries.task_ids, **where))
     if task is None:
         missing.no_steps(store)
         return None
-    found = ask(queries.trajectories, **where, task_id=task).to_pylist()
-    rows = {row["trajectory_id"]: row for row in found}
+    trajectories = ask(queries.trajectories, **where, task_id=task).to_pylist()
+    rows = {row["trajectory_id"]: row for row in trajectories}
 
     def title(trajectory_id: str) -> str:
         row = rows[trajectory_id]
@@ -44,7 +41,7 @@ def choose_steps() -> pa.Table | None:
         total = "null" if row["return"] is None else f"{row['return']:g}"
         return f"{ending}, return {total}, {counted(row['num_steps'], 'step')}: {trajectory_id}"
 
-    trajectory = choose("trajectory", "Trajectory", list(rows), show=title)
+    trajectory = selection.choose("trajectory", "Trajectory", list(rows), show=title)
     return ask(queries.steps, **where, trajectory_id=trajectory)
 
 

@@ -14,6 +14,7 @@ import streamlit as st
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer import sitemap
+from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.text import code_label, label, one_line
 
 _MEMORY = "selection"
@@ -193,6 +194,16 @@ def choose(
         ),
     )
     return None if wanted == "" else wanted
+
+
+def choose_place(store: Store) -> tuple[str, int] | None:
+    """Show boxes of run and iteration; say what to do if the store has none, and return None."""
+    run = choose_run(store)
+    iteration = None if run is None else choose_iteration(store, run)
+    if run is None or iteration is None:
+        missing.no_steps(store)
+        return None
+    return run, iteration
 
 
 def choose_run(store: Store) -> str | None:

@@ -22,7 +22,7 @@ from graphcredit.viewer.graph.shading import Shading, signed
 from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.words import distance_words, state_name
 from graphcredit.viewer.pages.parts import graph_controls as controls
-from graphcredit.viewer.pages.parts.similar_states import show_alike
+from graphcredit.viewer.pages.parts.similar_states import show_similar_states
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import outcome
@@ -130,7 +130,7 @@ class Panel:
         show_box(node.state, key="state")
         if node.num_merged > 1:
             self._merged_texts(state_id, node.state)
-        show_alike(
+        show_similar_states(
             self.graph.nodes,
             state_id,
             run_id=self.run_id,

@@ -12,6 +12,8 @@ from graphcredit.viewer.queries.graphs import action_lists
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.text import show_box
 
+_MOST = 3
+"""Similar states to show."""
 _LEAST = 0.5
 """Least likeness of states that are nearly alike."""
 _MOST_LOOKED_AT = 2000
@@ -21,14 +23,14 @@ _TRIED = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Alike:
+class SimilarState:
     """A state, and how its text differs from another one's."""
 
     node: Node
     difference: Difference
 
 
-def most_alike(nodes: Sequence[Node], state_id: int, number: int) -> list[Alike]:
+def most_similar(nodes: Sequence[Node], state_id: int, number: int) -> list[SimilarState]:
     """Return the other states of a graph that are nearly alike one, the most alike first.
 
     Sets of words choose whom to compare word by word.
@@ -50,15 +52,14 @@ def most_alike(nodes: Sequence[Node], state_id: int, number: int) -> list[Alike]
         return len(words & theirs) / max(len(words | theirs), 1)
 
     likely = sorted(others, key=overlap, reverse=True)[: _TRIED * number]
-    found = [Alike(node=node, difference=compare(own.state, node.state)) for node in likely]
-    near = [alike for alike in found if alike.difference.ratio >= _LEAST]
-    return sorted(near, key=lambda alike: -alike.difference.ratio)[:number]
+    similar = [
+        SimilarState(node=node, difference=compare(own.state, node.state)) for node in likely
+    ]
+    near = [each for each in similar if each.difference.ratio >= _LEAST]
+    return sorted(near, key=lambda each: -each.difference.ratio)[:number]
 
 
-_MOST = 3
-
-
-def show_alike(
+def show_similar_states(
     nodes: Sequence[Node], state_id: int, *, run_id: str, iteration: int, task_id: str
 ) -> None:
     """Show the states of a graph that were nearly merged with a state; nothing without any.
@@ -70,15 +71,15 @@ def show_alike(
         iteration: The iteration.
         task_id: The task.
     """
-    found = most_alike(nodes, state_id, _MOST)
-    if not found:
+    similar = most_similar(nodes, state_id, _MOST)
+    if not similar:
         return
     lists = ask(action_lists, run_id=run_id, iteration=iteration, task_id=task_id)
     st.markdown("**Nearly alike, and kept apart**")
-    for alike in found:
-        other = alike.node.state_id
-        with st.expander(f"{alike.difference.ratio:.0%} alike: state {other}"):
-            lines = alike.difference.lines or "They differ only in spaces."
+    for each in similar:
+        other = each.node.state_id
+        with st.expander(f"{each.difference.ratio:.0%} alike: state {other}"):
+            lines = each.difference.lines or "They differ only in spaces."
             show_box(lines, key=f"alike_{other}")
             mine, theirs = lists.get(state_id), lists.get(other)
             if mine and theirs and mine.isdisjoint(theirs):

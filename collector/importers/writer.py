@@ -25,8 +25,9 @@ from graphcredit.collector.recording.recovery import recover_spools, spool_paths
 from graphcredit.collector.recording.shards import next_number, shard_path
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
 from graphcredit.store.errors import InputError, RecorderError
-from graphcredit.store.files.atomic import atomic_path, remove_left_overs, write_table
+from graphcredit.store.files.atomic import atomic_path, remove_left_overs
 from graphcredit.store.files.lock import held
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
 
 WORKER = "import"

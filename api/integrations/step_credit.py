@@ -1,4 +1,4 @@
-"""How the steps of a training batch become advantages, the same for every framework."""
+"""From the steps of a training batch to advantages, the same for every framework."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

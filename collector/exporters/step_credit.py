@@ -1,4 +1,4 @@
-"""What all exports share: credit to write elsewhere, and text files to write it into."""
+"""Credit to write elsewhere, and the text files that it is written into; all exports share them."""
 
 import gzip
 import hashlib

@@ -29,8 +29,7 @@ STEP = ("state", "action", "next_state", "reward")
 
 
 def test_openai_messages_with_tool_calls(tmp_path: Path):
-    log = write_lines(tmp_path / "walks.jsonl", WALKS[0])
-    report = imported(log, tmp_path / "store")
+    report = imported(write_lines(tmp_path / "walks.jsonl", WALKS[0]), tmp_path / "store")
     assert report.num_files == {"messages": 1}
     assert brief(tmp_path / "store", "task_id", *STEP, "terminated", "success") == [
         ("t", "hall", 'go({"to": "kitchen"})', "kitchen", 0.0, False, None),
@@ -115,8 +114,7 @@ def test_older_verifiers_groups_by_prompt_and_reads_calls_in_text(tmp_path: Path
 
 
 def test_verifiers_traces_with_tokens(tmp_path: Path):
-    log = write_lines(tmp_path / "traces.jsonl", episode())
-    report = imported(log, tmp_path / "store")
+    report = imported(write_lines(tmp_path / "traces.jsonl", episode()), tmp_path / "store")
     assert report.num_files == {"verifiers": 1}
     assert report.left_out == {"sampled message of another branch": 1}
     names = ("run_id", "iteration", "task_id", "trajectory_id")
@@ -148,8 +146,7 @@ def test_verifiers_turn_rewards_named_rewards_and_errors(tmp_path: Path):
 
 
 def test_atif_leaves_side_chains_and_copied_context_out(tmp_path: Path):
-    log = write_json(tmp_path / "trajectory.json", atif())
-    report = imported(log, tmp_path / "store")
+    report = imported(write_json(tmp_path / "trajectory.json", atif()), tmp_path / "store")
     assert report.num_files == {"atif": 1}
     assert report.left_out == {
         "step that repeats copied context": 1,

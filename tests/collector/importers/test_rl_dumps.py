@@ -166,8 +166,7 @@ def test_verl_agent_reads_searches(tmp_path: Path):
 
 def test_areal_has_segments_and_versions(tmp_path: Path):
     whole = areal_row(sample_idx=2, segments=None, head_version=3)
-    log = write_lines(tmp_path / "42.jsonl", areal_row(), whole)
-    report = imported(log, tmp_path / "store")
+    report = imported(write_lines(tmp_path / "42.jsonl", areal_row(), whole), tmp_path / "store")
     assert (report.num_files, report.num_groups, report.num_steps) == ({"areal": 1}, 1, 3)
     names = ("task_id", "iteration", "state", "action", "policy_version")
     assert brief(tmp_path / "store", *names) == [

@@ -77,6 +77,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "sql",
             "checks",
             "quarantine",
+            "workers",
         ),
     ),
     "collector": (
@@ -116,7 +117,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": ("config", "summary", "layout", "advice", "open", "run", "warmup"),
-    "cli": ("output", "options", "prompt", "commands", "demo", "main"),
+    "cli": ("output", "options", "prompt", "commands", "table", "main"),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "scanning", "showing"),
         "integrations",

@@ -211,14 +211,14 @@ def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
 
 
 def _precision_lines(total: "CreditReport") -> list[tuple[int, str]]:
-    found = total.merge_precision
-    if found is None:
+    precision = total.merge_precision
+    if precision is None:
         return []
     return [
         (
-            found.num_pairs,
-            f"merged pairs of visits were judged: {found} of the pairs on one node, at most, are "
-            "of one state",
+            precision.num_pairs,
+            f"merged pairs of visits were judged: {precision} of the pairs on one node, at most, "
+            "are of one state",
         )
     ]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphcredit.collector.importers.batches import TrajectoryBatch, one_batch
-from graphcredit.collector.importers.logs.records import Block, records_of_block
+from graphcredit.collector.importers.logs.jsonl import LineBlock, records_of_block
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import trajectories_of_record
 from graphcredit.collector.importers.report import Tally
-from graphcredit.collector.importers.rules.chosen import rules_of
+from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.sources import LogFile
 from graphcredit.collector.importers.table import format_named
 
@@ -64,7 +64,7 @@ def read_pieces(
 
 
 def _read(piece: Piece, options: ImportOptions) -> PieceRead:
-    block = Block(
+    block = LineBlock(
         lines=_lines(piece.file.path, piece.start, piece.num_bytes),
         first_line=piece.first_line,
         share=min((piece.start + piece.num_bytes) / max(piece.file.size, 1), 1.0),

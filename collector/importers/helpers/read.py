@@ -7,14 +7,16 @@ from itertools import chain, groupby
 
 from graphcredit.collector.importers.batches import TrajectoryBatch, batches_of
 from graphcredit.collector.importers.helpers.pieces import Piece, pieces_of, read_pieces
-from graphcredit.collector.importers.logs.records import LINES, is_indented, read_records
+from graphcredit.collector.importers.logs.files import LINES
+from graphcredit.collector.importers.logs.jsonl import is_indented
+from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.reading import (
     recognised,
     refuse_folders,
     trajectories_of_file,
 )
 from graphcredit.collector.importers.report import Tally
-from graphcredit.collector.importers.rules.chosen import rules_of
+from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.sources import Log, LogFile
 from graphcredit.store.processors import num_processors
 from graphcredit.store.workers.pool import WorkerPool
@@ -67,7 +69,7 @@ def _in_pieces(
     def pieces() -> Iterator[Piece]:
         for file, format_ in files:
             assert format_ is not None, "only files of a known format are read in pieces"
-            tally.num_files[format_] += 1
+            tally.read_file(format_)
             yield from pieces_of(file, format_)
 
     num_workers = min(num_processors(), MOST_WORKERS)

@@ -34,7 +34,7 @@ PANELS: Mapping[str, type[CollectorOptions]] = {
 }
 
 
-@takes(PANELS)
+@takes(PANELS, omit={"games_dir"})
 def collect(
     store: Annotated[Path, typer.Argument(help="The store; made where there is none.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
@@ -83,9 +83,6 @@ def show_report(report: "CollectReport") -> None:
     )
     if report.failures:
         out.print(f"{counted(len(report.failures), 'task')} could not be played")
-    if report.num_resampled:
-        added = counted(report.num_resampled, "group")
-        out.print(f"{added} added where all returns were equal")
     if report.num_trajectories:
         out.print(
             f"{report.num_success:,} succeeded, {report.num_lost:,} lost, "

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from graphcredit.credit.audit.replays import ReplayJudgement
 
 
-@takes({"Decisions": ReplayedOptions, "Play": PlayOnOptions, "Language models": SpokenOptions})
+@takes(
+    {"Decisions": ReplayedOptions, "Play": PlayOnOptions, "Language models": SpokenOptions},
+    omit={"games_dir"},
+)
 def replay(
     store: Annotated[Path, typer.Argument(help="The store.")],
     run: Annotated[str | None, typer.Option(help="The run, if there are several.")] = None,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphcredit.store.text_diff import Difference, compare
+from graphcredit.store.text_diff import WordDiff, compare
 from graphcredit.viewer.graph.task_graph import Node
 
 _LEAST = 0.5
@@ -19,7 +19,7 @@ class Alike:
     """A state, and how its text differs from another one's."""
 
     node: Node
-    difference: Difference
+    difference: WordDiff
 
 
 def most_alike(nodes: Sequence[Node], state_id: int, number: int) -> list[Alike]:

@@ -30,9 +30,10 @@ test: .venv/installed
 test-slow: .venv/installed
 	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=thorough --no-loadscope-reorder
 
-# What CI cannot run: see benchmarks/gpu.py. Torch for CUDA must be in .venv, see docs/install.md.
+# What CI cannot run. Torch for CUDA must be in .venv, see docs/install.md.
 gpu: .venv/installed
-	$(BIN)/python -m benchmarks.gpu
+	$(BIN)/python -m pytest -m gpu tests/trainer
+	$(BIN)/python -m benchmarks.train --device cuda
 
 check: .venv/installed
 	$(BIN)/ruff format --check .

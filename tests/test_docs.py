@@ -73,7 +73,7 @@ def test_the_training_document_names_every_objective_aggregation_and_correction(
 def test_every_link_of_a_document_leads_to_a_file():
     broken = [
         (document.name, link)
-        for document in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
+        for document in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
         for link in re.findall(
             r"\]\(([^)#]+)[^)]*\)|(?:src|srcset)=\"([^\"]+)\"", document.read_text(encoding="utf-8")
         )

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from graphcredit.collector.importers.batches import Partition
+from graphcredit.collector.importers.images.image_types import ImageError
 from graphcredit.collector.importers.images.kept import KeptImage
-from graphcredit.collector.importers.images.lost import ImageError
-from graphcredit.collector.importers.logs.values import RecordError
+from graphcredit.collector.importers.messages.values import RecordError
+from graphcredit.collector.importers.steps import Partition
 from graphcredit.collector.recording.known_trajectories import (
     COMPARED,
     KnownTrajectories,

@@ -1,6 +1,7 @@
 """`graphcredit import`: turn the log of another program into a store."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,6 +167,6 @@ def _show_bad_images(report: "ImportReport") -> None:
         say(f"{counted(report.num_bad_images, 'bad image')}, not kept{unnamed}")
 
 
-def _named(names: tuple[str, ...], number: int) -> str:
+def _named(names: Sequence[str], number: int) -> str:
     more = f" and {number - _SHOWN:,} more" if number > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

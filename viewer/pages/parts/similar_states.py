@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from graphcredit.store.text_diff import Difference, compare
+from graphcredit.store.text_diff import WordDiff, compare
 from graphcredit.viewer.graph.task_graph import Node, node_key
 from graphcredit.viewer.pages.parts import graph_controls as controls
 from graphcredit.viewer.queries.graphs import action_lists
@@ -27,7 +27,7 @@ class SimilarState:
     """A state, and how its text differs from another one's."""
 
     node: Node
-    difference: Difference
+    difference: WordDiff
 
 
 def most_similar(nodes: Sequence[Node], state_id: int, number: int) -> list[SimilarState]:

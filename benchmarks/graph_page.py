@@ -5,14 +5,11 @@
 The graph is that of a task in a long maze. Each visit is a fresh browser without a cache. `picture`
 is the time from the address until the states of the graph have been painted, `whole` that until its
 transitions have been, too, both by the browser's clock and with the start of Streamlit's own
-scripts. `CPU` is all CPU time of the page's main thread until it is whole. These are medians of the
-visits. `task` is the longest CPU time of one task of the page in any visit: so long it could do
-nothing else. `sql` has no graph: it is what Streamlit alone takes. `load` is the system's load
-average. It needs the package playwright.
+scripts; medians of the visits. `sql` has no graph: it is what Streamlit alone takes. `load` is the
+system's load average. It needs the package playwright.
 """
 
 import argparse
-import json
 import os
 import socket
 import subprocess
@@ -23,7 +20,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.request import urlopen
 
 import numpy as np
@@ -54,15 +51,6 @@ is asked in each frame: Playwright's own waiting looks every half a second only.
 NUM_WALKS = 96
 
 
-class Visit(NamedTuple):
-    """Seconds of a visit, as in the table."""
-
-    picture: float
-    whole: float
-    cpu: float
-    task: float
-
-
 def main() -> None:
     """Print a row for each size of the graph and each page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -75,7 +63,7 @@ def main() -> None:
             store = write_maze(Path(folder) / "store", states)
             assign_credit(store.root)
             title = f"{_size_of_graph(store)}, load {os.getloadavg()[0]:.1f}"
-            print(f"\n{title:<48}" + "".join(f"{f'{head} s':>11}" for head in Visit._fields))
+            print(f"\n{title:<48}" + f"{'picture s':>11}{'whole s':>11}")
             visit_all(store.root, options.repeats)
 
 
@@ -88,48 +76,20 @@ def visit_all(root: Path, repeats: int) -> None:
         for page, moments in PAGES:
             visit(browser, f"{address}/{page}", moments)  # the server loads its modules
             visits = [visit(browser, f"{address}/{page}", moments) for _ in range(repeats)]
-            *medians, tasks = zip(*visits, strict=True)
-            row = [*map(median, medians), max(tasks)]
+            row = map(median, zip(*visits, strict=True))
             print(f"{page:<48}" + "".join(f"{value:>11.2f}" for value in row), flush=True)
         browser.close()
 
 
-def visit(browser: Any, address: str, moments: tuple[str, str]) -> Visit:
-    """Open a page and wait for its graph; for `moments` see `PAGES`."""
-    visitor = browser.new_context(viewport={"width": 1500, "height": 1000})
-    tab = visitor.new_page()
-    browser.start_tracing(page=tab, categories=["toplevel"])
-    tab.goto(address)
-    picture, whole = (
-        tab.wait_for_function(each, timeout=120_000).json_value() / 1000 for each in moments
-    )
-    tab.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
-    tasks = tasks_of(browser.stop_tracing())
-    visitor.close()
-    return Visit(picture=picture, whole=whole, cpu=sum(tasks), task=max(tasks, default=0.0))
-
-
-def tasks_of(trace: bytes) -> list[float]:
-    """Return the CPU seconds of each task of a page's main thread, from Chromium's trace."""
-    events = json.loads(trace)["traceEvents"]
-    mains = {
-        (event["pid"], event["tid"])
-        for event in events
-        if event.get("name") == "thread_name" and event["args"]["name"] == "CrRendererMain"
-    }
-    runs = sorted(
-        (event["pid"], event["tid"], event["ts"], -event["dur"], event["tdur"])
-        for event in events
-        if event.get("ph") == "X" and "tdur" in event and (event["pid"], event["tid"]) in mains
-    )
-    seconds: list[float] = []
-    ended: dict[tuple[int, int], int] = {}
-    for process, thread, start, negative, taken in runs:
-        # A task within another one is a part of it.
-        if start >= ended.get((process, thread), start):
-            ended[process, thread] = start - negative
-            seconds.append(taken / 1e6)
-    return seconds
+def visit(browser: Any, address: str, moments: tuple[str, str]) -> tuple[float, float]:
+    """Open a page; return the seconds of its `moments`, see `PAGES`."""
+    with browser.new_context(viewport={"width": 1500, "height": 1000}) as visitor:
+        tab = visitor.new_page()
+        tab.goto(address)
+        picture, whole = (
+            tab.wait_for_function(each, timeout=120_000).json_value() / 1000 for each in moments
+        )
+        return picture, whole
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Times the viewer's pages on a large store.
 
-    python -m benchmarks.viewer [--steps 1000000] [--iterations 1] [--without-credit]
+    python -m benchmarks.viewer [--steps 1000000] [--iterations 1]
     python -m benchmarks.viewer --bundle
 
 Each page has a fresh process that has imported its modules but not read the store. The files are in
@@ -55,7 +55,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=1_000_000, help="steps of each iteration")
     parser.add_argument("--iterations", type=int, default=1)
-    parser.add_argument("--without-credit", action="store_true")
     parser.add_argument("--bundle", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -66,8 +65,7 @@ def main() -> None:
             print(f"{describe()}\n{bundle(root)}")
             return
         write_log(root, options.steps, num_iterations=options.iterations)
-        if not options.without_credit:
-            assign_credit(root)
+        assign_credit(root)
         print(f"{describe()}, {options.iterations} x {options.steps:,} steps")
         pages(root)
 

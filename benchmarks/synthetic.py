@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.noise.disturb import Disturb, disturb_steps
 from graphcredit.store import create_store
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.schema import STEP_SCHEMA
 
 GROUP_SIZE, HORIZON, NUM_STATES, STATE_LENGTH, NUM_ACTIONS = 8, 50, 40, 300, 8

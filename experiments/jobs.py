@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import polars as pl
 import pyarrow.parquet as pq
 
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 
 _MADE_BY = b"experiments.made_by"
 

@@ -16,7 +16,7 @@ from graphcredit.credit.estimators.table import ESTIMATORS, Assigner, configure,
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.options import options_as_json
 from graphcredit.store.parquet.er_graph import merge_er_graph, read_er_graph
 from graphcredit.store.schema import STEP_SCHEMA

@@ -18,7 +18,7 @@ from experiments.credit_quality.report import tables
 from experiments.credit_quality.worlds import WORLDS, play
 from experiments.jobs import made
 from graphcredit.store import create_store
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 
 
 def main() -> None:

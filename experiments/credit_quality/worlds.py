@@ -110,7 +110,7 @@ def play(
             games_dir=games_dir,
         ),
     )
-    if done.casualties or done.failures:
-        raise SystemExit("\n".join(map(str, (*done.casualties, *done.failures))))
+    if done.failures:
+        raise SystemExit("\n".join(done.failures))
     print(f"{name}: {done.num_trajectories} trajectories in {done.seconds:.0f} s", flush=True)
     return [task.spec for task in tasks]

@@ -27,7 +27,7 @@ from experiments.credit_truth.noise.report import noise_tables
 from experiments.credit_truth.report import tables
 from experiments.credit_truth.worlds.table import DESIGN_WORLDS, WORLDS
 from experiments.jobs import made
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ from experiments.sokoban.settings import (
     read_arm,
 )
 from graphcredit.store.errors import OptionError
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 
 QUICK = Cell(size="6x6b1", arm="graphgpo", rate=3e-3, warm=0)
 QUICK_ITERATIONS = 60

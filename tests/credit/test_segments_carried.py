@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.credit_truth.columns import step_table
 from experiments.credit_truth.judge import Played, Unit
+from experiments.credit_truth.rollouts import step_table
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.merging.merger import open_merger
 from graphcredit.credit.merging.segments.counts import carried

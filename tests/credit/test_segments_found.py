@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.noise import found, later
 from benchmarks.noise.disturb import disturb_steps
-from experiments.credit_truth.columns import step_table
 from experiments.credit_truth.judge import Played, Unit
+from experiments.credit_truth.rollouts import step_table
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.merging.merger import open_merger
 from graphcredit.credit.merging.segments.noise.garbled import GarbledWords

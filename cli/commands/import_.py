@@ -1,7 +1,6 @@
 """`graphcredit import`: turn the log of another program into a store."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 

@@ -139,7 +139,6 @@ def _compare(
             batch_size=batch_size,
             max_tokens=MAX_TOKENS,
             aggregation="token-mean",
-            response_length=1,
             prefixes=chosen,
         )
         for chosen in (None, prefixes)
@@ -164,7 +163,7 @@ def _timed(
     """Return the seconds of the first optimizer step, and its gradient."""
     (micro_batches,) = plan.micro_batches(0, 1)
     started = time.perf_counter()
-    for number, micro in enumerate(micro_batches):
+    for micro in micro_batches:
         batch: PackedBatch = pack_samples(
             [samples[step] for step in micro.steps],
             advantage=np.ones(len(micro.steps)),
@@ -174,7 +173,7 @@ def _timed(
         )
         weight = engine.put(batch.weight)
         loss = -(weight * engine.score(batch).logprob).sum()
-        engine.backward(loss, is_last=number == len(micro_batches) - 1)
+        engine.backward(loss)
     seconds = time.perf_counter() - started
     scorer: Any = vars(engine)["_scorer"]
     parameters = list(scorer.parameters())

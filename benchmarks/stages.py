@@ -28,7 +28,7 @@ TRAIN = {
     "learning_rate": 3e-4,
     "beta2": 0.98,
     "kl_coefficient": 0.02,
-    "old_logprobs": "behaviour",
+    "correction": "bypass",
     "batch_size": 320,
     "max_tokens": 4096,
 }

@@ -2,7 +2,6 @@
 
     python -m benchmarks.train_memory                   one process, gloo
     python -m benchmarks.train_memory --processes 2     two of them
-    python -m benchmarks.train_memory --moments bfloat16
 
 A model of random weights is trained for two optimizer steps on the CPU. Each process reports the
 most memory that it held beyond what it had when its libraries were loaded.
@@ -46,7 +45,6 @@ _OPTIONS = "options.json"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--moments", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -54,9 +52,7 @@ def main() -> None:
         return
     print(f"{describe()}, torch {torch.__version__}")
     with tempfile.TemporaryDirectory() as directory:
-        estimated, measured = measure(
-            Path(directory), options.processes, {"moments": options.moments}
-        )
+        estimated, measured = measure(Path(directory), options.processes)
     for part, number in estimated.items():
         print(f"{part:<14}{number / 2**20:>9.0f} MiB estimated")
     for rank, peak in enumerate(measured):
@@ -105,8 +101,7 @@ def _config(directory: Path) -> TrainConfig:
         device="cpu",
         batch_size=16,
         max_tokens=1024,
-        mismatch_sample=0,
-        tensorboard=False,
+        mismatch_tolerance=1e9,
         **_options(directory / _OPTIONS),
     )
 

@@ -94,8 +94,8 @@ def keep(out: Path, name: str, number: int, kept: Path) -> None:
     source = warm_start(out, name, number) / "model"
     model = load_weights(source)
     kept.mkdir(parents=True, exist_ok=True)
-    weights = distinct(model, model.state_dict(keep_vars=True))
-    save_model(kept / f"{name}-{number}", model, weights, source, dtype="bfloat16")
+    weights = distinct(model, model.bfloat16().state_dict(keep_vars=True))
+    save_model(kept / f"{name}-{number}", model, weights, source)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a loop is asked to do: a TOML file with a table for each stage, every option explained."""
+"""The configuration of a loop: a TOML file with a table for each stage."""
 
 import os
 import tomllib
@@ -23,7 +23,7 @@ from graphcredit.store.options import (
 
 
 class CollectTable(LanguageOptions, PlayOptions, GameOptions):
-    """`[collect]`: what is played, as the flags of `graphcredit collect` say it."""
+    """`[collect]`: the games and the play, as the flags of `graphcredit collect`."""
 
     env: str = "textworld"
     """The environment: textworld, search, sokoban, alfworld."""

@@ -25,7 +25,7 @@ _MAY_CHANGE = frozenset(
         "evaluate.every",
     }
 )
-"""Options that change neither what is learnt nor what an evaluation plays."""
+"""Options that change neither the learning nor the evaluations."""
 
 _HASHES = {
     "model_hash": "model",
@@ -38,7 +38,7 @@ lack them, and those without a reference have none of it."""
 
 @contextmanager
 def open_loop(config: LoopConfig) -> Generator[Loop]:
-    """Make the directory of a loop, or look whether what is there is of this one; be alone in it.
+    """Make the directory of a loop, or compare an existing one with the loop; lock it.
 
     All that can be told before anything is played is checked before anything is written.
 
@@ -108,7 +108,7 @@ def _check_seeds(config: LoopConfig) -> None:
 
 
 def _check_credit(loop: Loop) -> None:
-    """Raise an error where credit cannot be assigned, or not what is to be trained on."""
+    """Raise an error where credit cannot be assigned, or lacks the advantage of the training."""
     from graphcredit.collector.environments.registry import environment_kind
     from graphcredit.credit.estimators.table import estimator_named
     from graphcredit.credit.merging.table import check_merger
@@ -204,7 +204,7 @@ def _models(config: LoopConfig) -> dict[str, Path]:
 
 
 def _claim(loop: Loop) -> None:
-    """Write down what a loop is asked to do, or compare it with what was written."""
+    """Write the configuration of a loop, or compare it with the written one."""
     path = loop.config.out / "config.json"
     hashes = _hash_files(loop.config)
     if path.exists():
@@ -226,7 +226,7 @@ def _claim(loop: Loop) -> None:
 
 
 def _hash_files(config: LoopConfig) -> dict[str, str]:
-    """Return what tells whether files that are named by their paths are still the same."""
+    """Return hashes of the files that options name by their paths."""
     from graphcredit.collector.policies.language.prompts import load_template
     from graphcredit.trainer.fingerprint import hash_model
 
@@ -253,7 +253,7 @@ def _read(path: Path) -> tuple[LoopConfig, dict[str, str]]:
 
 
 def _changes(loop: Loop, saved: Loop) -> Iterator[str]:
-    """Yield what two loops do differently, as text."""
+    """Yield the differences of two loops, as text."""
     from graphcredit.trainer.config import differences, without_effect
 
     wanted, was = _decisive(loop.config), _decisive(saved.config)

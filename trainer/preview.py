@@ -19,7 +19,7 @@ from graphcredit.trainer.training import heed_signal, plan_training
 
 
 def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
-    """Return what `train` would do with a configuration, without the model's weights.
+    """Return the steps, the plan and the memory of a training, without the model's weights.
 
     Args:
         config: The options.

@@ -64,6 +64,8 @@ def _memory(preview: Mapping[str, Any]) -> Iterator[str]:
         yield f"{_size(memory[name]):>12} {text}"
     if memory["reference"]:
         yield f"{_size(memory['reference']):>12} of the reference, before the first step"
+    if memory["loading"]:
+        yield f"{_size(memory['loading']):>12} in host memory of the first process while it loads"
     yield f"{_size(memory['checkpoint']):>12} in host memory while a checkpoint is written"
     yield f"{_size(memory['on_cpu']):>12} at most where the device is the CPU"
 

@@ -121,12 +121,12 @@ def test_weights_gradients_and_moments_are_four_four_and_eight_bytes(tmp_path: P
     count = sum(p.numel() for p in shapes.parameters())
     alone = _estimate(config)
     assert (alone.parameters, alone.gradients, alone.moments) == (4 * count, 4 * count, 8 * count)
-    assert alone.gathered == 0
+    assert alone.gathered == alone.loading == 0
     assert alone.checkpoint == 2 * min(12 * count, 1 << 20)
     assert _estimate(config, num_processes=4, file_bytes=1 << 30).checkpoint == 2 * 3 * count
     four = _estimate(config, num_processes=4)
     assert (four.parameters, four.gradients, four.moments) == (count, count, 2 * count)
-    assert four.gathered == 4 * count
+    assert four.gathered == four.loading == 4 * count
     deep = config.changed(model=save_tiny_model(tmp_path / "deep", num_hidden_layers=6))
     assert 0 < _estimate(deep, num_processes=4).gathered < 3 * _estimate(deep).parameters / 4
     half = _estimate(config, dtype="bfloat16")

@@ -1,4 +1,4 @@
-"""How token losses become one number: a weight for each token, known before the first forward.
+"""Aggregation of token losses: a weight for each token, known before the first forward pass.
 
 With N scored tokens and S steps in an optimizer batch, n_i scored tokens in step i, and K
 trajectories (or groups) of n_k scored tokens in an epoch of U optimizer steps, the loss of the

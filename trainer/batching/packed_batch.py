@@ -207,7 +207,7 @@ def _positions(samples: Sequence[Sample]) -> Ints:
 
 
 def _shared_layout(samples: Sequence[Sample]) -> _Layout:
-    """Lay out what each sample has that no earlier one has, in the order of prefixes."""
+    """Lay out the tokens of each sample that no earlier one has, in the order of prefixes."""
     tokens = [sample.tokens for sample in samples]
     order, shared = sort_by_prefix(tokens)
     positions: dict[int, Ints] = {}

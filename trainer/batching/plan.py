@@ -68,7 +68,7 @@ class TrainingPlan:
 
     index: StepIndex
     prefixes: PrefixOrder
-    """What steps have in common at their beginning and what goes through the model once."""
+    """The common prefixes of steps, which go through the model once."""
     updates: tuple[Ints, ...]
     """The steps of each optimizer step, ascending, epoch after epoch."""
     bins: tuple[tuple[Ints, ...], ...]
@@ -141,7 +141,7 @@ class TrainingPlan:
         }
 
     def _runs(self, update: int) -> list[Runs]:
-        """Return what goes through the model in each micro-batch of an optimizer step."""
+        """Return the runs of tokens in each micro-batch of an optimizer step."""
         steps = self.updates[update]
         return [self.prefixes.runs(steps[items]) for items in self.bins[update]]
 

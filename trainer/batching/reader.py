@@ -22,7 +22,7 @@ _AHEAD = 2
 
 
 class Eyes(Protocol):
-    """Makes of images what a model takes."""
+    """Turns the images of a step into the input of a model."""
 
     def seen(self, sample: Sample, where: str) -> Sample:
         """Return a step with its pictures and positions.

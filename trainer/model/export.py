@@ -89,7 +89,7 @@ def merged(model: Any, weights: Named, adapter: dict[str, Tensor]) -> Iterator[t
 
 
 def _delta(layer: Any, lora: Mapping[str, Tensor]) -> Tensor:
-    """Return what a LoRA layer adds to its weight, as peft computes it."""
+    """Return the change of a weight by its LoRA layer, as peft computes it."""
     down, up = (next(t for n, t in lora.items() if f".lora_{which}." in n) for which in "AB")
     (scaling,) = layer.scaling.values()
     product = up @ down

@@ -100,7 +100,7 @@ class Scorer(nn.Module):
     def _embedded(
         self, input_ids: Tensor, patches: Tensor, grids: Tensor, places: Tensor
     ) -> Tensor:
-        """Return [T, H] what the decoder takes: vectors of images in place of placeholders."""
+        """Return [T, H] inputs of the decoder, with vectors of images in place of placeholders."""
         causal_lm = self.causal_lm
         embedded: Tensor = causal_lm.get_input_embeddings()(input_ids)
         seen = causal_lm.get_image_features(patches, grids, return_dict=True).pooler_output

@@ -46,6 +46,9 @@ class MemoryEstimate:
     reference: int
     """Its shard of another reference's float32 weights, which are there before the first update,
     without gradients and moments; else 0."""
+    loading: int
+    """Host memory of the first process while it has a whole model, whose shards it hands out; 0
+    for a single process in float32."""
     checkpoint: int
     """Host memory that writing a checkpoint takes: a file's tensors and its bytes. There are no
     gradients then."""
@@ -59,7 +62,8 @@ class MemoryEstimate:
     def on_cpu(self) -> int:
         """Bytes at the peak of a training on the CPU, where host and device are one."""
         writing = self.parameters + self.moments + self.checkpoint
-        return max(self._all, self.gathered + self._weights, writing)
+        loading = self.loading + self._weights
+        return max(self._all, self.gathered + self._weights, writing, loading)
 
     @property
     def _weights(self) -> int:
@@ -109,6 +113,7 @@ def estimate_memory(
         activations=activations,
         logits=logits,
         reference=_FLOAT32 * -(-num_others // num_processes),
+        loading=_FLOAT32 * max(num_all, num_others) * is_sharded,
         checkpoint=2 * min(file_bytes, 3 * _FLOAT32 * num_mine),
     )
 

@@ -30,7 +30,7 @@ _KERNEL_HEAD_DIM = 256
 
 
 class Segments(NamedTuple):
-    """The runs of tokens in a pass, and what each attends to."""
+    """The runs of tokens in a pass, and the tokens that each attends to."""
 
     bounds: Tensor
     """[S + 1] int32, where the runs start and the last one ends."""

@@ -41,7 +41,7 @@ def find_model(name: str) -> Path:
 
 
 def source_rule(directory: Path) -> str:
-    """Return what a directory must hold, as errors of libraries that read it say."""
+    """Return the rule for a model's directory, for errors of libraries that read it."""
     return f"{directory} must hold a causal LM that transformers knows, without code of its own"
 
 

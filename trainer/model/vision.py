@@ -1,4 +1,4 @@
-"""Vision-language models: what they take of a step's images, and where its tokens are.
+"""Vision-language models: their input for a step's images, and the positions of its tokens.
 
 Qwen2-VL and Qwen2.5-VL: a prompt has a placeholder token for each vector that the vision tower
 makes of an image, and each token has a position in time, height and width (M-RoPE, arXiv

@@ -191,7 +191,7 @@ def _verify(process: Process, path: Path) -> tuple[Progress | None, str]:
 
 
 def _description(path: Path) -> tuple[dict[str, Any], str]:
-    """Return what a checkpoint says of itself, or why that cannot be read."""
+    """Return the description of a checkpoint, or why it cannot be read."""
     try:
         description = json.loads((path / _DESCRIPTION).read_text(encoding="utf-8"))
         Progress(**{k: v for k, v in description.items() if k != "files"})
@@ -205,7 +205,7 @@ def _description(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def _fault(file: Path, written: Mapping[str, str | int]) -> str:
-    """Return why a file is not what was written, or nothing."""
+    """Return how a file differs from the one that was written, or an empty text."""
     try:
         is_sound = describe(file) == written
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Named tensors in safetensors files: each process writes its part, and reads what it needs.
+"""Named tensors in safetensors files: each process writes and reads its shards.
 
 The files say which part of which tensor they hold, so another number of processes can read them,
 and so can one that expects each tensor whole. Torch's distributed checkpoints do the work, in their

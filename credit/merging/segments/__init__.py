@@ -1,1 +1,1 @@
-"""The merge by segments: the parts of a text that recur with a state."""
+"""The merge `segments`: texts that differ in what machines print, and in nothing else, are one state."""

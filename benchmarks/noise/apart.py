@@ -1,4 +1,4 @@
-"""Texts that `--merge segments` must leave apart: noise of people, and clean texts that share words."""
+"""Texts that `--merge segments` must leave apart: noise of people, clean texts that share words."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""Kinds of machine noise that `--merge segments` was designed with; `judge.py` has those it is judged by."""
+"""Kinds of machine noise that `--merge segments` was designed with. `judge.py` judges it."""
 
 import html
 import json

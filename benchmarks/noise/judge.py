@@ -1,4 +1,4 @@
-"""Kinds of machine noise that judge `--merge segments`, written before its rules; none was tuned on."""
+"""Kinds of machine noise that judge `--merge segments`, written before its rules."""
 
 import base64
 import html
@@ -49,7 +49,9 @@ def _page(text: str, rng: VisitRandom, index: int) -> str:
     ]
     for _ in range(rng.randrange(3)):
         url = f"https://ads.example/c?{_letters(rng, 12)}"
-        advert = f'<div class="ad-{_letters(rng, 4)}"><a href="{url}">{rng.choice(_WARES)}</a></div>'
+        advert = (
+            f'<div class="ad-{_letters(rng, 4)}"><a href="{url}">{rng.choice(_WARES)}</a></div>'
+        )
         lines.insert(rng.randrange(len(lines) + 1), advert)
     nonce = base64.b64encode(rng.randbytes(12)).decode()
     body = "\n".join(lines)
@@ -99,7 +101,9 @@ def _top(text: str, rng: VisitRandom, index: int) -> str:
 def _results(text: str, rng: VisitRandom, index: int) -> str:
     """Counts of a search, and how old its results are."""
     ages = ("just now", "{} seconds ago", "{} minutes ago", "{} hours ago", "{} days ago")
-    lines = (f"{x} ({rng.choice(ages[1:]).format(rng.randrange(2, 55))})" for x in text.splitlines())
+    lines = (
+        f"{x} ({rng.choice(ages[1:]).format(rng.randrange(2, 55))})" for x in text.splitlines()
+    )
     count = f"About {rng.randrange(1000, 10**6):,} results ({rng.uniform(0.1, 0.9):.2f} seconds)"
     return "\n".join([count, *lines, f"Page {rng.randrange(1, 9)} of {rng.randrange(10, 99)}"])
 
@@ -133,7 +137,9 @@ def _debugged(text: str, rng: VisitRandom, index: int) -> str:
 
 def _envelope(text: str, rng: VisitRandom, index: int) -> str:
     """An XML message with identifiers and times in attributes and elements."""
-    lines = "".join(f'<line n="{_uuid(rng)[:8]}">{html.escape(x)}</line>' for x in text.splitlines())
+    lines = "".join(
+        f'<line n="{_uuid(rng)[:8]}">{html.escape(x)}</line>' for x in text.splitlines()
+    )
     head = f'<head sent="{_iso(rng)}"><messageId>urn:uuid:{_uuid(rng)}</messageId></head>'
     return f'<?xml version="1.0"?>\n<message>{head}<body>{lines}</body></message>'
 

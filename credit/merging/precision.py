@@ -185,10 +185,7 @@ def gather_evidence(found: Candidates, union: Union, share: float) -> list[Group
             trajectory=visits.trajectory[:num_steps][part],
             action=steps.action[part],
             outcome=outcome[part],
-            words=[
-                _words(text)
-                for text in steps.state_texts.take(pa.array(distinct)).to_pylist()
-            ],
+            words=[_words(text) for text in steps.state_texts.take(pa.array(distinct)).to_pylist()],
         )
         result.append(looks.evidence(marks[group].hexdigest()))
     return result

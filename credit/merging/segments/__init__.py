@@ -1,1 +1,1 @@
-"""The merge `segments`: texts that differ in what machines print, and in nothing else, are one state."""
+"""The merge `segments`: texts that differ only in what machines print are one."""

@@ -21,7 +21,7 @@ from graphcredit.credit.merging.segments.rules import LINES, RULES, Rule
 from graphcredit.credit.merging.segments.sample import SampledGroups
 from graphcredit.credit.merging.segments.statistics import PlaceStatistics, PresenceStatistics
 from graphcredit.credit.merging.segments.tokens import Line, split
-from graphcredit.credit.steps.arrays import Ints, factorise_pairs
+from graphcredit.credit.steps.arrays import Ints
 
 AGREEING = 6
 """Pairs within classes that all agree, from which a value is a part of the state."""
@@ -84,17 +84,13 @@ class _Evidence:
         return np.array(codes, np.int64)[self.observations.node]
 
     def _places(self, rules: Sequence[Rule], kept: Ints) -> dict[Place, bool]:
-        narrow: dict[Place, bool] = {}
         result: dict[Place, bool] = {}
         for level in range(NUM_LEVELS):
             nodes = self.observations.node.tolist()
             sightings, places, kinds = sightings_at(level, self.texts, nodes)
             statistics = PlaceStatistics(sightings, self.observations, kept, self.mentioned)
             verdicts = _verdicts(rules, statistics, kinds)
-            own = _named(places, verdicts)
-            if not level:
-                narrow = own
-            result = own | result
+            result = _named(places, verdicts) | result
         return result
 
     def _present(
@@ -108,15 +104,11 @@ class _Evidence:
 
 def _named(names: Sequence[_Key], verdicts: Ints) -> dict[_Key, bool]:
     return {
-        name: verdict > 0
-        for name, verdict in zip(names, verdicts.tolist(), strict=True)
-        if verdict
+        name: verdict > 0 for name, verdict in zip(names, verdicts.tolist(), strict=True) if verdict
     }
 
 
-def _verdicts(
-    rules: Sequence[Rule], statistics: PlaceStatistics, kinds: Sequence[str]
-) -> Ints:
+def _verdicts(rules: Sequence[Rule], statistics: PlaceStatistics, kinds: Sequence[str]) -> Ints:
     """Return 1 for what is irrelevant, -1 for a part of the state, 0 where nothing is known."""
     kind = np.array(kinds, np.str_)
     agreeing, pairs = statistics.within

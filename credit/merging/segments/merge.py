@@ -33,9 +33,7 @@ class SegmentMerge:
         if not self.irrelevant:
             return Union(nodes=found.nodes, num_refused=0)
         reader, code_of = Reader(self.irrelevant), dict[tuple[str, ...], int]()
-        codes = [
-            code_of.setdefault(reader.read(text), len(code_of)) for text in found.forms
-        ]
+        codes = [code_of.setdefault(reader.read(text), len(code_of)) for text in found.forms]
         code = np.array(codes, np.int64)[found.form_of(found.nodes)]
         label, num_refused = unite(found.keys(code), found.signature_of(found.nodes))
         return Union(nodes=merge_nodes(found.nodes, label), num_refused=num_refused)

@@ -92,7 +92,9 @@ def sightings_at(
                     kinds[place][kind_at(line, number)] += 1
                     here[place].append(line.values[number])
         names = ((place, tuple(own)) for place, own in here.items())
-        of_text.append([(place, own, values.setdefault(own, len(values) + 1)) for place, own in names])
+        of_text.append(
+            [(place, own, values.setdefault(own, len(values) + 1)) for place, own in names]
+        )
     rows = [
         (place, number, value, own)
         for number, node in enumerate(nodes)
@@ -108,4 +110,3 @@ def sightings_at(
         num_places=len(code_of),
     )
     return sightings, list(code_of), [max(sorted(of), key=of.__getitem__) for of in kinds]
-

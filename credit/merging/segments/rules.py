@@ -182,7 +182,12 @@ RULES: tuple[Rule, ...] = (
         evidence=(drawn, own),
         vetoes=_MATTERS,
     ),
-    Rule(name="counters", kinds=frozenset({"number"}), evidence=(counts,), vetoes=(used, decides, unites)),
+    Rule(
+        name="counters",
+        kinds=frozenset({"number"}),
+        evidence=(counts,),
+        vetoes=(used, decides, unites),
+    ),
     Rule(name="totals", kinds=frozenset({"number"}), evidence=(runs,), vetoes=_MATTERS),
     Rule(name="names", kinds=frozenset({"number"}), evidence=(own,), vetoes=_MATTERS),
     Rule(name="gauges", kinds=frozenset({"number", "bar"}), evidence=(gauged,), vetoes=_MATTERS),
@@ -192,6 +197,8 @@ RULES: tuple[Rule, ...] = (
         evidence=(harmless,),
         vetoes=(*_MATTERS, driven),
     ),
-    Rule(name="lines", kinds=frozenset({LINES}), evidence=(comes_and_goes,), vetoes=(decides, unites)),
+    Rule(
+        name="lines", kinds=frozenset({LINES}), evidence=(comes_and_goes,), vetoes=(decides, unites)
+    ),
 )
 """Applied in this order."""

@@ -18,7 +18,7 @@ Z = 3.0
 
 @dataclass(frozen=True, kw_only=True)
 class Sightings:
-    """Values at places, at most one for each place and observation; each array is [num_sightings]."""
+    """Values at places, at most one for each place and observation; arrays are [num_sightings]."""
 
     place: Ints
     observation: Ints
@@ -245,7 +245,7 @@ class PlaceStatistics:
 
     @cached_property
     def used(self) -> Bools:
-        """Whether actions name the values that are shown, more often than those of other rollouts."""
+        """Whether actions name the values that are shown, more than those of other rollouts."""
         of, seen = self._observations, self._seen
         other = partners(of.group)
         hits, chances = np.zeros(seen.num_places), np.zeros(seen.num_places)
@@ -277,9 +277,7 @@ class PlaceStatistics:
         seen = self._seen
         acts = self._observations.action[seen.observation] >= 0
         at = seen.observation[acts]
-        return dependence(
-            seen.place[acts], cell[at], seen.size[acts], label[at], seen.num_places
-        )
+        return dependence(seen.place[acts], cell[at], seen.size[acts], label[at], seen.num_places)
 
     @cached_property
     def _after_actions(self) -> Ints:
@@ -345,7 +343,7 @@ class PresenceStatistics(PlaceStatistics):
 
 
 LONG = 4
-"""Characters of a value that no other rollout has by chance, and that is used later than it is shown."""
+"""Characters of a value that no other rollout has by chance, and that may be used later."""
 
 
 def _other_rollouts(of: Observations) -> Ints:

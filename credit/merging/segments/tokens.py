@@ -24,14 +24,15 @@ _DATE = rf"""
     )(?:[t ,:]+{_CLOCK}{_ZONE})?+(?!\w)
 """
 _AGO = r"(?:\d+|an?)[ ](?:second|minute|hour|day|week|month|year|sec|min)s?[ ]ago | just[ ]now"
-_UNIT = r"(?:%|°[cf]?|[kmgt]i?b|b(?:ytes?)?|[nµum]?s|secs?|seconds?|min(?:ute)?s?|h(?:ours?)?|days?)"
+_UNIT = (
+    r"(?:%|°[cf]?|[kmgt]i?b|b(?:ytes?)?|[nµum]?s|secs?|seconds?|min(?:ute)?s?|h(?:ours?)?|days?)"
+)
 _NUMBER = rf"""
     (?:(?<![\w.,)\]])[+-])?(?<![\w.])\d+(?:[.,]\d+)*(?:e[+-]?\d+)?
     (?:(?:[ ]?{_UNIT}(?!\w))(?:[ ]?\d+[hms]\b)*|(?:[kmb]|hp|px)\b|(?!\w))
 """
 _IDENTIFIER = r"""
     (?:/tmp|/var/folders)/[^\s'\",;:)\]}]+ | 0x[0-9a-f]+
-  | \d{1,3}(?:\.\d{1,3}){3}(?::\d+)?(?![\w.])
   | (?<![\w+/-])(?=[\w+/-]*\d|(?-i:[\w+/-]*[a-z][A-Z]))[\w+/-]{16,}={0,2}
   | (?<![\w-])(?=[^\W\d]*+(?:-[^\W\d]*+)*\d)\w+(?:-\w+)*
   | (?<![\w'-])[a-f]{4,}(?![\w'-])
@@ -40,14 +41,18 @@ _IDENTIFIER = r"""
 _BAR = r"\[[-#=>*.█▓▒░ ]{3,}\] | [-#=>*_.█▓▒░▏▎▍▌▋▊▉■□●○━╸╺]{4,} | [\u2800-\u28ff▁-▇]+"
 _TYPED = re.compile(
     rf"""
-    (?P<slot>{SLOT}) | (?P<date>(?<!\w){_DATE}) | (?P<ago>(?<!\w)(?:{_AGO})\b) | (?P<time>(?<![\w:.]){_CLOCK}(?![\w:]))
-  | (?P<bar>{_BAR}) | (?P<uuid>(?<!\w)[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}(?!\w))
+    (?P<slot>{SLOT}) | (?P<date>(?<!\w){_DATE}) | (?P<ago>(?<!\w)(?:{_AGO})\b)
+  | (?P<time>(?<![\w:.]){_CLOCK}(?![\w:]))
+  | (?P<ip>(?<![\w.])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d+)?(?![\w.])) | (?P<bar>{_BAR})
+  | (?P<uuid>(?<!\w)[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}(?!\w))
   | (?P<number>{_NUMBER}(?![-]\w)) | (?P<identifier>{_IDENTIFIER})
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _MAY_HAVE = re.compile(
-    rf"{SLOT}|\d|[a-f]{{4}}|[b-df-hj-np-tv-xz]{{5}}|just now|ago\b|/tmp/|[-#=>*_.█▓▒░■□●○━]{{3}}|[\w+/-]{{16}}|[\u2581-\u28ff]", re.I
+    rf"{SLOT}|\d|[a-f]{{4}}|[b-df-hj-np-tv-xz]{{5}}|just now|ago\b|/tmp/"
+    rf"|[-#=>*_.█▓▒░■□●○━]{{3}}|[\w+/-]{{16}}|[\u2581-\u28ff]",
+    re.I,
 )
 """Is in any line with a typed token, and is found faster."""
 _VALUE = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?")
@@ -101,12 +106,12 @@ def kind_of(value: str) -> str:
     """Return the kind of a typed token: a name of a group of the expression above."""
     match = _TYPED.fullmatch(value)
     kind = (match.lastgroup if match else None) or "identifier"
-    return "identifier" if kind == "uuid" else kind
+    return "identifier" if kind in ("uuid", "ip") else kind
 
 
 @lru_cache(1 << 16)
 def size_of(value: str) -> float:
-    """Return how large a value is; one without a size gets a number that equal values alone have."""
+    """Return how large a value is; equal values without a size have one number, others another."""
     kind = kind_of(value)
     if kind in ("date", "time"):
         return float("".join(filter(str.isdecimal, value)) or 0)
@@ -122,6 +127,4 @@ def template(pieces: tuple[str, ...]) -> str:
 def neighbours(template: str) -> list[tuple[str, str]]:
     """Return the tokens on both sides of each slot; empty at the ends of the line."""
     tokens = ["", *_NEIGHBOUR.findall(template), ""]
-    return [
-        (tokens[at - 1], tokens[at + 1]) for at, token in enumerate(tokens) if token == SLOT
-    ]
+    return [(tokens[at - 1], tokens[at + 1]) for at, token in enumerate(tokens) if token == SLOT]

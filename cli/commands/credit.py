@@ -10,6 +10,7 @@ import typer
 
 from graphcredit.cli.commands.credit_watch import watch as watch_store
 from graphcredit.cli.options import given, takes
+from graphcredit.cli.output.catalog import rebuild
 from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
 from graphcredit.credit.options import (
     CreditOptions,
@@ -209,14 +210,14 @@ def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
 
 
 def _precision_lines(total: "CreditReport") -> list[tuple[int, str]]:
-    found = total.merge_precision
-    if found is None:
+    precision = total.merge_precision
+    if precision is None:
         return []
     return [
         (
-            found.num_pairs,
-            f"merged pairs of visits were judged: {found} of the pairs on one node, at most, are "
-            "of one state",
+            precision.num_pairs,
+            f"merged pairs of visits were judged: {precision} of the pairs on one node, at most, "
+            "are of one state",
         )
     ]
 
@@ -248,14 +249,3 @@ def _finish(store: "Store") -> None:
             "worker is dead, `graphcredit check STORE --recover` brings them in",
             **PLAIN,
         )
-
-
-def rebuild(store: "Store") -> None:
-    """Bring the catalog up to date, or say why it cannot be."""
-    from graphcredit.store.errors import InputError
-    from graphcredit.store.sql.catalog import rebuild_catalog
-
-    try:
-        rebuild_catalog(store)
-    except InputError as error:
-        talk.print(f"notice: the credit is written, the catalog is not rebuilt: {error}", **PLAIN)

@@ -20,7 +20,7 @@ from graphcredit.store.credit_marks.formulas import (
     HISTORY_FORMULA,
     history_configuration,
 )
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.options import options_as_json
 from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS, arrow_schema

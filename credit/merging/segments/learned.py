@@ -36,7 +36,7 @@ class Irrelevant:
         )
 
     def is_line(self, form: Form) -> bool:
-        """Return whether a line is irrelevant; none is that has a value that is a part of the state."""
+        """Return whether a line is irrelevant; none is with a value that is a part of the state."""
         slots = (("line", *form, str(number)) for number in range(form[1].count(SLOT)))
         if any(self.places.get(slot) is False for slot in slots):
             return False

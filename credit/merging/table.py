@@ -88,7 +88,7 @@ MERGES: tuple[Merge, ...] = (
     Merge(
         name="segments",
         open=lambda settings, keep: SegmentMerge(),
-        version=7,
+        version=2,
         is_python=True,
     ),
     Merge(

@@ -31,7 +31,7 @@ PANELS: Mapping[str, type[CollectorOptions]] = {
 }
 
 
-@takes(PANELS)
+@takes(PANELS, omit={"games_dir"})
 def collect(
     store: Annotated[Path, typer.Argument(help="The store; made where there is none.")],
     as_json: AsJson = False,
@@ -72,9 +72,6 @@ def show_report(report: CollectReport) -> None:
     )
     if report.failures:
         say(f"{counted(len(report.failures), 'task')} could not be played")
-    if report.num_resampled:
-        added = counted(report.num_resampled, "group")
-        say(f"{added} added where all returns were equal")
     if report.num_trajectories:
         say(
             f"{report.num_success:,} succeeded, {report.num_lost:,} lost, "

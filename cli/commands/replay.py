@@ -19,7 +19,10 @@ from graphcredit.store.layout import open_store
 from graphcredit.store.plural import counted
 
 
-@takes({"Decisions": ReplayedOptions, "Play": PlayOnOptions, "Language models": SpokenOptions})
+@takes(
+    {"Decisions": ReplayedOptions, "Play": PlayOnOptions, "Language models": SpokenOptions},
+    omit={"games_dir"},
+)
 def replay(
     store: StorePath,
     run: Annotated[str | None, typer.Option(help="The run, if there are several.")] = None,

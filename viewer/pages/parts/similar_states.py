@@ -40,10 +40,10 @@ def most_similar(nodes: Sequence[Node], state_id: int, number: int) -> list[Simi
         state_id: The state.
         number: Most states to return.
     """
-    own = next(node for node in nodes if node.state_id == state_id)
-    if own.is_goal:
+    state = next(node for node in nodes if node.state_id == state_id)
+    if state.is_goal:
         return []
-    words = frozenset(own.state.split())
+    words = frozenset(state.state.split())
     others = [node for node in nodes if not node.is_goal and node.state_id != state_id]
     others = sorted(others, key=lambda node: (-node.visits, node.state_id))[:_MOST_LOOKED_AT]
 
@@ -53,7 +53,7 @@ def most_similar(nodes: Sequence[Node], state_id: int, number: int) -> list[Simi
 
     likely = sorted(others, key=overlap, reverse=True)[: _TRIED * number]
     similar = [
-        SimilarState(node=node, difference=compare(own.state, node.state)) for node in likely
+        SimilarState(node=node, difference=compare(state.state, node.state)) for node in likely
     ]
     near = [each for each in similar if each.difference.ratio >= _LEAST]
     return sorted(near, key=lambda each: -each.difference.ratio)[:number]

@@ -88,7 +88,7 @@ def _flag(name: str, field: "FieldInfo", panel: str, names: Sequence[str]) -> in
     )
 
 
-def _switch(name: str, field: FieldInfo) -> tuple[str]:
+def _switch(name: str, field: "FieldInfo") -> tuple[str]:
     """Return the flag that changes an option which is on or off: what it is already needs none."""
     flag = name.replace("_", "-")
     return (f" /--no-{flag}" if field.default else f"--{flag}",)

@@ -20,7 +20,7 @@ def what_to_do(config: LoopConfig, summary: Summary, credit: "CreditReport") -> 
     if credit.num_degenerate_groups < credit.num_groups:
         return (
             "returns differ within groups, so the steps can be told apart: look at [train] "
-            "(learning_rate, advantage, correction_low, correction_high, target_kl) and at the "
+            "(learning_rate, advantage, correction) and at the "
             "estimators of [credit]"
         )
     if summary.success_rate == 1:

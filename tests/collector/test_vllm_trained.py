@@ -41,10 +41,9 @@ def policies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             learning_rate=1e-2,
             batch_size=8,
             max_tokens=64,
-            mismatch_sample=0,
+            mismatch_tolerance=1e9,
             lora_rank=rank,
             device="cpu",
-            tensorboard=False,
         )
         found[name] = str(train(config)["model"])
     return found

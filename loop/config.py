@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from graphcredit.collector.options import CollectOptions, GameOptions, LanguageOptions, PlayOptions
+from graphcredit.collector.policies.registry import LOCAL_SERVER
 from graphcredit.credit.options import CreditOptions
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import (
@@ -29,10 +30,17 @@ class CollectTable(LanguageOptions, PlayOptions, GameOptions):
     """The environment: textworld, search, sokoban, alfworld."""
     engine: Literal["hf", "vllm", "vllm-server"] = "hf"
     """What samples: transformers, vLLM, or a vLLM server that is running."""
+    server: str = LOCAL_SERVER
+    """URL of the vLLM server that samples for vllm-server."""
     temperature: Positive = 1.0
     """Sampling temperature."""
     workers: Count = 0
     """Processes that play. 0 plays in the loop's own, which keeps the model in memory."""
+
+    def policy(self, directory: object) -> str:
+        """Return the policy of a model's directory, as `graphcredit collect` names it."""
+        at = f"@{self.server}" if self.engine == "vllm-server" else ""
+        return f"{self.engine}:{directory}{at}"
 
     def options(self, **changes: Any) -> CollectOptions:
         """Return the options of a collection that plays like this.

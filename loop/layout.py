@@ -76,7 +76,7 @@ class Loop:
 
     def policy(self, number: int) -> str:
         """Return a policy as the argument of `graphcredit collect --policy`."""
-        return f"{self.config.collect.engine}:{_model(self.config, number)}"
+        return self.config.collect.policy(_model(self.config, number))
 
     def credit_settings(self) -> "CreditSettings":
         """Return the settings of the credit stage; the graph window spans whole passes."""

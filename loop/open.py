@@ -163,18 +163,16 @@ def _check_models(loop: Loop) -> None:
         check_model(str(directory), training.changed(lora_rank=rank))
     collect = config.collect
     template = collect.template or collect.env
-    parse_policy(f"{collect.engine}:{config.model}", collect.changed(template=template))
+    parse_policy(collect.policy(config.model), collect.changed(template=template))
     if collect.engine == "vllm-server":
         _check_server(config)
 
 
 def _check_server(config: LoopConfig) -> None:
     """Raise an error where the server that is to sample does not run, or not as it must."""
-    from graphcredit.collector.policies.engines.base import arithmetic
-    from graphcredit.collector.policies.engines.vllm_server.server import VllmServer
-    from graphcredit.collector.policies.engines.vllm_server.settings import require_settings
+    from graphcredit.collector.policies.engines.vllm_server import VllmServerEngine
 
-    require_settings(VllmServer(config.collect.server), arithmetic(config.collect.dtype))
+    VllmServerEngine(config.collect.server).require_settings(config.collect.dtype)
 
 
 def _how_to_make_one(config: LoopConfig) -> str:

@@ -43,7 +43,7 @@ lines are read as tables, and an empty object has no table type."""
 _SHOWN = ("entropy", "kl", "grad_norm")
 """Metrics of the training's last optimizer step that a line copies."""
 
-_PLAIN: Mapping[str, Any] = {"allocation": None, "resample_degenerate": 0, "oracle": False}
+_PLAIN: Mapping[str, Any] = {"allocation": None, "oracle": False}
 """Options of a collection that only evaluates."""
 
 _NOT_MODEL = ("checkpoints", "logprobs")

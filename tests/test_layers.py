@@ -60,7 +60,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "errors",
             "plural",
             "text_diff",
-            "processors",
             "progress",
             "options",
             "files",

@@ -18,8 +18,7 @@ from graphcredit.collector.importers.reading import (
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.sources import LogFile, LogSource
-from graphcredit.store.processors import num_processors
-from graphcredit.store.workers.pool import WorkerPool
+from graphcredit.store.workers.pool import WorkerPool, num_processors
 
 HELPED_BYTES = 32 << 20
 """Bytes of a JSONL file from which other processes read it: they take half a second to start."""

@@ -79,7 +79,8 @@ class _Evidence:
 
     def _kept(self, learned: Irrelevant) -> Ints:
         """Return [num_observations] equal where the same is kept; 0 where nothing is."""
-        reader, code_of = Reader(learned), {(): 0}
+        reader = Reader(learned)
+        code_of: dict[tuple[str, ...], int] = {(): 0}
         codes = [code_of.setdefault(reader.keep(own), len(code_of)) for own in self.texts]
         return np.array(codes, np.int64)[self.observations.node]
 

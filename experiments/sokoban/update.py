@@ -11,7 +11,6 @@ from experiments.sokoban.boards import Boards
 from experiments.sokoban.policy import log_probabilities
 from graphcredit.trainer.loss.importance import Correction
 from graphcredit.trainer.loss.inputs import TokenInputs
-from graphcredit.trainer.loss.masks import Masks
 from graphcredit.trainer.loss.objectives.ppo import Ppo
 from graphcredit.trainer.loss.policy_loss import policy_loss
 
@@ -70,7 +69,6 @@ class Learner:
             tokens,
             objective=_OBJECTIVE,
             correction=_NO_CORRECTION,
-            masks=Masks(),
             kl_coefficient=0.0,
             kl_estimator="k3",
             entropy_coefficient=0.0,

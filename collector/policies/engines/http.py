@@ -1,4 +1,4 @@
-"""JSON over HTTP with one server: no proxy, no redirect, and a bounded number of attempts."""
+"""JSON over HTTP with a vLLM server: no proxy, no redirect, and a bounded number of attempts."""
 
 import time
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ _PAUSE_SECONDS = 1.0
 _UNAVAILABLE = 503
 _REASON_LENGTH = 300
 """Most characters of a server's message to show."""
+_START = "Start it with VLLM_SERVER_DEV_MODE=1 and --enable-scale-out, as docs/policies.md says"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,20 +27,13 @@ class Address:
     is_encrypted: bool
     """Whether it is reached by https."""
     host: str
-    """Name or address of its machine."""
     port: int
-    """Its port."""
 
     @property
     def url(self) -> str:
         """The address as text."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http{'s' if self.is_encrypted else ''}://{host}:{self.port}"
-
-    def connect(self, seconds: float) -> HTTPConnection:
-        """Return a connection that waits so long for an answer."""
-        kind = HTTPSConnection if self.is_encrypted else HTTPConnection
-        return kind(self.host, self.port, timeout=seconds)
 
 
 def parse_address(url: str) -> Address:
@@ -56,19 +50,14 @@ def parse_address(url: str) -> Address:
     rest = (parts.path.strip("/"), parts.query, parts.fragment, parts.username, parts.password)
     if parts.scheme not in ("http", "https") or not parts.hostname or not port or any(rest):
         raise OptionError(
-            "server must be the URL of a vLLM server, http://HOST:PORT, for example "
-            f"http://127.0.0.1:8000: got {url!r}"
+            "the server of vllm-server:PATH@SERVER must be the URL of a vLLM server, "
+            f"http://HOST:PORT, for example http://127.0.0.1:8000: got {url!r}"
         )
     return Address(is_encrypted=parts.scheme == "https", host=parts.hostname, port=port)
 
 
 def exchange(
-    address: Address,
-    path: str,
-    body: Any = None,
-    *,
-    seconds: float,
-    attempts: int = ATTEMPTS,
+    address: Address, path: str, body: Any = None, *, seconds: float, attempts: int = ATTEMPTS
 ) -> Any:
     """Return a server's answer, parsed.
 
@@ -94,7 +83,11 @@ def exchange(
             ) from error
         except (OSError, HTTPException) as error:
             if not left:
-                raise _unreachable(address, error, attempts) from error
+                raise EngineError(
+                    f"a vLLM server must be running at {address.url}: "
+                    f"{str(error) or type(error).__name__}, {attempts} times. Start it as "
+                    "docs/policies.md says, or name another one. Then give the same command again"
+                ) from error
         else:
             if status != _UNAVAILABLE or not left:
                 return _parsed(address, path, status, answer)
@@ -103,7 +96,8 @@ def exchange(
 
 
 def _sent(address: Address, path: str, body: Any, seconds: float) -> tuple[int, bytes]:
-    connection = address.connect(seconds)
+    kind = HTTPSConnection if address.is_encrypted else HTTPConnection
+    connection = kind(address.host, address.port, timeout=seconds)
     try:
         if body is None:
             connection.request("GET", path)
@@ -116,36 +110,20 @@ def _sent(address: Address, path: str, body: Any, seconds: float) -> tuple[int, 
         connection.close()
 
 
-def _unreachable(address: Address, error: Exception, attempts: int) -> EngineError:
-    reason = str(error) or type(error).__name__
-    return EngineError(
-        f"a vLLM server must be running at {address.url}: {reason}, {attempts} times. Start it as "
-        "docs/policies.md says, or name another one by the option server. Then give the same "
-        "command again"
-    )
-
-
 def _parsed(address: Address, path: str, status: int, answer: bytes) -> Any:
     """Return the JSON of an answer; an empty one is None."""
     text = " ".join(answer.decode(errors="replace").split())[:_REASON_LENGTH]
     if status != 200:
+        is_unknown = status in (403, 404, 405)
+        remedy = f"Is it vLLM 0.32 or later? {_START}" if is_unknown else "Look at its log"
         raise EngineError(
             f"the vLLM server must answer {path} with status 200: {address.url} answered {status}, "
-            f"{text!r}. {_REMEDIES.get(status, _ANY_REMEDY)}, then give the same command again"
+            f"{text!r}. {remedy}, then give the same command again"
         )
     try:
         return orjson.loads(answer) if answer else None
     except orjson.JSONDecodeError as error:
         raise EngineError(
             f"the vLLM server must answer {path} with JSON: {address.url} answered {text!r}. Is it "
-            "vLLM's? Name another one by the option server"
+            "vLLM's?"
         ) from error
-
-
-_START = "Start it with VLLM_SERVER_DEV_MODE=1 and --enable-scale-out, as docs/policies.md says"
-_REMEDIES = {
-    403: _START,
-    404: f"Is it vLLM 0.32 or later? {_START}",
-    405: f"Is it vLLM 0.32 or later? {_START}",
-}
-_ANY_REMEDY = "Look at its log and start it again"

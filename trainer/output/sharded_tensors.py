@@ -1,4 +1,4 @@
-"""Named tensors in safetensors files: each process writes its part, and reads what it needs.
+"""Named tensors in safetensors files: each process writes and reads its shards.
 
 The files say which part of which tensor they hold, so another number of processes can read them,
 and so can one that expects each tensor whole. Torch's distributed checkpoints do the work, in their
@@ -45,7 +45,6 @@ def write_tensors(process: Process, directory: Path, tensors: Mapping[str, Tenso
         save(
             dict(tensors),
             storage_writer=writer,
-            process_group=process.group,
             no_dist=process.world_size == 1,
         )
 
@@ -63,17 +62,16 @@ def read_tensors(process: Process, directory: Path, into: Mapping[str, Tensor]) 
         load(
             dict(into),
             storage_reader=reader,
-            process_group=process.group,
             no_dist=process.world_size == 1,
         )
 
 
 def tensor_shapes(directory: Path) -> dict[str, tuple[int, ...]]:
     """Return the whole shape of each tensor in a directory, by name."""
-    found = HuggingFaceStorageReader(str(directory)).read_metadata().state_dict_metadata
+    entries = HuggingFaceStorageReader(str(directory)).read_metadata().state_dict_metadata
     return {
         name: tuple(entry.size)
-        for name, entry in found.items()
+        for name, entry in entries.items()
         if isinstance(entry, TensorStorageMetadata)
     }
 

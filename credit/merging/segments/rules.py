@@ -21,7 +21,7 @@ Test: TypeAlias = Callable[[PlaceStatistics], Bools]
 LINES = "line"
 """The kind of what stands in a line of its own."""
 
-DRAWN = 0.7
+DRAWN = 0.8
 """Values of one state must differ as often as those of different states, but for chance."""
 CLASSES = 2
 """Equivalence classes in which a value must differ: one may be a mistake of the log."""

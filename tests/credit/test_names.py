@@ -56,7 +56,7 @@ def _numbered(text: str, rng: random.Random) -> str:
 
 MERGES: dict[str, tuple[MergeSettings, Disturb]] = {
     "rules": (MergeSettings(normalise=("casefold", "whitespace")), _shouted),
-    "segments": (MergeSettings(merge="segments"), _advertised),
+    "segments": (MergeSettings(merge="segments", min_merge_precision=0.0), _advertised),
     "embedding": (MergeSettings(merge="embedding", threshold=0.8), _numbered),
 }
 every_merge = pytest.mark.parametrize("kind", MERGES)
@@ -79,7 +79,7 @@ def _played(task: str, iteration: int) -> Rows:
 
 def _iterations() -> list[Rows]:
     return [
-        [step for task in range(6) for step in _played(f"t{task}", number)] for number in range(3)
+        [step for task in range(12) for step in _played(f"t{task}", number)] for number in range(3)
     ]
 
 

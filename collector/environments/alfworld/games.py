@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.environments.base import Task
-from graphcredit.collector.environments.game_list import entries_of, refuse_left_out
+from graphcredit.collector.environments.game_list import chosen_tasks, entries_of
 from graphcredit.store.errors import InputError, OptionError
 
 ENVIRONMENT = "alfworld"
@@ -75,15 +75,9 @@ def list_tasks(
     root = _data(games_dir)
     entries = [_parse(entry, root) for entry in entries_of(games, num_tasks, default=DEFAULT)]
     sources = [_games_of(entry, root, seed) for entry in entries]
-    chosen: dict[str, None] = {}
-    for spec in (spec for turn in zip_longest(*sources) for spec in turn if spec is not None):
-        chosen[spec] = None
-        if len(chosen) == num_tasks:
-            break
-    tasks = [Task(environment=ENVIRONMENT, spec=spec) for spec in chosen]
+    specs = (spec for turn in zip_longest(*sources) for spec in turn if spec is not None)
     named = [spec for e in entries if e.path is not None for spec in _games_of(e, root, seed)]
-    refuse_left_out(named, tasks, num_tasks)
-    return tasks
+    return chosen_tasks(ENVIRONMENT, specs, num_tasks, named=named)
 
 
 def game_file(spec: str, games_dir: Path) -> Path:

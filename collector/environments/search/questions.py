@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from graphcredit.collector.environments.base import Task
-from graphcredit.collector.environments.game_list import entries_of, refuse_left_out
+from graphcredit.collector.environments.game_list import chosen_tasks, entries_of
 from graphcredit.collector.environments.search.facts import COUNTRY, Facts, load_facts
 from graphcredit.store.errors import OptionError
 
@@ -115,27 +115,19 @@ def list_tasks(
     del games_dir
     listed = entries_of(games, num_tasks, default="2hop,3hop")
     entries = [_parse_entry(entry) for entry in listed]
-    chosen: dict[str, Task] = {}
-    for kind, number in _in_turn(entries, seed):
-        spec = f"{kind}-s{number}"
-        chosen.setdefault(spec, Task(environment=ENVIRONMENT, spec=spec))
-        if len(chosen) == num_tasks:
-            break
-    tasks = list(chosen.values())
     named = [f"{kind}-s{number}" for kind, number in entries if number is not None]
-    refuse_left_out(named, tasks, num_tasks)
-    return tasks
+    return chosen_tasks(ENVIRONMENT, _in_turn(entries, seed), num_tasks, named=named)
 
 
-def _in_turn(entries: list[tuple[str, int | None]], seed: int) -> Iterator[tuple[str, int]]:
-    """Yield kinds and numbers round by round, until every kind has no more questions."""
+def _in_turn(entries: list[tuple[str, int | None]], seed: int) -> Iterator[str]:
+    """Yield names round by round, until every kind has no more questions."""
     sizes = {kind: len(questions) for kind, questions in _numbered().items()}
     for turn in range(max(sizes.values())):
         for kind, number in entries:
             if number is None:
-                yield kind, (seed + turn) % sizes[kind]
+                yield f"{kind}-s{(seed + turn) % sizes[kind]}"
             elif turn == 0:
-                yield kind, number
+                yield f"{kind}-s{number}"
 
 
 def _parse_entry(entry: str) -> tuple[str, int | None]:

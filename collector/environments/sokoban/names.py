@@ -4,13 +4,12 @@
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import comb
 from pathlib import Path
 
 from graphcredit.collector.environments.base import Task
-from graphcredit.collector.environments.game_list import entries_of, refuse_left_out
+from graphcredit.collector.environments.game_list import chosen_tasks, entries_of, in_turn
 from graphcredit.store.errors import OptionError
 
 ENVIRONMENT = "sokoban"
@@ -84,27 +83,12 @@ def list_tasks(
     del games_dir
     _check_seed(seed)
     entries = [_parse_entry(entry) for entry in entries_of(games, num_tasks, default="6x6b1,6x6b2")]
-    chosen: dict[str, Task] = {}
-    for spec in _in_turn(entries, seed):
-        chosen.setdefault(spec, Task(environment=ENVIRONMENT, spec=spec))
-        if len(chosen) == num_tasks:
-            break
-    tasks = list(chosen.values())
-    named = [f"{size.name}-s{own_seed}" for size, own_seed in entries if own_seed is not None]
-    refuse_left_out(named, tasks, num_tasks)
-    return tasks
 
+    def name(size: Size, own_seed: int | None, turn: int) -> str:
+        return f"{size.name}-s{seed + turn if own_seed is None else own_seed}"
 
-def _in_turn(entries: list[tuple[Size, int | None]], seed: int) -> Iterator[str]:
-    """Yield full names round by round; endless unless every entry names one board."""
-    turn = 0
-    while turn == 0 or any(own_seed is None for _, own_seed in entries):
-        for size, own_seed in entries:
-            if own_seed is None:
-                yield f"{size.name}-s{seed + turn}"
-            elif turn == 0:
-                yield f"{size.name}-s{own_seed}"
-        turn += 1
+    named = [name(size, own_seed, 0) for size, own_seed in entries if own_seed is not None]
+    return chosen_tasks(ENVIRONMENT, in_turn(entries, name), num_tasks, named=named)
 
 
 def _parse_entry(entry: str) -> tuple[Size, int | None]:

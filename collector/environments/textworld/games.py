@@ -6,12 +6,12 @@ and with defaults spelled out; the game's name is the same.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from graphcredit.collector.environments.base import Task
-from graphcredit.collector.environments.game_list import entries_of, refuse_left_out
+from graphcredit.collector.environments.game_list import chosen_tasks, entries_of, in_turn
 from graphcredit.store.errors import OptionError
 
 ENVIRONMENT = "textworld"
@@ -127,7 +127,7 @@ def parse_game(name: str) -> Game:
     Raises:
         OptionError: The name is not `<family>-<settings>-s<seed>`.
     """
-    family, settings, seed = _parse_entry(name)
+    (family, settings), seed = _parse_entry(name)
     if settings is None or seed is None:
         raise OptionError(
             "a game is named <family>-<settings>-s<seed>, for example custom-r8o8q6-s1: "
@@ -168,36 +168,19 @@ def list_tasks(
     _check_seed(seed)
     listed = entries_of(games, num_tasks, default=",".join(FAMILIES))
     entries = [_parse_entry(entry) for entry in listed]
-    chosen: dict[str, Task] = {}
-    for game in _in_turn(entries, seed):
-        chosen.setdefault(game.name, Task(environment=ENVIRONMENT, spec=game.name))
-        if len(chosen) == num_tasks:
-            break
-    tasks = list(chosen.values())
-    named = [
-        Game(family=family, settings=settings, seed=own_seed).name
-        for family, settings, own_seed in entries
-        if settings is not None and own_seed is not None
-    ]
-    refuse_left_out(named, tasks, num_tasks)
-    return tasks
+
+    def name(entry: tuple[str, str | None], own_seed: int | None, turn: int) -> str:
+        family, settings = entry
+        presets = FAMILIES[family].presets
+        settings = settings or presets[turn % len(presets)]
+        game_seed = seed + turn if own_seed is None else own_seed
+        return Game(family=family, settings=settings, seed=game_seed).name
+
+    named = [name(entry, own_seed, 0) for entry, own_seed in entries if own_seed is not None]
+    return chosen_tasks(ENVIRONMENT, in_turn(entries, name), num_tasks, named=named)
 
 
-def _in_turn(entries: list[tuple[str, str | None, int | None]], seed: int) -> Iterator[Game]:
-    """Yield the entries' games round by round; endless unless every entry names one game."""
-    turn = 0
-    while turn == 0 or any(own_seed is None for _, _, own_seed in entries):
-        for family, settings, own_seed in entries:
-            if own_seed is None:
-                presets = FAMILIES[family].presets
-                settings = settings or presets[turn % len(presets)]
-                yield Game(family=family, settings=settings, seed=seed + turn)
-            elif turn == 0 and settings is not None:
-                yield Game(family=family, settings=settings, seed=own_seed)
-        turn += 1
-
-
-def _parse_entry(entry: str) -> tuple[str, str | None, int | None]:
+def _parse_entry(entry: str) -> tuple[tuple[str, str | None], int | None]:
     match = _ENTRY.fullmatch(entry)
     if match is None or match["family"] not in FAMILIES:
         raise OptionError(
@@ -207,7 +190,7 @@ def _parse_entry(entry: str) -> tuple[str, str | None, int | None]:
     family, settings, seed = match.group("family", "settings", "seed")
     if settings is not None:
         settings = _written(family, _read_settings(family, settings))
-    return family, settings, None if seed is None else _check_seed(int(seed))
+    return (family, settings), None if seed is None else _check_seed(int(seed))
 
 
 def _check_seed(seed: int) -> int:

@@ -105,7 +105,7 @@ def test_without_data_it_says_where_they_must_be(tmp_path: Path, monkeypatch: py
     with pytest.raises(OptionError, match=f"must be in {tmp_path}/json_2.1.1"):
         list_tasks(None, num_tasks=1, seed=0, games_dir=tmp_path)
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
-    with pytest.raises(OptionError, match="or in the variable ALFWORLD_DATA"):
+    with pytest.raises(OptionError, match="in the environment variable ALFWORLD_DATA"):
         list_tasks(None, num_tasks=1, seed=0)
 
 

@@ -73,7 +73,7 @@ def presence(
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(int(group.max(initial=-1)) + 2))
     places: list[Ints] = [np.empty(0, np.int64)]
-    observations: list[Ints] = [np.empty(0, np.int64)]
+    seen: list[Ints] = [np.empty(0, np.int64)]
     values: list[Ints] = [np.empty(0, np.int64)]
     is_there = np.zeros(len(nodes), np.int64)
     for place, feature in enumerate(chosen):
@@ -82,13 +82,13 @@ def presence(
         for there in np.unique(group[own]).tolist():
             members = order[starts[there] : starts[there + 1]]
             places.append(np.full(len(members), place))
-            observations.append(members)
+            seen.append(members)
             values.append(is_there[members])
         is_there[own] = 0
     value = np.concatenate(values)
     sightings = Sightings(
         place=np.concatenate(places),
-        observation=np.concatenate(observations),
+        observation=np.concatenate(seen),
         value=value,
         size=value.astype(np.float64),
         names=[()] * len(value),

@@ -3,10 +3,11 @@
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import metadata
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,6 +32,7 @@ from graphcredit.cli.output.escape import plain_text
 from graphcredit.cli.output.help import PlainCommand, PlainGroup
 from graphcredit.store.errors import (
     DamagedFileError,
+    ExtensionWarning,
     GraphcreditError,
     InputError,
     MissingDependencyError,
@@ -102,6 +104,7 @@ def main() -> None:
     try:
         with interrupts(), system_errors(), missing_extras(), _flushed():
             _refuse_undecodable(sys.argv)
+            warnings.showwarning = _show_warning
             app()
     except KeyboardInterrupt:
         sys.stderr.write("graphcredit: interrupted\n")
@@ -113,6 +116,17 @@ def main() -> None:
             error, DamagedFileError
         )
         raise SystemExit(2 if is_wrong_use else 1) from error
+
+
+_SHOW_WARNING = warnings.showwarning
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+    """Print a warning of our own as a notice, without the line of code that it came from."""
+    if issubclass(category, ExtensionWarning):
+        sys.stderr.write(f"notice: {plain_text(str(message))}\n")
+    else:
+        _SHOW_WARNING(message, category, *rest)
 
 
 def _refuse_undecodable(arguments: list[str]) -> None:

@@ -33,7 +33,7 @@ def watch(
     as_json: bool,
 ) -> None:
     """Credit what appears, and print a line for each iteration, until a signal ends it."""
-    from graphcredit.cli.commands.credit import rebuild
+    from graphcredit.cli.commands.credit_report import rebuild
     from graphcredit.credit.watch import CreditWatch
 
     with _until_signal(), engine as opened_engine:

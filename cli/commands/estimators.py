@@ -19,9 +19,9 @@ def estimators(
 
     Example: graphcredit estimators graphgpo
     """
-    from graphcredit.credit.estimators.table import ESTIMATORS, estimator_named
+    from graphcredit.credit.estimators.table import all_estimators, estimator_named
 
-    lines = _in_full(estimator_named(name)) if name else map(_in_short, ESTIMATORS)
+    lines = _in_full(estimator_named(name)) if name else map(_in_short, all_estimators().values())
     for line in lines:
         out.print(line, **PLAIN)
 
@@ -32,7 +32,7 @@ def _in_short(row: "Estimator") -> str:
 
 
 def _in_full(row: "Estimator") -> list[str]:
-    needs = ", ".join(row.inputs) or "nothing beyond the steps of its group"
+    needs = ", ".join(each.name for each in row.inputs) or "nothing beyond the steps of its group"
     lines = [_specification(row), "", f"columns: {', '.join(row.columns)}", f"needs: {needs}"]
     lines += [f"paper: {row.paper}", "", f"options, as --set {row.name}.NAME=VALUE:"]
     for option in described(row.options):

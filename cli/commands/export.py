@@ -56,8 +56,8 @@ def export(
 
         graphcredit export STORE OUT --to verifiers --source outputs/traces.jsonl
     """
-    from graphcredit.store.credit_marks.state import credit_states, doubts
     from graphcredit.store.layout import open_store
+    from graphcredit.store.provenance.freshness import credit_freshness, doubts
 
     if (source is not None) != (to == "verifiers"):
         raise typer.BadParameter("--source must be given with --to verifiers, and only with it")
@@ -69,7 +69,7 @@ def export(
         _to_turns(opened, target, run, iteration, estimator)
     else:
         num_bad = _to_traces(opened, source, target, run, iteration, estimator)
-    for doubt in doubts(credit_states(opened, run_id=run, iteration=iteration)):
+    for doubt in doubts(credit_freshness(opened, run_id=run, iteration=iteration)):
         talk.print(f"notice: {plain_text(doubt)}", **PLAIN)
     if num_bad:
         raise typer.Exit(1)

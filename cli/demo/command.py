@@ -30,7 +30,7 @@ def demo(
 
         graphcredit demo --store my-store --games 8
     """
-    from graphcredit.cli.commands.credit import rebuild
+    from graphcredit.cli.commands.credit_report import rebuild
     from graphcredit.cli.demo import report as showcase
     from graphcredit.credit.estimators.table import configure
     from graphcredit.credit.iteration.settings import CreditSettings

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,11 @@ from numpy.typing import NDArray
 
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.table import (
-    ESTIMATORS,
     Estimator,
     NodeValue,
+    all_estimators,
     options_as_made,
 )
-from graphcredit.credit.inputs.run_history.timeline import IterationPast
-from graphcredit.credit.inputs.table import InputSources
 from graphcredit.credit.iteration.columns import scatter
 from graphcredit.credit.iteration.credit_steps import credit_steps
 from graphcredit.credit.iteration.earlier_steps import Window
@@ -30,7 +27,6 @@ from graphcredit.credit.merging.merger import Merger
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.credit.steps.batches import Piece, Plan
 from graphcredit.store.layout import Shard
-from graphcredit.store.parquet.er_graph import ErGraph
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,8 +52,8 @@ class BatchWork:
     previous: PreviousCredit
     settings: CreditSettings
     merger: Merger
-    past: IterationPast | None
-    er_graph: ErGraph | None
+    provided: Mapping[str, Any]
+    """Input to what its provider gives for the iteration."""
     window: Window
 
     def columns(self) -> tuple[str, ...]:
@@ -66,16 +62,13 @@ class BatchWork:
 
     def credit_batch(self, number: int, pieces: Sequence[Piece]) -> CreditedBatch:
         """Build the graph of a batch, and compute every column and table."""
-        past = self.past
         table = pa.concat_tables([piece.steps for piece in pieces])
         credited = credit_steps(
             table,
             self.settings,
             merger=self.merger,
-            sources=InputSources(
-                read_past=partial(past.of_batch, number) if past else None,
-                er_graph=self.er_graph,
-            ),
+            provided=self.provided,
+            number=number,
             read_window=self._read_window if self.window.shards else None,
         )
         assembly = credited.assembly
@@ -96,12 +89,12 @@ class BatchWork:
 
     def _node_values(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the node columns of the estimators whose columns are made or kept."""
-        found: dict[str, Floats] = {}
-        for row in ESTIMATORS:
+        columns: dict[str, Floats] = {}
+        for row in all_estimators().values():
             for value in row.node_values:
                 if options := self._options(row, value):
-                    found[value.column] = value.of(options, batch)
-        return found
+                    columns[value.column] = value.of(options, batch)
+        return columns
 
     def _options(self, row: Estimator, value: NodeValue) -> Any:
         """Return an estimator's options as its columns were or will be made; None without any."""

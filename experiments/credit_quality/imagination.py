@@ -29,7 +29,7 @@ from graphcredit.credit.audit.agreement import agreements
 from graphcredit.credit.estimators import progress as module
 from graphcredit.credit.estimators.graphgpo import GraphGpo
 from graphcredit.credit.estimators.reach import Reach
-from graphcredit.credit.inputs.table import INPUT_NAMED
+from graphcredit.credit.inputs.table import ANALOGIES
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store import open_store
@@ -73,7 +73,7 @@ def main() -> None:
 
 def judge(steps: pa.Table) -> dict[str, str]:
     """Return a cell for each variant."""
-    assembly = assemble(steps, inputs=[INPUT_NAMED["analogies"]])
+    assembly = assemble(steps, inputs=[ANALOGIES])
     batch = assembly.batch
     parts = {"GraphGPO": GraphGpo().assign(batch)["step_advantage"]}
     for name, constants in VARIANTS.items():

@@ -14,6 +14,7 @@ from experiments.credit_quality.games import kind_of
 from experiments.credit_quality.logs import JUDGED, write_steps
 from graphcredit.credit.audit.agreement import agreements
 from graphcredit.credit.estimators.table import ESTIMATORS, Assigner, configure, estimator_named
+from graphcredit.credit.inputs.table import MENTIONS
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
@@ -40,7 +41,7 @@ def estimators_of(condition: Condition) -> dict[str, Assigner]:
     if condition.option:
         return configure([condition.option.partition(".")[0]], [condition.option])
     has_entities = condition.environment == "search"
-    return configure(row.name for row in ESTIMATORS if has_entities or "mentions" not in row.inputs)
+    return configure(row.name for row in ESTIMATORS if has_entities or MENTIONS not in row.inputs)
 
 
 def judge(log: Store, condition: Condition) -> pl.DataFrame:

@@ -18,13 +18,17 @@ from experiments.textworld.cells import DEVICES, Cell, warm_start
 from experiments.textworld.curves import area
 from experiments.textworld.health import health
 from experiments.textworld.settings import SETTINGS, is_played_beside
+from graphcredit.credit.estimators.table import estimator_named
 from graphcredit.loop.config import loop_config
-from graphcredit.store.credit_marks.formulas import FORMULA_KEY, configuration_of, formula_of
+from graphcredit.store.provenance.configuration import VERSION_KEY, configuration_of
 
 KEPT = Path(__file__).parent / "kept"
 """Tables of the runs that the documentation shows."""
 
 _KEY = ("setting", "arm", "learning_rate", "kl_coefficient", "warm", "seed", "device")
+
+_RETIRED = {"analogy": 2}
+"""Version of the formula of estimators that only kept tables know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +164,12 @@ def _formula(store: Path, estimator: str) -> int:
         configuration_of(pq.read_schema(path)).get(estimator, {})
         for path in store.glob("credit/*/*/*.parquet")
     ]
-    return min((way.get(FORMULA_KEY, 1) for way in made_by), default=formula_of(estimator))
+    return min((way.get(VERSION_KEY, 1) for way in made_by), default=_version(estimator))
+
+
+def _version(estimator: str) -> int:
+    """Return the version of a formula; the last one of those that the program has no more."""
+    return _RETIRED.get(estimator) or estimator_named(estimator).version
 
 
 def success_of(line: Mapping[str, Any], cell: Cell) -> float | None:
@@ -193,7 +202,7 @@ def older_formulas(runs: Runs, cells: Iterable[Cell]) -> list[str]:
             cell.arm
             for cell in cells
             if (run := runs.of(cell)) is not None
-            and set(run["formula"]) != {formula_of(cell.estimator)}
+            and set(run["formula"]) != {_version(cell.estimator)}
         }
     )
 

@@ -1,6 +1,5 @@
 """Every check finds its planted fault, and is silent on a store without it."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +18,7 @@ from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store
-from graphcredit.store.checks.run import check_store
-from graphcredit.store.credit_marks.state import credit_states, doubts
 from graphcredit.store.errors import InputError, NothingToCreditError, OptionError, SchemaError
-from graphcredit.store.schema import CONFIGURATION_KEY
 from tests.credit.audit_worlds import (
     START,
     Row,
@@ -40,7 +36,7 @@ from tests.credit.audit_worlds import (
     sound_group,
     win,
 )
-from tests.credit.old_formula import as_made_before
+from tests.credit.other_version import as_made_before
 from tests.credit.strategies import logs
 from tests.examples import examples
 from tests.worlds import write_store
@@ -68,21 +64,6 @@ class Fault:
     """Of the worst place."""
     task: str | None = "t0"
     thresholds: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
-def _of_analogy(root: Path) -> Store:
-    """Write a store whose gigpo columns are called analogy's, which the program had before."""
-    store = credited(root, sound_group())
-    for path in store.root.glob("*/*/*/*.parquet"):
-        table = pq.ParquetFile(path).read()
-        if CONFIGURATION_KEY in (table.schema.metadata or {}):
-            said = json.loads(table.schema.metadata[CONFIGURATION_KEY])
-            said["analogy"] = said.pop("gigpo") | {"formula": 2}
-            names = [name.replace("gigpo", "analogy") for name in table.column_names]
-            table = table.rename_columns(names)
-            metadata = {CONFIGURATION_KEY: json.dumps(said).encode()}
-            pq.write_table(table.replace_schema_metadata(metadata), path)
-    return store
 
 
 def _plain(*shards: list[Row]) -> Callable[[Path], Store]:
@@ -416,14 +397,6 @@ FAULTS = (
         detail="2 of 8 steps have no list",
     ),
     Fault(
-        check="retired_estimators",
-        make=_of_analogy,
-        severity=INFO,
-        counted=(1, 7),
-        detail="analogy: reach has taken its place",
-        task=None,
-    ),
-    Fault(
         # S → M is progress, in one of the 6 steps of failures.
         check="progress_in_failures",
         make=_credited([*sound_group(), *rollout("e", "S up M wait M")]),
@@ -455,21 +428,6 @@ def test_a_planted_fault_is_found_with_its_task_its_number_and_its_remedy(
     assert (place.run_id, place.iteration, place.task_id) == ("r0", 0, fault.task)
     assert place.detail == fault.detail
     assert finding.check.remedy
-
-
-def test_credit_of_an_estimator_that_is_gone_is_read_and_kept_and_not_made(tmp_path: Path):
-    store = _of_analogy(tmp_path / "s")
-    assert check_store(store).errors == ()
-    assert {found.state for found in credit_states(store)} == {"current"}
-    (report,) = assign_credit(store, CreditSettings(estimators=configure(["grpo"]))).values()
-    assert report.notices == []
-    assert "analogy_advantage" in pq.ParquetFile(store.shards()[0].credit_path).schema_arrow.names
-    with pytest.raises(OptionError, match="there is no analogy any more: reach has taken its"):
-        configure(["analogy"])
-    # What it was made of has changed: what can be done is said in the words of today.
-    write_store(tmp_path / "s", sound_group("t0"))
-    (line,) = doubts([found for found in credit_states(store) if found.estimator == "analogy"])
-    assert "Run `graphcredit credit STORE -e reach --run r0 --iteration 0` again" in line
 
 
 def test_every_check_has_a_planted_fault():

@@ -32,7 +32,7 @@ from graphcredit.store.layout import Shard
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS
 from graphcredit.store.sql.catalog import connect
 from graphcredit.trainer.data.credit_columns import check_credit
-from tests.credit.old_formula import as_made_before
+from tests.credit.other_version import as_made_before
 from tests.credit.test_estimators import slow_advantages
 from tests.worlds import step_table, trajectory, worked_example, write_store
 

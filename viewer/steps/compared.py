@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from graphcredit.store.credit_marks.explained import Compared
+from graphcredit.store.provenance.explained import Compared
 
 _Floats = NDArray[np.float64]
 _Bools = NDArray[np.bool_]

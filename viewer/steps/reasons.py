@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from graphcredit.store.credit_marks.explained import Compared, Explanation
+from graphcredit.store.provenance.explained import Compared, Explanation
 from graphcredit.viewer.steps.compared import GroupSteps, Reference
 from graphcredit.viewer.steps.facts import value_of
 

@@ -53,13 +53,6 @@ def audit(
         raise typer.Exit(1)
 
 
-def show_findings(report: "AuditReport") -> None:
-    """Print one line per finding: its severity, its size and its worst place."""
-    for finding in report.findings:
-        worst = finding.places[0]
-        _print(f"{finding.severity}: {finding.check.name}: {finding.message}; {_at(worst)}")
-
-
 def _show(report: "AuditReport") -> None:
     from graphcredit.credit.audit.check import AuditSeverity
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphcredit.cli.commands.credit_report import rebuild, show_reports
+from graphcredit.cli.commands.credit_report import rebuild, show_faults, show_reports
 from graphcredit.cli.commands.credit_watch import watch as watch_store
 from graphcredit.cli.options import given, takes
 from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
@@ -60,7 +60,7 @@ def credit(
         ),
     ] = None,
     audit: Annotated[
-        bool, typer.Option(help="Look for faults of the grouping, as `graphcredit audit`.")
+        bool, typer.Option(help="Name faults of the grouping; `graphcredit audit` finds more.")
     ] = True,
     engine: Annotated[
         str,
@@ -133,7 +133,7 @@ def credit(
     else:
         show_reports(reports)
         if audit:
-            _show_audit(opened, run, iteration)
+            show_faults(opened, reports)
 
 
 def _engine(text: str, settings: "CreditSettings") -> "AbstractContextManager[BatchEngine]":
@@ -147,24 +147,6 @@ def _engine(text: str, settings: "CreditSettings") -> "AbstractContextManager[Ba
     if rest and not (rest.isdecimal() and int(rest)):
         raise OptionError(f"--engine local:N must name 1 process or more: got {text!r}")
     return open_engine(name, None, int(rest) if rest else num_workers_for(settings.merge))
-
-
-def _show_audit(store: "Store", run: str | None, iteration: int | None) -> None:
-    from graphcredit.cli.commands.audit import show_findings
-    from graphcredit.credit.audit.check import AuditSeverity
-    from graphcredit.credit.audit.run import audit
-
-    with interruptible("the credit is written"), progress("audit") as show:
-        report = audit(
-            store,
-            run_id=run,
-            iteration=iteration,
-            least=AuditSeverity.WARNING,
-            on_progress=show,
-        )
-    if report.findings:
-        out.print(f"`graphcredit audit {store.root}` says more of these:", **PLAIN)
-        show_findings(report)
 
 
 def _finish(store: "Store") -> None:

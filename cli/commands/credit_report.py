@@ -88,6 +88,18 @@ def _precision_lines(total: "CreditReport") -> list[tuple[int, str]]:
     ]
 
 
+def show_faults(store: "Store", reports: "dict[tuple[str, int], CreditReport]") -> None:
+    """Print the faults of the grouping that were counted on the way, a line each."""
+    from graphcredit.credit.audit.counted import counted_findings
+    from graphcredit.credit.iteration.report import merge_reports
+
+    total = merge_reports(reports.values())
+    if findings := counted_findings(total.faults, total.totals):
+        out.print(f"`graphcredit audit {store.root}` says more of these:", **PLAIN)
+    for finding in findings:
+        out.print(f"{finding.severity}: {finding.check.name}: {finding.message}", **PLAIN)
+
+
 def rebuild(store: "Store") -> None:
     """Bring the catalog up to date, or say why it cannot be."""
     from graphcredit.store.errors import InputError

@@ -27,7 +27,7 @@ from typing import Any
 import duckdb
 
 from graphcredit.credit.audit.thresholds import AuditThresholds
-from graphcredit.credit.estimators.table import is_of_other_version
+from graphcredit.credit.estimators.table import all_estimators, is_of_other_version
 from graphcredit.credit.merging.precision import MergePrecision
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
@@ -248,11 +248,13 @@ def _write_merges(
 
 
 def _balanced(columns: Iterable[str], made_by: Mapping[str, Any]) -> dict[str, str]:
+    """Return the columns whose mean is 0, by what their file says, or the estimator's row."""
+    rows = all_estimators()
     splits = {name: split for name in columns if (split := split_estimator_column(name))}
-    over = {
-        name: _object(made_by.get(estimator, {}).get(BALANCED_KEY)).get(part)
-        for name, (estimator, part) in splits.items()
-    }
+    over: dict[str, Any] = {}
+    for name, (estimator, part) in splits.items():
+        default = rows[estimator].balanced if estimator in rows else {}
+        over[name] = _object(made_by.get(estimator, {}).get(BALANCED_KEY, default)).get(part)
     return {name: what for name, what in over.items() if what in BALANCES}
 
 

@@ -18,7 +18,8 @@ from graphcredit.credit.estimators.table import (
 from graphcredit.credit.iteration.columns import scatter
 from graphcredit.credit.iteration.credit_steps import credit_steps
 from graphcredit.credit.iteration.earlier_steps import Window
-from graphcredit.credit.iteration.graph_tables import edge_schema, edge_table, node_table
+from graphcredit.credit.iteration.faults import count_faults
+from graphcredit.credit.iteration.graph_tables import Edges, edge_schema, edge_table, node_table
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
@@ -75,13 +76,16 @@ class BatchWork:
         kept = self.previous.read(self.shards, pieces)
         columns = credited.columns
         columns |= {name: values[assembly.steps.row] for name, values in kept.items()}
+        report = credited.report
+        edges = Edges.of(assembly.batch)
+        report.faults, report.totals = count_faults(assembly, edges, columns)
         return CreditedBatch(
             columns={name: scatter(assembly, values) for name, values in columns.items()},
-            edges=edge_table(assembly, columns, edge_schema(list(columns))),
+            edges=edge_table(assembly, edges, columns, edge_schema(list(columns))),
             nodes=node_table(assembly, self._node_values(assembly.batch)),
             trajectories=trajectory_rows(assembly, table, columns),
             advantages=advantage_rows(assembly, table, columns),
-            report=credited.report,
+            report=report,
         )
 
     def _read_window(self, tasks: pa.Array) -> pa.Table | None:

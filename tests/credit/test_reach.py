@@ -156,7 +156,7 @@ def test_chance_is_not_taken_for_something_hidden():
 
 def test_what_reach_reads_must_be_there():
     batch = assemble(step_table(trajectory("p", "A a B"))).batch
-    with pytest.raises(InputError, match="assemble the batch with analogies"):
+    with pytest.raises(InputError, match="needs the input analogies"):
         Reach().assign(batch)
 
 

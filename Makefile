@@ -2,8 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 COMMA := ,
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 # Setuptools warns of every strict editable install.
-PIP := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip install --quiet --constraint constraints.txt
+PIP := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip install --constraint constraints.txt
+# Of what pip says, the name of each package that it collects shows how far it is.
+NAMES := | sed -un 's/^Collecting \([^ ]*\).*/  \1/p'
 # The editable install links files one by one, so a new file needs a new install: watch the folders.
 FOLDERS := $(shell find api store collector credit trainer viewer loop cli -type d -not -name __pycache__)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile -q
@@ -26,9 +30,10 @@ test: .venv/installed
 test-slow: .venv/installed
 	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=thorough --no-loadscope-reorder
 
-# What CI cannot run: see benchmarks/gpu.py. Torch for CUDA must be in .venv, see docs/install.md.
+# What CI cannot run. Torch for CUDA must be in .venv, see docs/install.md.
 gpu: .venv/installed
-	$(BIN)/python -m benchmarks.gpu
+	$(BIN)/python -m pytest -m gpu tests/trainer
+	$(BIN)/python -m benchmarks.train --device cuda
 
 check: .venv/installed
 	$(BIN)/ruff format --check .
@@ -40,18 +45,21 @@ format: .venv/installed
 	$(BIN)/ruff check --fix .
 
 .venv/requirements: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) --upgrade "pip>=25"
-	touch $@
+	@echo "making .venv"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(PIP) --upgrade "pip>=25" $(NAMES)
+	@touch $@
 
 .venv/playable: .venv/requirements $(FOLDERS)
-	$(PIP) $(EDITABLE) ".[play,er,view]"
-	touch $@
+	@echo "installing graphcredit and what the demo needs into .venv: some minutes the first time"
+	@$(PIP) $(EDITABLE) ".[play,er,view]" $(NAMES)
+	@touch $@
 
 # Everything, torch too: what the tests need and the demo does not.
 .venv/installed: .venv/requirements $(FOLDERS)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) $(EDITABLE) ".[$(EXTRAS)]"
-	touch $@ .venv/playable
+	@echo "installing graphcredit with what all tests need into .venv: some minutes the first time"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) $(EDITABLE) ".[$(EXTRAS)]" $(NAMES)
+	@touch $@ .venv/playable
 
 clean:
 	rm -rf .venv build *.egg-info

@@ -7,13 +7,12 @@ from pathlib import Path
 from graphcredit.store.errors import InputError, system_errors
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.viewer.graph import visible_part
-from graphcredit.viewer.graph.cytoscape import draw_part
-from graphcredit.viewer.graph.export.page import graph_html
+from graphcredit.viewer.graph.drawing import draw_part
+from graphcredit.viewer.graph.export import graph_html
 from graphcredit.viewer.graph.facts import with_shown
 from graphcredit.viewer.graph.layout import layers_of
-from graphcredit.viewer.graph.shading import Shading
+from graphcredit.viewer.graph.shading import Shading, true_distances
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
-from graphcredit.viewer.graph.true_distances import true_distances
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.trajectory import steps

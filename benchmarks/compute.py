@@ -4,14 +4,11 @@
 
 Columns: the best and the median of the repeated calls; the time of a new process from its start to
 the end of its first call, the imports of numpy and pyarrow included, on the clock and of the
-processor. Modules are compiled before, as an installation does.
+processor; the fastest of five, after one that compiles the modules.
 """
 
 import argparse
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -19,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.machine import describe
+from benchmarks.machine import describe, run_python
 from benchmarks.synthetic import write_log
 from graphcredit.credit import compute
 from graphcredit.store import open_store
@@ -53,8 +50,10 @@ def main() -> None:
             names = ",".join(SEVEN[-number:])
             calls = [_call(steps, names) for _ in range(arguments.repeat)]
             best, median = (1e3 * value for value in (min(calls), statistics.median(calls)))
-            seconds, cpu = _first_call(path, names)
-            print(f"{number:>10} {best:>8.1f} {median:>9.1f} {seconds:>9.2f} {cpu:>6.2f}")
+            runs = [run_python("-c", _FIRST_CALL, path, names) for _ in range(6)][1:]
+            first = min(runs, key=lambda run: run.seconds)
+            times = f"{best:>8.1f} {median:>9.1f} {first.seconds:>9.2f} {first.cpu:>6.2f}"
+            print(f"{number:>10} {times}")
 
 
 def _steps(folder: Path, num_steps: int) -> pa.Table:
@@ -68,22 +67,6 @@ def _call(steps: pa.Table, names: str) -> float:
     started = time.perf_counter()
     compute(steps, estimators=names)
     return time.perf_counter() - started
-
-
-def _first_call(path: Path, names: str) -> tuple[float, float]:
-    """Return the seconds and the CPU seconds of a process; the fastest of five."""
-    compiled = {"PYTHONPYCACHEPREFIX": str(path.parent / "compiled"), "PYTHONDONTWRITEBYTECODE": ""}
-    command = [sys.executable, "-c", _FIRST_CALL, str(path), names]
-    found: list[tuple[float, float]] = []
-    for _ in range(5):
-        started = time.perf_counter()
-        with subprocess.Popen(command, env={**os.environ, **compiled}) as process:
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit(f"the first call failed with {process.returncode}")
-        found.append((time.perf_counter() - started, usage.ru_utime + usage.ru_stime))
-    return min(found)
 
 
 if __name__ == "__main__":

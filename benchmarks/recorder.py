@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from benchmarks.machine import describe
 from graphcredit.collector import StepRecorder
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.schema import STEP_SCHEMA
 
 PROMPT_TOKENS, RESPONSE_TOKENS, STATE_CHARACTERS, HORIZON = 500, 100, 1000, 50

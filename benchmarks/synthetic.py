@@ -1,9 +1,8 @@
 """Writes a synthetic log: groups of 8 trajectories of 50 steps over about 40 states a task.
 
-With entities, each task has 20 of them and each state names one. Each step has a thought of 200
-characters that names another. With admissible actions, each state lists all actions and one that
-only this state has, and its text consists of words. With noise, states consist of words, and each
-visit's text is disturbed in its own way.
+With admissible actions, each state lists all actions and one that only this state has, and its text
+consists of words. With noise, states consist of words, and each visit's text is disturbed in its
+own way.
 """
 
 from pathlib import Path
@@ -14,20 +13,14 @@ import pyarrow.parquet as pq
 
 from benchmarks.noise.disturb import Disturb, disturb_steps
 from graphcredit.store import create_store
-from graphcredit.store.files.atomic import write_table
-from graphcredit.store.parquet.er_graph import (
-    ENTITY_SCHEMA,
-    RELATION_SCHEMA,
-    ErGraph,
-    merge_er_graph,
-)
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.schema import STEP_SCHEMA
 
 GROUP_SIZE, HORIZON, NUM_STATES, STATE_LENGTH, NUM_ACTIONS = 8, 50, 40, 300, 8
 STEPS_PER_GROUP = GROUP_SIZE * HORIZON
 SHARD_GROUPS = 250
 ADMISSIBLE = STEP_SCHEMA.field("admissible_actions").type
-NUM_ENTITIES, NAME_LENGTH, NAME_AT, THOUGHT_LENGTH, WORD_LENGTH = 20, 12, 40, 200, 7
+WORD_LENGTH = 7
 
 
 def write_log(
@@ -36,7 +29,6 @@ def write_log(
     *,
     num_iterations: int = 1,
     is_plain: bool = False,
-    has_entities: bool = False,
     has_admissible: bool = False,
     disturb: Disturb | None = None,
     seed: int = 0,
@@ -48,7 +40,6 @@ def write_log(
         num_steps: Steps of an iteration.
         num_iterations: Iterations of the one run.
         is_plain: Write with pyarrow's default settings, not with those of the store.
-        has_entities: Write thoughts, and an entity-relation graph.
         has_admissible: Write admissible actions, and words in the states.
         disturb: Disturbs the text of each visit.
         seed: Seed of the random walks.
@@ -56,18 +47,13 @@ def write_log(
     store = create_store(root)
     rng = np.random.default_rng(seed)
     num_groups = max(1, num_steps // STEPS_PER_GROUP)
-    entities = None
-    if has_entities:
-        names = _texts(np.random.default_rng(seed), num_groups * NUM_ENTITIES, NAME_LENGTH)
-        entities = names.reshape(num_groups, NUM_ENTITIES, NAME_LENGTH)
-        merge_er_graph(store, _er_graph(entities))
     for iteration in range(num_iterations):
         directory = store.steps_dir("r0", iteration)
         for number, first in enumerate(range(0, num_groups, SHARD_GROUPS)):
             groups = np.arange(first, min(first + SHARD_GROUPS, num_groups))
             directory.mkdir(parents=True, exist_ok=True)
             has_words = has_admissible or disturb is not None
-            table = _shard(rng, groups, entities, has_admissible, has_words)
+            table = _shard(rng, groups, has_admissible=has_admissible, has_words=has_words)
             if disturb is not None:
                 table = disturb_steps(table, disturb, seed)
             path = directory / f"w0-{number:06d}.parquet"
@@ -78,11 +64,7 @@ def write_log(
 
 
 def _shard(
-    rng: np.random.Generator,
-    groups: np.ndarray,
-    entities: np.ndarray | None,
-    has_admissible: bool,
-    has_words: bool,
+    rng: np.random.Generator, groups: np.ndarray, *, has_admissible: bool, has_words: bool
 ) -> pa.Table:
     """Return random walks: each action of a state leads to one other state."""
     num_groups = len(groups)
@@ -107,20 +89,12 @@ def _shard(
     if has_admissible:
         lists = pa.array([[*actions, f"look at {n}"] for n in range(NUM_STATES)], ADMISSIBLE)
         admissible = lists.take(pa.array(walk[:, :, :-1].ravel()))
-    thoughts = pa.nulls(num_rows, pa.string())
-    if entities is not None:
-        thought = _texts(rng, num_rows, THOUGHT_LENGTH)
-        thought[:, ::WORD_LENGTH] = ord(" ")
-        _name_one(rng, thought, entities[groups])
-        _name_one(rng, states, entities[groups])
-        thoughts = _strings(thought)
     columns = {
         "task_id": _pick(tasks, group),
         "trajectory_id": _pick(names, np.repeat(np.arange(num_groups * GROUP_SIZE), HORIZON)),
         "step_index": pa.array(np.tile(np.arange(HORIZON), num_groups * GROUP_SIZE), pa.int32()),
         "state": _pick(_strings(states), group * NUM_STATES + walk[:, :, :-1].ravel()),
         "next_state": _pick(_strings(states), group * NUM_STATES + walk[:, :, 1:].ravel()),
-        "thought": thoughts,
         "action": _pick(pa.array(actions), action.ravel()),
         "admissible_actions": admissible,
         "is_action_valid": pa.array(is_valid),
@@ -137,42 +111,9 @@ def _shard(
     return table.replace_schema_metadata(STEP_SCHEMA.metadata)
 
 
-def _er_graph(names: np.ndarray) -> ErGraph:
-    """Return a graph in which each task's entities form a ring; the first one is the answer."""
-    num_groups = len(names)
-    number = np.tile(np.arange(NUM_ENTITIES), num_groups)
-    tasks = pa.array([f"task-{g}" for g in range(num_groups)])
-    task = _pick(tasks, np.repeat(np.arange(num_groups), NUM_ENTITIES)).cast(pa.string())
-    ids = pa.array(number).cast(pa.string())
-    entities = {
-        "task_id": task,
-        "entity_id": ids,
-        "name": _strings(names.reshape(-1, NAME_LENGTH)),
-        "aliases": pa.nulls(len(number), pa.list_(pa.string())),
-        "is_answer": pa.array(number == 0),
-    }
-    relations = {
-        "task_id": task,
-        "head_id": ids,
-        "relation": pa.repeat("knows", len(number)),
-        "tail_id": pa.array((number + 1) % NUM_ENTITIES).cast(pa.string()),
-    }
-    return ErGraph(
-        entities=pa.table(entities, ENTITY_SCHEMA), relations=pa.table(relations, RELATION_SCHEMA)
-    )
-
-
 def _texts(rng: np.random.Generator, count: int, length: int) -> np.ndarray:
     """Return [count, length] random letters."""
     return rng.integers(97, 123, (count, length), np.uint8)
-
-
-def _name_one(rng: np.random.Generator, texts: np.ndarray, names: np.ndarray) -> None:
-    """Write the name of a random entity of the task into each text, as a separate word."""
-    task = np.repeat(np.arange(len(names)), len(texts) // len(names))
-    stop = NAME_AT + names.shape[2]
-    texts[:, NAME_AT:stop] = names[task, rng.integers(0, names.shape[1], len(texts))]
-    texts[:, [NAME_AT - 1, stop]] = ord(" ")
 
 
 def _strings(texts: np.ndarray) -> pa.Array:

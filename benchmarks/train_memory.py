@@ -2,7 +2,6 @@
 
     python -m benchmarks.train_memory                   one process, gloo
     python -m benchmarks.train_memory --processes 2     two of them
-    python -m benchmarks.train_memory --moments bfloat16
 
 A model of random weights is trained for two optimizer steps on the CPU. Each process reports the
 most memory that it held beyond what it had when its libraries were loaded.
@@ -10,6 +9,10 @@ most memory that it held beyond what it had when its libraries were loaded.
 
 import argparse
 import json
+import os
+import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +25,6 @@ from transformers import AutoModelForCausalLM, Qwen2Config
 from transformers.utils.logging import disable_progress_bar
 
 from benchmarks.machine import describe
-from benchmarks.workers import run_workers
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.preview import preview
 from graphcredit.trainer.training import train
@@ -40,13 +42,14 @@ SHAPE: dict[str, Any] = {
 """25 million parameters, two thirds of them in the embedding and the head."""
 
 _OPTIONS = "options.json"
-"""What a process is told of the training, beside its model and its store."""
+"""The options of the training that a process reads, beside its model and its store."""
+_SECONDS = 300
+"""Time that a process has."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--moments", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -54,9 +57,7 @@ def main() -> None:
         return
     print(f"{describe()}, torch {torch.__version__}")
     with tempfile.TemporaryDirectory() as directory:
-        estimated, measured = measure(
-            Path(directory), options.processes, {"moments": options.moments}
-        )
+        estimated, measured = measure(Path(directory), options.processes)
     for part, number in estimated.items():
         print(f"{part:<14}{number / 2**20:>9.0f} MiB estimated")
     for rank, peak in enumerate(measured):
@@ -74,15 +75,32 @@ def measure(
         options: Of the training, as JSON values.
     """
     (directory / _OPTIONS).write_text(json.dumps(dict(options)))
-    config = prepare(directory)
-    estimated = preview(config, num_processes=num_processes)["memory"]
-    return estimated, run_workers("benchmarks.train_memory", directory, num_processes)
+    _write_inputs(directory)
+    estimated = preview(_config(directory), num_processes=num_processes)["memory"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    # Large blocks go back to the system when they are freed, and so out of the peak.
+    shared = {"OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
+    if num_processes > 1:
+        shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        shared |= {"WORLD_SIZE": str(num_processes)}
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.train_memory", "--worker", str(directory)],
+            env={**os.environ, **shared, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[1],
+        )
+        for rank in range(num_processes)
+    ]
+    printed = [worker.communicate(timeout=_SECONDS)[0] for worker in workers]
+    return estimated, [int(text.splitlines()[-1]) for text in printed]
 
 
-def prepare(directory: Path, *, write: bool = True) -> TrainConfig:
-    """Return a configuration; write its model and its store first, unless they are there."""
-    if not write:
-        return _config(directory)
+def _write_inputs(directory: Path) -> None:
+    """Write the model and the store."""
     disable_progress_bar()
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(Qwen2Config(**SHAPE), dtype=torch.float32)
@@ -94,7 +112,6 @@ def prepare(directory: Path, *, write: bool = True) -> TrainConfig:
 
     turns = [turn(ids(64), ids(64), advantage=float(n % 2)) for n in range(32)]
     token_store(directory / "store", [episode(f"e{n}", each) for n, each in enumerate(turns)])
-    return _config(directory)
 
 
 def _config(directory: Path) -> TrainConfig:
@@ -107,12 +124,8 @@ def _config(directory: Path) -> TrainConfig:
         max_tokens=1024,
         mismatch_sample=0,
         tensorboard=False,
-        **_options(directory / _OPTIONS),
+        **json.loads((directory / _OPTIONS).read_text()),
     )
-
-
-def _options(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text()) if path.exists() else {}
 
 
 def _work(directory: Path) -> None:
@@ -120,13 +133,13 @@ def _work(directory: Path) -> None:
     disable_progress_bar()
     # A small pass loads what is loaded on first use; resetting needs no privileges.
     (torch.ones(2, requires_grad=True) * 2).sum().backward()
-    before = status("VmRSS")
+    before = _status("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
     train(_config(directory))
-    print(status("VmHWM") - before)
+    print(_status("VmHWM") - before)
 
 
-def status(name: str) -> int:
+def _status(name: str) -> int:
     """Return a size of this process in bytes, as Linux counts it."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))

@@ -1,7 +1,6 @@
-"""Times the viewer's pages on a large store, and a large graph in a browser.
+"""Times the viewer's pages on a large store.
 
     python -m benchmarks.viewer [--steps 1000000] [--iterations 1] [--without-credit]
-    python -m benchmarks.viewer --browser [--states 2000]
     python -m benchmarks.viewer --bundle
 
 Each page has a fresh process that has imported its modules but not read the store. The files are in
@@ -10,11 +9,6 @@ or another estimator). The seconds of its queries are listed below it. The rest 
 Streamlit's AppTest, which replaces the browser. The column `cpu` has the CPU seconds of all
 threads, which are more reliable on a busy machine.
 
-`--browser` opens graphs of a task with `--states` states, and other pages, in Debian's Chromium,
-each in a fresh browser without a cache, and times them from the address to the finished page.
-`blocked` is the longest time for which the page did nothing else; `MB` are the bytes that the
-browser loaded. It needs the package playwright.
-
 `--bundle` writes 1,000 trajectories of 50 steps as a static site.
 """
 
@@ -22,21 +16,15 @@ import argparse
 import importlib
 import os
 import resource
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from urllib.request import urlopen
 
-from benchmarks.machine import describe
-from benchmarks.maze import size_of_graph, write_maze
+from benchmarks.machine import describe, run_graphcredit
 from benchmarks.synthetic import write_log
 from graphcredit.store import Store
 from graphcredit.viewer.bundle.choice import BundleChoice
@@ -61,31 +49,6 @@ BUNDLED_STEPS = 50_000
 
 Result = TypeVar("Result")
 
-CHROMIUM = "/usr/bin/chromium"
-FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]"
-DRAWN = ".graph[data-ready]"
-TOLD = ".chat article.step"
-VISITS = (
-    ("sql", FINISHED),
-    ("tasks", FINISHED),
-    ("trajectory", TOLD),
-    ("trajectory", TOLD),
-    ("graph?view=matters", DRAWN),
-    ("graph?view=matters", DRAWN),
-    ("graph?view=matters&at=n0", DRAWN),
-    ("graph?view=path", DRAWN),
-    ("graph?view=everything", DRAWN),
-    ("graph?view=everything", DRAWN),
-)
-"""Pages to open in a browser, and what is there when they are done. SQL loads nothing of its own;
-the first visit to a page also loads its modules on the server."""
-WATCH = """
-    globalThis.blocked = 0;
-    new PerformanceObserver((list) => {
-      for (const task of list.getEntries()) blocked = Math.max(blocked, task.duration);
-    }).observe({ type: "longtask", buffered: true });
-"""
-
 
 def main() -> None:
     """Print the table that the arguments select."""
@@ -93,18 +56,10 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1_000_000, help="steps of each iteration")
     parser.add_argument("--iterations", type=int, default=1)
     parser.add_argument("--without-credit", action="store_true")
-    parser.add_argument("--browser", action="store_true")
     parser.add_argument("--bundle", action="store_true")
-    parser.add_argument("--states", type=int, default=2000, help="states of the browser's graph")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "store"
-        if options.browser:
-            store = write_maze(root, options.states)
-            assign_credit(root)
-            print(f"{describe()}, {size_of_graph(store)}")
-            in_a_browser(root)
-            return
         if options.bundle:
             write_log(root, BUNDLED_STEPS)
             assign_credit(root)
@@ -189,37 +144,6 @@ def _cpu_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def in_a_browser(root: Path) -> None:
-    """Print the seconds from an address to its finished page, and what the browser loaded."""
-    from playwright.sync_api import sync_playwright
-
-    print(f"{'page':<24}{'done s':>9}{'blocked s':>11}{'MB':>7}")
-    with served(root) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for page, is_done in VISITS:
-            visitor = browser.new_context(viewport={"width": 1500, "height": 1000})
-            tab = visitor.new_page()
-            loaded = count_bytes(visitor.new_cdp_session(tab))
-            tab.add_init_script(WATCH)
-            start = time.perf_counter()
-            tab.goto(f"{address}/{page}")
-            tab.wait_for_selector(is_done, state="attached", timeout=120_000)
-            tab.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
-            seconds, blocked = time.perf_counter() - start, tab.evaluate("blocked") / 1000
-            tab.wait_for_load_state("networkidle")
-            print(f"{page:<24}{seconds:>9.2f}{blocked:>11.2f}{sum(loaded) / 1e6:>7.2f}", flush=True)
-            visitor.close()
-        browser.close()
-
-
-def count_bytes(session: Any) -> list[int]:
-    """Return a list to which the sizes of a tab's responses are appended, as they were sent."""
-    sizes: list[int] = []
-    session.send("Network.enable")
-    session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
-    return sizes
-
-
 def bundle(root: Path) -> str:
     """Write a store as a bundle; return its size and how long it took, as text."""
     target = root.with_name("bundle")
@@ -229,32 +153,10 @@ def bundle(root: Path) -> str:
     )
 
 
-@contextmanager
-def served(root: Path) -> Generator[str]:
-    """Start a viewer of a store at a free port; yield its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "graphcredit.cli.main", "view", str(root), "--port", str(port)]
-    address = f"http://127.0.0.1:{port}"
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            for _ in range(300):
-                try:
-                    urlopen(f"{address}/_stcore/health", timeout=5).close()
-                    break
-                except OSError:
-                    time.sleep(0.1)
-            yield address
-        finally:
-            server.terminate()
-
-
 def assign_credit(root: Path) -> None:
     """Assign credit in a separate process, so that its memory does not count as the viewer's."""
-    command = [sys.executable, "-m", "graphcredit.cli.main", "credit", str(root), "--no-audit"]
-    command += [word for name in ESTIMATORS for word in ("--estimator", name)]
-    subprocess.run(command, check=True, capture_output=True)
+    names = [word for name in ESTIMATORS for word in ("--estimator", name)]
+    run_graphcredit("credit", root, "--no-audit", *names)
 
 
 if __name__ == "__main__":

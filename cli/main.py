@@ -6,30 +6,12 @@ import sys
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
-from importlib import metadata
 from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.commands.audit import audit
-from graphcredit.cli.commands.check import check
-from graphcredit.cli.commands.collect import collect
-from graphcredit.cli.commands.copy import copy
-from graphcredit.cli.commands.credit import credit
-from graphcredit.cli.commands.estimators import estimators
-from graphcredit.cli.commands.export import export
-from graphcredit.cli.commands.import_ import import_
-from graphcredit.cli.commands.loop import loop
-from graphcredit.cli.commands.replay import replay
-from graphcredit.cli.commands.sql import sql
-from graphcredit.cli.commands.states import states
-from graphcredit.cli.commands.train import train
-from graphcredit.cli.commands.view import view
-from graphcredit.cli.commands.warmup import warmup
-from graphcredit.cli.demo.command import demo
-from graphcredit.cli.options import quietable
 from graphcredit.cli.output.escape import plain_text
-from graphcredit.cli.output.help import PlainCommand, PlainGroup
+from graphcredit.cli.table import HELP_NAMES, CommandTable
 from graphcredit.store.errors import (
     DamagedFileError,
     ExtensionWarning,
@@ -42,21 +24,21 @@ from graphcredit.store.errors import (
     system_errors,
 )
 
-_HELP = {"help_option_names": ["-h", "--help"]}
-
 app = typer.Typer(
     name="graphcredit",
     help="Which steps of an agent's trajectories deserve the credit?",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    cls=PlainGroup,
-    context_settings=_HELP,
+    cls=CommandTable,
+    context_settings=HELP_NAMES,
 )
 
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
+        from importlib import metadata
+
         sys.stdout.write(f"graphcredit {metadata.version('graphcredit')}\n")
         raise typer.Exit
 
@@ -71,28 +53,6 @@ def _graphcredit(
     ] = False,
 ) -> None:
     """Which steps of an agent's trajectories deserve the credit?"""
-
-
-for command in (
-    audit,
-    check,
-    collect,
-    copy,
-    credit,
-    demo,
-    estimators,
-    export,
-    import_,
-    loop,
-    replay,
-    sql,
-    states,
-    train,
-    view,
-    warmup,
-):
-    name = command.__name__.rstrip("_")
-    app.command(name, cls=PlainCommand, context_settings=_HELP)(quietable(command))
 
 
 def main() -> None:

@@ -1,19 +1,34 @@
-"""Flags of a command, made from the options of what it calls."""
+"""Flags of commands: those that several have, and those made from the options of a stage."""
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 import typer
-from pydantic.fields import FieldInfo
 
-from graphcredit.cli.output.console import be_quiet
-from graphcredit.store.options import Options
+StorePath: TypeAlias = Annotated[Path, typer.Argument(help="The store.", show_default=False)]
+Run: TypeAlias = Annotated[str | None, typer.Option(help="Only this run.")]
+Iteration: TypeAlias = Annotated[int | None, typer.Option(min=0, help="Only this iteration.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from graphcredit.store.options import Options
 
 Command = TypeVar("Command", bound=Callable[..., None])
-Panels: TypeAlias = Mapping[str, type[Options]]
+Panels: TypeAlias = "Mapping[str, type[Options]]"
 """Title of each group in the help, to the options that stand there."""
 
 
@@ -38,7 +53,7 @@ def takes(
     named = names or {}
 
     def decorate(command: Command) -> Command:
-        own = [
+        named_parameters = [
             parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             for parameter in inspect.signature(command).parameters.values()
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
@@ -49,7 +64,7 @@ def takes(
                 if name not in omit:
                     flag = _flag(name, field, panel, named.get(name, ()))
                     flags.setdefault(name, flag.replace(default=None) if from_file else flag)
-        parameters = [*own, *flags.values()]
+        parameters = [*named_parameters, *flags.values()]
         command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
         command.__annotations__ = {each.name: each.annotation for each in parameters}
         return command
@@ -57,7 +72,7 @@ def takes(
     return decorate
 
 
-def _flag(name: str, field: FieldInfo, panel: str, names: Sequence[str]) -> inspect.Parameter:
+def _flag(name: str, field: "FieldInfo", panel: str, names: Sequence[str]) -> inspect.Parameter:
     kind = _read_as(field.annotation)
     is_list = kind == list[str]
     text = _help(name, field) + (" May be repeated." if is_list else "")
@@ -86,7 +101,7 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return tuple(inner for member in get_args(hint) for inner in (member, *_members(member)))
 
 
-def _help(name: str, field: FieldInfo) -> str:
+def _help(name: str, field: "FieldInfo") -> str:
     """Return the help of a field with its choices and its default, as Typer writes them."""
     text = " ".join((field.description or "").split())
     hints = (field.annotation, *_members(field.annotation))
@@ -110,14 +125,16 @@ def quietable(command: Callable[..., None]) -> Callable[..., None]:
     )
 
     def run(*, quiet: bool, **arguments: Any) -> None:
+        from graphcredit.cli.output.console import be_quiet
+
         be_quiet(is_quiet=quiet)
         command(**arguments)
 
-    own = [
+    parameters_of_command = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for parameter in signature.parameters.values()
     ]
-    parameters = [*own, quiet]
+    parameters = [*parameters_of_command, quiet]
     quietly: Any = wraps(command)(run)
     quietly.__signature__ = inspect.Signature(parameters)
     quietly.__annotations__ = {each.name: each.annotation for each in parameters}

@@ -74,7 +74,7 @@ def save_history() -> None:
 
 def _completer(names: Sequence[str]) -> Callable[[str, int], str | None]:
     def complete(text: str, number: int) -> str | None:
-        found = [name for name in names if name.lower().startswith(text.lower())]
-        return found[number] if number < len(found) else None
+        matches = [name for name in names if name.lower().startswith(text.lower())]
+        return matches[number] if number < len(matches) else None
 
     return complete

@@ -1,12 +1,12 @@
 """Collect groups of trajectories: every task is played several times, from the same start."""
 
 import os
-import secrets
 import time
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,9 @@ from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import CollectOptions
 from graphcredit.collector.playing.branching.allocation import Allocation
 from graphcredit.collector.playing.job import Job, Outcome
-from graphcredit.collector.playing.processes import play_all
 from graphcredit.collector.playing.resume import Missing, missing_rollouts
-from graphcredit.collector.playing.run_rollouts import play_here
-from graphcredit.collector.playing.schedule import Schedule, Settings
+from graphcredit.collector.playing.run_rollouts import play_rollouts
+from graphcredit.collector.playing.schedule import Rollout, Schedule, Settings
 from graphcredit.collector.policies.language.policy import prepare
 from graphcredit.collector.policies.registry import Policy, parse_policy
 from graphcredit.collector.recording.recovery import Recovered, recover_spools
@@ -28,6 +27,7 @@ from graphcredit.store import Store, create_store
 from graphcredit.store.errors import OptionError
 from graphcredit.store.parquet.er_graph import merge_er_graph
 from graphcredit.store.progress import OnProgress, silent
+from graphcredit.store.workers.pool import WorkerPool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +41,7 @@ class CollectReport:
     num_resampled: int
     """Groups sampled because those of their task before were degenerate."""
     num_recovered_steps: int
-    """Steps of earlier workers that were found in spools and are in shards now."""
+    """Steps of dead workers, of earlier collections too, that were found in their spools."""
     num_trajectories: int
     """Trajectories played now."""
     num_steps: int
@@ -56,8 +56,6 @@ class CollectReport:
     """Time it took, generation of games and start of workers included."""
     notes: tuple[str, ...]
     """What is to be known about how tasks were made."""
-    casualties: tuple[str, ...]
-    """A line for each worker that died. What it was playing is left for the next collection."""
     failures: tuple[str, ...] = ()
     """A line for each task that could not be played, with the reason."""
 
@@ -90,9 +88,12 @@ def collect(
     Of tasks that are about entities, the entity-relation graph is recorded as well.
 
     The actions of a trajectory depend on the policy, the seed, the iteration, the task and its
-    number in the group, and on nothing else. Workers are spawned, so a script that calls this must
-    do so under `if __name__ == "__main__":`. Ctrl-C raises KeyboardInterrupt after every worker has
+    number in the group, and on nothing else. Ctrl-C raises KeyboardInterrupt after every worker has
     finished its trajectory; the same call again goes on.
+
+    The finished steps of a worker that dies are kept. What it was playing is played again by
+    another one, up to three times (`store/workers/pool.py`), under the id of a further attempt
+    where it has steps already.
 
     Others may collect into the store at the same time. A process that plays some of these tasks in
     the same iteration is waited for, which is said on stderr; so are workers that outlive their
@@ -109,6 +110,7 @@ def collect(
     Raises:
         OptionError: The policy or a task is not right, or the store has trajectories of these tasks
             that were played otherwise.
+        EngineError: A rollout was lost with four workers.
         MissingDependencyError: The library of an environment is not installed.
     """
     started = time.perf_counter()
@@ -133,12 +135,7 @@ def collect(
             played.passes.append(missing)
             if not missing.rollouts:
                 break
-            played.outcomes += _play(
-                job, missing, options.workers, played.casualties, environments, on_progress
-            )
-            if played.casualties:
-                played.recovered += recover_spools(opened)
-                break
+            _play(job, missing, options, played, environments, on_progress)
     return played.report(len(tasks), time.perf_counter() - started)
 
 
@@ -147,7 +144,6 @@ class _Played:
     """What a collection has done so far."""
 
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
-    casualties: list[str] = field(default_factory=list[str])
     passes: list[Missing] = field(default_factory=list[Missing])
     """What was missing at first, and again after each pass."""
     recovered: list[Recovered] = field(default_factory=list[Recovered])
@@ -168,7 +164,6 @@ class _Played:
             num_truncated=sum(outcome.truncated for outcome in outcomes),
             seconds=seconds,
             notes=tuple(sorted(notes)),
-            casualties=tuple(self.casualties),
             failures=tuple(sorted(failures)),
         )
 
@@ -230,40 +225,38 @@ def _missing(job: Job, tasks: Sequence[Task], options: CollectOptions) -> Missin
 def _play(
     job: Job,
     missing: Missing,
-    num_workers: int,
-    casualties: list[str],
+    options: CollectOptions,
+    played: _Played,
     environments: Environments | None,
     on_progress: OnProgress,
-) -> list[Outcome]:
+) -> None:
     """Play what is missing; a tree counts as all the trajectories it may have."""
     prepare(job.policy)
-    outcomes: list[Outcome] = []
+    pool = WorkerPool(
+        work=partial(play_rollouts, job, environments=environments),
+        num_workers=min(options.workers, len(missing.rollouts)),
+        pieces_at_once=job.concurrency,
+        lets_finish=True,
+        descriptors=[] if job.claim is None else [job.claim.file.descriptor],
+        retry=lambda lost: _left(job, lost, options, played),
+    )
     worth = job.settings.tree_size or 1
     total = missing.num_complete + worth * len(missing.rollouts)
-    schedule = Schedule(missing.rollouts)
-    num_workers = min(num_workers, len(missing.rollouts))
-    with closing(_played(job, schedule, num_workers, casualties, environments)) as played:
-        for count, ended in enumerate(played, start=1):
-            outcomes += ended
+    schedule = Schedule(missing.rollouts, lambda rollout: rollout.task.task_id)
+    with closing(pool.answers(schedule.next_piece)) as answers:
+        for count, (_, outcomes) in enumerate(answers, start=1):
+            played.outcomes += outcomes
             on_progress("collect", missing.num_complete + worth * count, total)
-    return outcomes
 
 
-def _played(
-    job: Job,
-    schedule: Schedule,
-    num_workers: int,
-    casualties: list[str],
-    environments: Environments | None,
-) -> Generator[list[Outcome]]:
-    """Play a schedule, in workers or in this process."""
-    if num_workers:
-        yield from play_all(job, schedule, _new_worker_ids(num_workers), casualties)
-    elif environments is not None:
-        yield from play_here(job, schedule, _new_worker_ids(1)[0], environments)
-    else:
-        with closing(Environments()) as own:
-            yield from play_here(job, schedule, _new_worker_ids(1)[0], own)
+def _left(
+    job: Job, lost: Sequence[Rollout], options: CollectOptions, played: _Played
+) -> list[Rollout | None]:
+    """Save the steps of a dead worker; return what is to be played of its rollouts."""
+    played.recovered += recover_spools(job.store)
+    tasks = list(dict.fromkeys(rollout.task for rollout in lost))
+    due = {(each.task, each.index): each for each in _missing(job, tasks, options).rollouts}
+    return [due.get((rollout.task, rollout.index)) for rollout in lost]
 
 
 def _record_entities(store: Store, tasks: Sequence[Task]) -> None:
@@ -271,11 +264,6 @@ def _record_entities(store: Store, tasks: Sequence[Task]) -> None:
         er_graph_of = environment_kind(name).er_graph
         if er_graph_of is not None:
             merge_er_graph(store, er_graph_of([t for t in tasks if t.environment == name]))
-
-
-def _new_worker_ids(count: int) -> list[str]:
-    """Return names that no other process has: other collections may record into this store."""
-    return [f"w{number}-{secrets.token_hex(4)}" for number in range(count)]
 
 
 def _check_tasks(tasks: Sequence[Task]) -> None:

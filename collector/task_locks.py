@@ -15,7 +15,6 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
-from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +30,12 @@ class Claim:
     """The open lock file."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pass the open file to a child process that is started with this claim."""
-        return _inherited, (DupFd(self.file.descriptor),)
+        """Name the open file to a worker, which inherits it under the same number."""
+        return _inherited, (self.file.descriptor,)
 
 
-def _inherited(descriptor: Any) -> Claim:
-    return Claim(LockFile(descriptor.detach()))
+def _inherited(descriptor: int) -> Claim:
+    return Claim(LockFile(descriptor))
 
 
 @contextmanager

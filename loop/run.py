@@ -223,9 +223,9 @@ class _Stages:
             on_progress=lambda _, *progress: self.on_progress(what, *progress),
         )
         self._tell(what, iteration, report.notes)
-        if missing := (*report.casualties, *report.failures):
+        if report.failures:
             raise RecorderError(
-                f"{'; '.join(missing)}. The other trajectories are kept: "
+                f"{'; '.join(report.failures)}. The other trajectories are kept: "
                 "give the same command again to play the missing ones and continue"
             )
 

@@ -242,9 +242,9 @@ def _play(
         options,
         on_progress=lambda what, *progress: on_progress(f"play: {run_id}", *progress),
     )
-    if missing := (*report.casualties, *report.failures):
+    if report.failures:
         raise EngineError(
-            f"every episode must end, but {'; '.join(missing)}. "
+            f"every episode must end, but {'; '.join(report.failures)}. "
             "Give the same command again to play the missing ones"
         )
     found = summarise(_store(plan), run_id, iteration=0)

@@ -1,14 +1,14 @@
 """The store on disk: its schema and layout, and how it is read, written, queried and checked.
 
-`connect` needs DuckDB, which is imported at its first use.
+Each name is imported when it is first used, since Arrow and DuckDB take long to load.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from graphcredit.store.layout import AnyStore, Shard, Store, create_store, open_store
-from graphcredit.store.parquet.shards import read_steps
-
 if TYPE_CHECKING:
+    from graphcredit.store.layout import AnyStore, Shard, Store, create_store, open_store
+    from graphcredit.store.parquet.shards import read_steps
     from graphcredit.store.sql.catalog import connect
 
 __all__ = [
@@ -21,10 +21,11 @@ __all__ = [
     "read_steps",
 ]
 
+_MODULES = {"connect": "sql.catalog", "read_steps": "parquet.shards"}
+"""Name to its module; the others are in `layout`."""
+
 
 def __getattr__(name: str) -> Any:
-    if name == "connect":
-        from graphcredit.store.sql.catalog import connect
-
-        return connect
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'layout')}"), name)

@@ -1,26 +1,4 @@
-"""Every error this project raises on purpose.
-
-    GraphcreditError
-    ├── InputError                the caller's input breaks a rule (also a ValueError)
-    │   ├── StoreFormatError      not a store, or one this version cannot read
-    │   ├── PathError             a path cannot be read or written (also an OSError)
-    │   ├── SchemaError           a file's columns are not those of the schema
-    │   │   ├── DamagedFileError  a file's bytes are not those that were written
-    │   │   └── NewerSchemaError  a file has a schema version that this program does not know
-    │   ├── StepRefusedError      a logged step breaks a rule; nothing of it was written
-    │   ├── OptionError           an option of a command or an estimator is unknown or out of range
-    │   ├── NothingToTrainError   no step is left to train on
-    │   ├── NoteChangedError      somebody changed a note meanwhile; nothing was written
-    │   ├── ReplacedError         files were replaced while they were being read
-    │   └── QueryRefusedError     a SQL statement is not allowed, or exceeded its limits
-    ├── NothingToCreditError      no trajectory is complete; existing credit is kept
-    ├── NothingToExportError      no trace of a log has credit in the store; nothing was written
-    ├── DiskError                 the disk is full, or fails (also an OSError)
-    ├── UnplayableError           a task cannot be opened or played on; others can
-    ├── RecorderError             a recorder cannot start or continue; acknowledged steps are kept
-    ├── TrainingError             training cannot continue; its last checkpoint is kept
-    ├── EngineError               an engine cannot start, or cannot finish its batches
-    └── MissingDependencyError    an optional extra is needed; the message says how to install it
+"""Every error this project raises on purpose: one tree, from `GraphcreditError`.
 
 A message says what must hold, what was found, where, and what to do.
 """
@@ -30,7 +8,6 @@ import os
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from importlib import metadata
 
 _REMEDIES = {
     errno.ENOSPC: "Free some space",
@@ -48,7 +25,7 @@ _REMEDIES = {
     errno.ELOOP: "Its symbolic links form a cycle: name another path",
     errno.ENAMETOOLONG: "Name a shorter path",
 }
-"""What the user can do about each error of the system."""
+"""Remedy for each error of the system."""
 
 _REASON_LENGTH = 300
 """Most characters of a library's message to show; some libraries list everything they know."""
@@ -238,10 +215,12 @@ def missing_extras() -> Generator[None]:
 
 def _extra_of(package: str) -> str | None:
     """Return the optional extra of ours that installs a package, or None."""
+    from importlib import metadata
+
     for line in metadata.requires("graphcredit") or ():
         name, _, condition = line.partition(";")
-        found = re.match(r"[\w-]+", name)
+        package_name = re.match(r"[\w-]+", name)
         extra = re.search(r"""extra == ["'](\w+)["']""", condition)
-        if found and extra and found[0].replace("-", "_").lower() == package.lower():
+        if package_name and extra and package_name[0].replace("-", "_").lower() == package.lower():
             return extra[1]
     return None

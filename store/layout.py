@@ -17,6 +17,10 @@ MARKER_NAME = "store.json"
 MARKER = json.dumps({"format": FORMAT, "version": FORMAT_VERSION}) + "\n"
 """What a store's `store.json` holds."""
 
+ITERATION_TABLES = ("steps", "replay", "credit", "graph", "summary", "training", "notes")
+"""Folders with a folder for each run and iteration. A copy follows this order, so that a reader
+never finds credit without its steps."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -158,7 +162,7 @@ class Store:
             run_id: Only this run.
             iteration: Only this iteration.
         """
-        found = [
+        shards = [
             Shard(
                 run_id=run,
                 iteration=int(value),
@@ -172,7 +176,7 @@ class Store:
             for path in _entries(directory)
             if path.suffix == ".parquet"
         ]
-        return sorted(found, key=lambda s: (s.run_id, s.iteration, s.path.name, s.path))
+        return sorted(shards, key=lambda s: (s.run_id, s.iteration, s.path.name, s.path))
 
     def one_iteration(
         self, run_id: str | None = None, iteration: int | None = None
@@ -200,11 +204,11 @@ AnyStore: TypeAlias = Store | str | Path
 _Value = TypeVar("_Value", str, int)
 
 
-def _only(kind: str, argument: str, found: list[_Value]) -> _Value:
-    if len(found) != 1:
-        listed = ", ".join(map(str, found)) or "none"
+def _only(kind: str, argument: str, values: list[_Value]) -> _Value:
+    if len(values) != 1:
+        listed = ", ".join(map(str, values)) or "none"
         raise InputError(f"{argument} must say which {kind} is meant: there are {listed}")
-    return found[0]
+    return values[0]
 
 
 @system_errors()
@@ -250,7 +254,7 @@ def open_store(root: AnyStore) -> Store:
 
 
 def no_store(root: Path | str) -> StoreFormatError:
-    """Return the error that a place is no store."""
+    """Return the error for a path that is no store."""
     return StoreFormatError(
         f"{root} is not a store: it has no {MARKER_NAME}. "
         "`graphcredit import`, `graphcredit collect` and StepRecorder make one; check the path."
@@ -303,7 +307,7 @@ def refuse_foreign_folders(store: Store) -> None:
 
     The views would read its files. Folders of other names are left to the checks.
     """
-    for table in ("steps", "credit", "graph", "summary", "replay", "notes", "training"):
+    for table in ITERATION_TABLES:
         for _, run_dir in _partitions(store.root / table, "run_id"):
             for _ in _partitions(run_dir, "iteration"):
                 pass
@@ -336,13 +340,19 @@ def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
     if not directory.is_dir():
         return
     is_right = is_iteration if key == "iteration" else is_name
-    found: dict[tuple[int, int], Path] = {}
+    folders: dict[tuple[int, int], Path] = {}
     for path in sorted(_entries(directory)):
         name, separator, value = path.name.partition("=")
         if name != key or not separator or not path.is_dir():
             continue
         if is_right(value):
-            _refuse_second_name(path, found)
+            status = path.stat()
+            first = folders.setdefault((status.st_dev, status.st_ino), path)
+            if first != path:
+                raise StoreFormatError(
+                    f"a folder of a store must have one name: {path} and {first} are the same "
+                    "folder, so its steps would count twice. Remove the link"
+                )
             yield value, path
         elif any(path.rglob("*.parquet")):
             must = "a whole number below 2³¹" if key == "iteration" else _NAME.pattern
@@ -351,13 +361,3 @@ def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
                 f"{path}. Rename it or move it away; `graphcredit check STORE --quarantine` moves "
                 "its files aside"
             )
-
-
-def _refuse_second_name(path: Path, found: dict[tuple[int, int], Path]) -> None:
-    status = path.stat()
-    first = found.setdefault((status.st_dev, status.st_ino), path)
-    if first != path:
-        raise StoreFormatError(
-            f"a folder of a store must have one name: {path} and {first} are the same folder, so "
-            "its steps would count twice. Remove the link"
-        )

@@ -70,7 +70,7 @@ class Options(BaseModel):
     )
 
     owner: ClassVar[str]
-    """What the options are of, for messages: `train`, `collect`."""
+    """Their command or stage, for messages: `train`, `collect`."""
 
     def __init__(self, **values: Any) -> None:
         """Check the values.

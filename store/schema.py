@@ -312,10 +312,10 @@ def split_estimator_column(name: str) -> tuple[str, str] | None:
 
     The estimator may be one that this program does not know.
     """
-    for part in ESTIMATOR_PARTS:
-        estimator = name.removesuffix(f"_{part}")
+    for suffix in ESTIMATOR_PARTS:
+        estimator = name.removesuffix(f"_{suffix}")
         if estimator not in ("", name):
-            return estimator, part
+            return estimator, suffix
     return None
 
 

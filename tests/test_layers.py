@@ -78,6 +78,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "sql",
             "checks",
             "quarantine",
+            "workers",
         ),
     ),
     "collector": (
@@ -113,11 +114,11 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("model", "loss", "engine", "cloning", "output", "training_run", "training", "preview"),
     ),
     "viewer": (
-        *("config", "sitemap", "origin", "queries", "manners", "widgets"),
-        *("graph", "chat", "steps", "bundle", "search", "pages", "app", "entry"),
+        *("config", "sitemap", "origin", "queries", "browser_fixes", "widgets"),
+        *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": ("config", "summary", "layout", "advice", "open", "run", "warmup"),
-    "cli": ("output", "options", "prompt", "commands", "demo", "main"),
+    "cli": ("output", "options", "prompt", "commands", "table", "main"),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "scanning", "showing"),
         "integrations",

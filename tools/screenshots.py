@@ -4,7 +4,7 @@
     python tools/screenshots.py STORE docs
 
 The store is made first, if it is not there: text games over six iterations, played by a policy that
-errs less in each, and questions that take several look-ups.
+errs less in each.
 """
 
 import subprocess
@@ -45,10 +45,9 @@ PICTURES = {
     "over-time": ("over_time", PLACE, 1100),
     "tasks": ("tasks", PLACE, 820),
     "graph": ("graph", LOST, 1120),
-    "play": ("graph", LOST | {"over": 1}, 1120),
+    "play": ("graph", LOST, 1120),
     "trajectory": ("trajectory", LOST | {"step": 5}, 1120),
     "compare": ("compare", PLACE | {"estimator": "grpo", "other": "graphgpo"}, 1120),
-    "search-graph": ("search_graph", {"run": "search"}, 1480),
     "sql": ("sql", {"q": QUERY}, 900),
 }
 """Name to the path of a page, what is selected there, and the height in pixels."""
@@ -72,9 +71,7 @@ def make_store(store: Path) -> None:
     for iteration, share in enumerate(ERRORS):
         games = "--env textworld --games custom-r6o8q5,coin-l5,cooking --tasks 12 --oracle"
         run(f"{play} {games} --run games --iteration {iteration} --policy oracle:{share}")
-    run(f"{play} --env search --tasks 8 --run search --policy oracle:0.5")
     run(f"credit {store} --run games -e grpo -e gigpo -e rewardflow -e graphgpo")
-    run(f"credit {store} --run search -e grpo -e graphgpo -e sapo")
 
 
 def run(command: str) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from graphcredit.viewer.browser_fixes import apply_browser_fixes
 from graphcredit.viewer.config import STORE_VARIABLE
-from graphcredit.viewer.manners import mind_manners
 from graphcredit.viewer.sitemap import PAGES, page
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.text import one_line
@@ -17,7 +17,7 @@ def main() -> None:
     shown = st.navigation([page(name) for name in PAGES], position="top")
     selection.restore()
     st.set_page_config(page_title=_title(shown.title), page_icon="🎯", layout="wide")
-    mind_manners()
+    apply_browser_fixes()
     with missing.guarded("This page"):
         selection.name_bad_numbers()
         shown.run()
@@ -27,7 +27,6 @@ def _title(page_title: str) -> str:
     """Return the title of the browser's tab: what is shown, the page, and the store."""
     chosen = selection.current()
     shown = {PAGES["trajectory"]: chosen.trajectory, PAGES["graph"]: chosen.task}
-    shown |= {PAGES["search_graph"]: chosen.task}
     if page_title in (PAGES["tasks"], PAGES["compare"]) and chosen.iteration is not None:
         shown[page_title] = f"{chosen.run}/{chosen.iteration}"
     thing = shown.get(page_title)

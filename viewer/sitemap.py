@@ -13,7 +13,6 @@ PAGES: dict[str, str] = {
     "graph": "Graph",
     "trajectory": "Trajectory",
     "compare": "Compare",
-    "search_graph": "Search graph",
     "sql": "SQL",
 }
 """Name to title, in the order of the menu. A page's name is its path in the URL, and

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphcredit.collector.importers.logs.chat import chat_message
-from graphcredit.collector.importers.logs.messages import Message, Turn
+from graphcredit.collector.importers.messages.chat import chat_message
+from graphcredit.collector.importers.messages.rollout import Message, Turn
 from graphcredit.collector.importers.rules.states import action_of, state_rule
 
 

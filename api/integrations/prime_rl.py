@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from graphcredit.collector.importers.logs.messages import Message, Turn
+from graphcredit.collector.importers.messages.rollout import Message, Turn
 from graphcredit.integrations.chats import message_of, states_and_actions
 from graphcredit.integrations.step_credit import StepCredit
 from graphcredit.store.errors import InputError

@@ -1,25 +1,27 @@
 """`graphcredit check`: check every rule of the format over the whole store."""
 
-import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from graphcredit.cli.options import StorePath
+from graphcredit.cli.output.console import print_json, progress, say
+from graphcredit.collector.recording.recovery import recover_spools
+from graphcredit.store.checks.run import check_store
+from graphcredit.store.checks.violations import CheckReport, Violation
+from graphcredit.store.layout import Store, open_store
 from graphcredit.store.plural import counted
-
-if TYPE_CHECKING:
-    from graphcredit.store.checks.violations import CheckReport, Violation
-    from graphcredit.store.layout import Store
-    from graphcredit.store.quarantine.move import Quarantined
+from graphcredit.store.quarantine.lost import lost_trajectories
+from graphcredit.store.quarantine.move import quarantine_store
+from graphcredit.store.quarantine.plan import Move
 
 _SHOWN_LOST = 20
 
 
 def check(
-    store: Annotated[Path, typer.Argument(help="The store.", show_default=False)],
+    store: StorePath,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write the whole report as JSON.")
     ] = False,
@@ -43,12 +45,10 @@ def check(
 
     Example: graphcredit check STORE --recover
     """
-    from graphcredit.store.layout import open_store
-
     opened = open_store(store)
     held: dict[str, str] = {}
     recovered = _recover(opened, held) if recover else []
-    moved: list[Quarantined] = []
+    moved: list[Move] = []
     try:
         report = _check(opened, moved, quarantine=quarantine)
     except BaseException:
@@ -56,11 +56,8 @@ def check(
         _print_moved(opened, moved)
         raise
     if as_json:
-        found = {"recovered": recovered, "not_recovered": held} if recover else {}
-        content = _as_json(opened, report, moved) | found
-        text = json.dumps(content, indent=2, ensure_ascii=False)
-        # A file name may contain bytes that are not UTF-8.
-        sys.stdout.write(text.encode(errors="backslashreplace").decode() + "\n")
+        spools = {"recovered": recovered, "not_recovered": held} if recover else {}
+        print_json(_as_json(opened, report, moved) | spools)
     else:
         _print_recovered(recovered, held)
         _print_moved(opened, moved)
@@ -69,13 +66,11 @@ def check(
         raise typer.Exit(1)
 
 
-def _recover(store: "Store", held: dict[str, str]) -> list[dict[str, Any]]:
+def _recover(store: Store, held: dict[str, str]) -> list[dict[str, Any]]:
     """Recover the spools of dead workers.
 
     `held` receives each worker whose lock another process holds, with a message that names it.
     """
-    from graphcredit.collector.recording.recovery import recover_spools
-
     return [
         {
             "worker_id": spool.worker_id,
@@ -92,16 +87,12 @@ def _recover(store: "Store", held: dict[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def _relative(path: Path, store: "Store") -> str:
+def _relative(path: Path, store: Store) -> str:
     return path.relative_to(store.root).as_posix()
 
 
-def _check(store: "Store", moved: "list[Quarantined]", *, quarantine: bool) -> "CheckReport":
+def _check(store: Store, moved: list[Move], *, quarantine: bool) -> CheckReport:
     """Check the store; with `quarantine`, move broken files. `moved` lists moves despite errors."""
-    from graphcredit.cli.output.console import progress
-    from graphcredit.store.checks.run import check_store
-    from graphcredit.store.quarantine.move import quarantine_store
-
     with progress("check") as show:
 
         def tell(done: int, total: int) -> None:
@@ -112,9 +103,7 @@ def _check(store: "Store", moved: "list[Quarantined]", *, quarantine: bool) -> "
         return check_store(store, tell)
 
 
-def _as_json(store: "Store", report: "CheckReport", moved: "list[Quarantined]") -> dict[str, Any]:
-    from graphcredit.store.quarantine.lost import lost_trajectories
-
+def _as_json(store: Store, report: CheckReport, moved: list[Move]) -> dict[str, Any]:
     return {
         "num_step_shards": report.num_step_shards,
         "num_steps": report.num_steps,
@@ -124,12 +113,12 @@ def _as_json(store: "Store", report: "CheckReport", moved: "list[Quarantined]") 
         "num_unverified": report.num_unverified,
         "errors": [_violation_as_json(violation) for violation in report.errors],
         "notices": [_violation_as_json(violation) for violation in report.notices],
-        "quarantined": [asdict(item) for item in moved],
+        "quarantined": [move.as_json() for move in moved],
         "no_copy_left": [asdict(lost) for lost in lost_trajectories(store, moved)],
     }
 
 
-def _violation_as_json(violation: "Violation") -> dict[str, Any]:
+def _violation_as_json(violation: Violation) -> dict[str, Any]:
     return {
         "rule": violation.rule.name,
         "file": violation.file,
@@ -143,7 +132,7 @@ def _violation_as_json(violation: "Violation") -> dict[str, Any]:
 
 def _print_recovered(recovered: list[dict[str, Any]], held: dict[str, str]) -> None:
     for worker, reason in held.items():
-        _print(f"not recovered: the steps of worker {worker}: {reason}")
+        say(f"not recovered: the steps of worker {worker}: {reason}")
     for spool in recovered:
         where = spool["shard"] or spool["quarantined"] or "the spool held no step"
         left = (
@@ -153,59 +142,48 @@ def _print_recovered(recovered: list[dict[str, Any]], held: dict[str, str]) -> N
             else ""
         )
         steps = counted(spool["num_steps"], "step")
-        _print(f"recovered {steps} of {spool['worker_id']}: {where}{left}")
+        say(f"recovered {steps} of {spool['worker_id']}: {where}{left}")
 
 
-def _print_moved(store: "Store", moved: "list[Quarantined]") -> None:
-    from graphcredit.store.quarantine.lost import lost_trajectories
-
+def _print_moved(store: Store, moved: list[Move]) -> None:
     for item in moved:
         kept = f"; its sound trajectories are in {item.kept}" if item.kept else ""
         trajectories = counted(len(item.copied), "trajectory")
         copied = f"; an equal copy of {trajectories} stays" * bool(item.copied)
         nothing = "" if kept or copied else "; nothing of it stays"
-        _print(f"moved {item.source} to {item.target}{kept}{copied}{nothing}")
+        say(f"moved {item.source} to {item.target}{kept}{copied}{nothing}")
     lost = lost_trajectories(store, moved)
     for one in lost[:_SHOWN_LOST]:
-        _print(one.message)
+        say(one.message)
     if lost[_SHOWN_LOST:]:
         more = len(lost) - _SHOWN_LOST
-        _print(f"and {more:,} more: --json and the notes in quarantine/ name all of them")
+        say(f"and {more:,} more: --json and the notes in quarantine/ name all of them")
     if lost:
-        _print(lost[0].remedy(store))
+        say(lost[0].remedy(store))
 
 
-def _print_report(report: "CheckReport") -> None:
+def _print_report(report: CheckReport) -> None:
     for violation in report.errors:
-        _print(f"error: {violation.rule.name}: {violation.message}")
+        say(f"error: {violation.rule.name}: {violation.message}")
     for violation, others in _alike(report.notices):
         more = f" (and the same in {counted(others, 'more file')})" if others else ""
-        _print(f"notice: {violation.rule.name}: {violation.message}{more}")
+        say(f"notice: {violation.rule.name}: {violation.message}{more}")
     if report.num_unverified:
-        _print(
+        say(
             f"unverified: {report.num_unverified:,} of {counted(report.num_files, 'file')}, "
-            "without a digest because another program or an older graphcredit wrote them: a "
-            "flipped bit may go unnoticed"
+            "without a digest because another program wrote them: a flipped bit may go "
+            "unnoticed"
         )
-    _print(
+    say(
         f"{counted(report.num_step_shards, 'step shard')}, {counted(report.num_steps, 'step')}, "
         f"{counted(report.num_trajectories, 'trajectory')} ({report.num_incomplete:,} incomplete): "
         f"{counted(len(report.errors), 'error')}, {counted(len(report.notices), 'notice')}"
     )
 
 
-def _alike(notices: "tuple[Violation, ...]") -> "list[tuple[Violation, int]]":
+def _alike(notices: tuple[Violation, ...]) -> list[tuple[Violation, int]]:
     """Return one notice of each kind, and the number of other files that have the same one."""
     kinds: dict[tuple[str, str], list[Violation]] = {}
     for notice in notices:
         kinds.setdefault((notice.rule.name, notice.found), []).append(notice)
     return [(same[0], len(same) - 1) for same in kinds.values()]
-
-
-def _print(line: str) -> None:
-    from rich.text import Text
-
-    from graphcredit.cli.output.console import out
-    from graphcredit.cli.output.escape import plain_text
-
-    out.print(Text(plain_text(line)), soft_wrap=True)

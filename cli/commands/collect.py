@@ -66,19 +66,17 @@ def collect(
         sys.stdout.write(json.dumps(report.as_json(), indent=2) + "\n")
     else:
         show_report(report)
-    if report.casualties:
-        talk.print("The same command again plays what is missing.")
-    if report.casualties or report.failures:
+    if report.failures:
         raise typer.Exit(1)
 
 
 def show_report(report: "CollectReport") -> None:
     """Print what was played, then everything that was out of the ordinary."""
-    for line in (*report.notes, *report.casualties, *report.failures):
+    for line in (*report.notes, *report.failures):
         talk.print(line, markup=False, highlight=False, soft_wrap=True)
     if report.num_recovered_steps:
         recovered = counted(report.num_recovered_steps, "step")
-        talk.print(f"{recovered} recovered from an interrupted collection")
+        talk.print(f"{recovered} recovered from workers that died")
     out.print(
         f"{counted(report.num_trajectories, 'trajectory')} of {counted(report.num_tasks, 'task')} "
         f"played, {report.num_already_complete:,} were there already"

@@ -1,14 +1,13 @@
-"""`graphcredit copy`: bring a store, or what is new in it, to another machine or object storage."""
+"""`graphcredit copy`: copy a store, or its news, to another machine or object storage."""
 
-import json
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
-from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.options import AsJson, Iteration, Run
+from graphcredit.cli.output.console import interruptible, print_json, progress, say
+from graphcredit.store.copying.copy_store import copy_store
 from graphcredit.store.plural import counted
 
 _WHY = {
@@ -23,9 +22,9 @@ def copy(
         str,
         typer.Argument(help="Its copy, by path or address; made if missing.", show_default=False),
     ],
-    run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
-    iteration: Annotated[int | None, typer.Option(min=0, help="Only this iteration.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    run: Run = None,
+    iteration: Iteration = None,
+    as_json: AsJson = False,
 ) -> None:
     """Copy a store, or what is new in it, from or to object storage.
 
@@ -35,18 +34,15 @@ def copy(
 
         graphcredit copy s3://bucket/store STORE --run r0 --iteration 7
     """
-    from graphcredit.store.copying.copy_store import copy_store
-
     remedy = "the same command copies the rest"
     with interruptible(remedy), progress("copy") as show:
         report = copy_store(source, target, run_id=run, iteration=iteration, on_progress=show)
     if as_json:
-        sys.stdout.write(json.dumps(asdict(report)) + "\n")
+        print_json(asdict(report))
         return
-    out.print(
+    say(
         f"{counted(report.num_files, 'file')} copied ({report.num_bytes / 2**20:,.1f} MiB), "
-        f"{report.num_equal:,} there already: {plain_text(target)}",
-        **PLAIN,
+        f"{report.num_equal:,} there already: {target}"
     )
     for folder, number in sorted(report.left.items()):
-        out.print(f"{counted(number, 'file')} of {folder}/ not copied: {_WHY[folder]}", **PLAIN)
+        say(f"{counted(number, 'file')} of {folder}/ not copied: {_WHY[folder]}")

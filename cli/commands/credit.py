@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphcredit.cli.commands.credit_report import rebuild, show_faults, show_reports
+from graphcredit.cli.commands.credit_report import show_faults, show_reports
 from graphcredit.cli.commands.credit_watch import watch as watch_store
 from graphcredit.cli.options import given, takes
+from graphcredit.cli.output.catalog import rebuild
 from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
 from graphcredit.credit.options import (
     CreditOptions,

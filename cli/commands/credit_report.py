@@ -76,14 +76,14 @@ def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
 
 
 def _precision_lines(total: "CreditReport") -> list[tuple[int, str]]:
-    found = total.merge_precision
-    if found is None:
+    precision = total.merge_precision
+    if precision is None:
         return []
     return [
         (
-            found.num_pairs,
-            f"merged pairs of visits were judged: {found} of the pairs on one node, at most, are "
-            "of one state",
+            precision.num_pairs,
+            f"merged pairs of visits were judged: {precision} of the pairs on one node, at most, "
+            "are of one state",
         )
     ]
 
@@ -98,14 +98,3 @@ def show_faults(store: "Store", reports: "dict[tuple[str, int], CreditReport]") 
         out.print(f"`graphcredit audit {store.root}` says more of these:", **PLAIN)
     for finding in findings:
         out.print(f"{finding.severity}: {finding.check.name}: {finding.message}", **PLAIN)
-
-
-def rebuild(store: "Store") -> None:
-    """Bring the catalog up to date, or say why it cannot be."""
-    from graphcredit.store.errors import InputError
-    from graphcredit.store.sql.catalog import rebuild_catalog
-
-    try:
-        rebuild_catalog(store)
-    except InputError as error:
-        talk.print(f"notice: the credit is written, the catalog is not rebuilt: {error}", **PLAIN)

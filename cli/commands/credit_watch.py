@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from graphcredit.cli.output.catalog import rebuild
 from graphcredit.cli.output.console import PLAIN, out, talk
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.store.errors import interrupts
@@ -33,7 +34,6 @@ def watch(
     as_json: bool,
 ) -> None:
     """Credit what appears, and print a line for each iteration, until a signal ends it."""
-    from graphcredit.cli.commands.credit_report import rebuild
     from graphcredit.credit.watch import CreditWatch
 
     with _until_signal(), engine as opened_engine:

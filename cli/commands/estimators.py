@@ -1,15 +1,13 @@
-"""`graphcredit estimators`: what there is, with formula, options and paper."""
+"""`graphcredit estimators`: list the estimators, each with formula, options and paper."""
 
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.output.console import PLAIN, out
+from graphcredit.cli.output.console import say
+from graphcredit.credit.estimators.table import Estimator, all_estimators, estimator_named
 from graphcredit.store.options import described
-
-if TYPE_CHECKING:
-    from graphcredit.credit.estimators.table import Estimator
 
 
 def estimators(
@@ -19,19 +17,17 @@ def estimators(
 
     Example: graphcredit estimators graphgpo
     """
-    from graphcredit.credit.estimators.table import all_estimators, estimator_named
-
     lines = _in_full(estimator_named(name)) if name else map(_in_short, all_estimators().values())
-    for line in lines:
-        out.print(line, **PLAIN)
+    for line in "\n".join(lines).split("\n"):
+        say(line)
 
 
-def _in_short(row: "Estimator") -> str:
+def _in_short(row: Estimator) -> str:
     idea = _specification(row).partition("\n")[0]
     return f"{row.name:<12}{idea}"
 
 
-def _in_full(row: "Estimator") -> list[str]:
+def _in_full(row: Estimator) -> list[str]:
     needs = ", ".join(each.name for each in row.inputs) or "nothing beyond the steps of its group"
     lines = [_specification(row), "", f"columns: {', '.join(row.columns)}", f"needs: {needs}"]
     lines += [f"paper: {row.paper}", "", f"options, as --set {row.name}.NAME=VALUE:"]
@@ -40,7 +36,7 @@ def _in_full(row: "Estimator") -> list[str]:
     return lines
 
 
-def _specification(row: "Estimator") -> str:
+def _specification(row: Estimator) -> str:
     return inspect.getdoc(row.options) or ""
 
 

@@ -1,24 +1,26 @@
 """`graphcredit export`: write steps and credit as Parquet files, or into the log they are from."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
-from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.options import Iteration, Run, StorePath
+from graphcredit.cli.output.console import interruptible, progress, say, tell
+from graphcredit.collector.exporters.trace_report import TraceReport
+from graphcredit.collector.exporters.traces import export_traces
+from graphcredit.collector.exporters.turns import TurnsReport, export_turns
+from graphcredit.store.layout import open_store
+from graphcredit.store.parquet.export import ExportReport, export_store
 from graphcredit.store.plural import counted
-
-if TYPE_CHECKING:
-    from graphcredit.collector.exporters.trace_report import TraceReport
-    from graphcredit.store import Store
+from graphcredit.store.provenance.freshness import credit_freshness, doubts
 
 _SHOWN = 10
 """Bad lines and other files that are named."""
 
 
 def export(
-    store: Annotated[Path, typer.Argument(help="The store.", show_default=False)],
+    store: StorePath,
     target: Annotated[
         Path,
         typer.Argument(
@@ -41,8 +43,8 @@ def export(
         str | None,
         typer.Option("--estimator", "-e", help="Only this estimator's columns; by default all."),
     ] = None,
-    run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
-    iteration: Annotated[int | None, typer.Option(help="Only this iteration.")] = None,
+    run: Run = None,
+    iteration: Iteration = None,
 ) -> None:
     """Write steps with their credit for other tools, or credit back into the log they are from.
 
@@ -56,102 +58,49 @@ def export(
 
         graphcredit export STORE OUT --to verifiers --source outputs/traces.jsonl
     """
-    from graphcredit.store.layout import open_store
-    from graphcredit.store.provenance.freshness import credit_freshness, doubts
-
     if (source is not None) != (to == "verifiers"):
         raise typer.BadParameter("--source must be given with --to verifiers, and only with it")
     opened = open_store(store)
-    num_bad = 0
-    if to == "parquet":
-        _to_parquet(opened, target, run, iteration, estimator)
-    elif source is None:
-        _to_turns(opened, target, run, iteration, estimator)
-    else:
-        num_bad = _to_traces(opened, source, target, run, iteration, estimator)
+    chosen: dict[str, Any] = {"run_id": run, "iteration": iteration, "estimator": estimator}
+    with interruptible("nothing was exported"), progress("export") as show:
+        if to == "parquet":
+            report = export_store(opened, target, **chosen, on_progress=show)
+        elif source is None:
+            report = export_turns(opened, target, **chosen, on_progress=show)
+        else:
+            report = export_traces(opened, source, target, **chosen, on_progress=show)
+    _show(report)
     for doubt in doubts(credit_freshness(opened, run_id=run, iteration=iteration)):
-        talk.print(f"notice: {plain_text(doubt)}", **PLAIN)
-    if num_bad:
+        tell(f"notice: {doubt}")
+    if isinstance(report, TraceReport) and report.bad_lines:
         raise typer.Exit(1)
 
 
-def _to_parquet(
-    store: "Store", target: Path, run: str | None, iteration: int | None, estimator: str | None
-) -> None:
-    from graphcredit.store.parquet.export import export_store
-
-    with interruptible("nothing was exported"), progress("export") as show:
-        report = export_store(
-            store,
-            target,
-            run_id=run,
-            iteration=iteration,
-            estimator=estimator,
-            on_progress=show,
-        )
-    for path in report.removed:
-        talk.print(f"removed {path}, which a killed export left behind", **PLAIN)
-    out.print(
-        f"{counted(report.num_steps, 'step')} in {counted(report.num_files, 'file')}; "
-        f"{counted(report.num_without_credit, 'step')} without credit",
-        **PLAIN,
-    )
+def _show(report: ExportReport | TurnsReport | TraceReport) -> None:
+    match report:
+        case ExportReport():
+            for path in report.removed:
+                tell(f"removed {path}, which a killed export left behind")
+            say(
+                f"{counted(report.num_steps, 'step')} in {counted(report.num_files, 'file')}; "
+                f"{counted(report.num_without_credit, 'step')} without credit"
+            )
+        case TurnsReport():
+            trajectories = counted(report.num_trajectories, "trajectory")
+            say(
+                f"{counted(report.num_turns, 'turn')} of {trajectories} with advantages of "
+                f"{', '.join(report.estimators)}; {report.num_without_credit:,} without credit"
+            )
+        case TraceReport():
+            _show_traces(report)
 
 
-def _to_turns(
-    store: "Store", target: Path, run: str | None, iteration: int | None, estimator: str | None
-) -> None:
-    from graphcredit.collector.exporters.turns import export_turns
-
-    with interruptible("nothing was exported"), progress("export") as show:
-        report = export_turns(
-            store,
-            target,
-            run_id=run,
-            iteration=iteration,
-            estimator=estimator,
-            on_progress=show,
-        )
-    out.print(
-        f"{counted(report.num_turns, 'turn')} of {counted(report.num_trajectories, 'trajectory')} "
-        f"with advantages of {', '.join(report.estimators)}; "
-        f"{report.num_without_credit:,} without credit",
-        **PLAIN,
-    )
-
-
-def _to_traces(
-    store: "Store",
-    source: Path,
-    target: Path,
-    run: str | None,
-    iteration: int | None,
-    estimator: str | None,
-) -> int:
-    """Write traces with advantages; return how many lines could not be read."""
-    from graphcredit.collector.exporters.traces import export_traces
-
-    with interruptible("nothing was exported"), progress("export") as show:
-        report = export_traces(
-            store,
-            source,
-            target,
-            run_id=run,
-            iteration=iteration,
-            estimator=estimator,
-            on_progress=show,
-        )
-    _show_traces(report)
-    return len(report.bad_lines)
-
-
-def _show_traces(report: "TraceReport") -> None:
+def _show_traces(report: TraceReport) -> None:
     counts = report.counts
-    out.print(
+    say(
         f"advantages of {report.estimator} for {counted(counts.num_assigned, 'message')} "
         f"({counted(counts.num_tokens, 'token')}) of {counts.num_matched:,} of "
-        f"{counted(counts.num_traces, 'trace')} in {counted(report.num_files, 'file')}",
-        **PLAIN,
+        f"{counted(counts.num_traces, 'trace')} in {counted(report.num_files, 'file')}"
     )
     lines = [
         *((n, f"sampled messages stay unassigned: {why}") for why, n in counts.unassigned.items()),
@@ -161,14 +110,14 @@ def _show_traces(report: "TraceReport") -> None:
     ]
     for count, meaning in lines:
         if count:
-            out.print(f"{count:>12,}  {meaning}", **PLAIN)
+            say(f"{count:>12,}  {meaning}")
     _name("without a match", counts.names, counts.unmatched.total())
     _name("not copied, no traces", [str(p) for p in report.other_files], len(report.other_files))
     _name("copied as it is", report.bad_lines, len(report.bad_lines))
 
 
-def _name(what: str, names: list[str], number: int) -> None:
+def _name(kind: str, names: list[str], number: int) -> None:
     for name in names[:_SHOWN]:
-        talk.print(f"{what}: {plain_text(name)}", **PLAIN)
+        tell(f"{kind}: {name}")
     if number > _SHOWN:
-        talk.print(f"and {number - _SHOWN:,} more like these", **PLAIN)
+        tell(f"and {number - _SHOWN:,} more like these")

@@ -1,16 +1,13 @@
 """`graphcredit import`: turn the log of another program into a store."""
 
 import json
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphcredit.cli.options import given, takes
-from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
-from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.options import AsJson, given, takes
+from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.store.plural import counted
 
@@ -32,7 +29,7 @@ def import_(
         Path | None,
         typer.Argument(help="The store; made where there is none. --try leaves it alone."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: AsJson = False,
     **flags: Any,
 ) -> None:
     """Make a store of the log of another program.
@@ -50,7 +47,7 @@ def import_(
     else:
         report = _import(source, store, options)
         if as_json:
-            _print_json(report.as_json())
+            print_json(report.as_json())
         else:
             show_report(report)
     is_whole = not (report.num_bad_rows or report.num_bad_images or report.num_different)
@@ -73,7 +70,7 @@ def _preview(source: Path, options: ImportOptions, number: int, *, as_json: bool
     preview = preview_log(source, options, number)
     if as_json:
         sample = {"task_id": preview.task_id, "trajectory_id": preview.trajectory_id}
-        _print_json(
+        print_json(
             {
                 **preview.report.as_json(),
                 "num_states": preview.num_states,
@@ -87,18 +84,14 @@ def _preview(source: Path, options: ImportOptions, number: int, *, as_json: bool
     return preview.report
 
 
-def _print_json(value: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
-
-
 def show_report(report: "ImportReport") -> None:
     """Print what was made, then everything that was left out or refused."""
-    _say(
+    say(
         f"{counted(report.num_trajectories, 'trajectory')} imported, "
         f"{report.num_already_there:,} were there already"
     )
     if report.num_different:
-        _say(
+        say(
             f"not imported: {counted(report.num_different, 'trajectory')} that the store has with "
             f"other values of {', '.join(report.different_columns)}. Nothing was changed: the log "
             "was imported before with other options, or has changed. Use a new store, or another "
@@ -110,21 +103,21 @@ def show_report(report: "ImportReport") -> None:
 def show_preview(preview: "Preview") -> None:
     """Print what the first trajectories would become."""
     report = preview.report
-    _say(f"{counted(report.num_trajectories, 'trajectory')} would be imported; nothing was written")
+    say(f"{counted(report.num_trajectories, 'trajectory')} would be imported; nothing was written")
     _show_counts(report)
     if not preview.step:
         return
     share = preview.num_lonely_steps / max(report.num_steps, 1)
-    _say(
+    say(
         f"{counted(preview.num_states, 'state')}, {preview.num_shared_states:,} of them shared by "
         f"trajectories of a group; {share:.0%} of the steps are alone in their state"
     )
     largest = ", ".join(f"{task} ({size:,})" for task, size in preview.largest_groups)
-    _say(f"largest groups: {largest}")
-    _say(f"a step of {preview.trajectory_id}:")
+    say(f"largest groups: {largest}")
+    say(f"a step of {preview.trajectory_id}:")
     for name, value in preview.step.items():
         if value is not None:
-            _say(f"    {name}: {_short(value)}")
+            say(f"    {name}: {_short(value)}")
 
 
 def _short(value: object) -> str:
@@ -137,46 +130,42 @@ def _short(value: object) -> str:
 
 def _show_counts(report: "ImportReport") -> None:
     files = ", ".join(f"{counted(n, 'file')} of {name}" for name, n in report.num_files.items())
-    _say(f"{counted(report.num_records, 'record')} read from {files or 'no file'}")
-    _say(
+    say(f"{counted(report.num_records, 'record')} read from {files or 'no file'}")
+    say(
         f"{counted(report.num_groups, 'group')}, {report.num_single_groups:,} with one trajectory; "
         f"{counted(report.num_steps, 'step')}, {report.num_with_tokens:,} with tokens"
     )
     if report.num_images:
-        _say(f"{counted(report.num_images, 'image')} in their messages")
+        say(f"{counted(report.num_images, 'image')} in their messages")
     unjudged = f", {report.num_unjudged:,} without a verdict" * bool(report.num_unjudged)
-    _say(
+    say(
         f"{report.num_success:,} succeeded, {report.num_failed:,} failed, "
         f"{report.num_truncated:,} truncated{unjudged}"
     )
     for note in report.notes:
-        _say(f"note: {note}")
+        say(f"note: {note}")
     for reason, number in report.left_out.items():
-        _say(f"left out: {number:,} × {reason}")
+        say(f"left out: {number:,} × {reason}")
     if report.other_files:
-        _say(f"not logs: {_named(report.other_files, len(report.other_files))}")
+        say(f"not logs: {_named(report.other_files, len(report.other_files))}")
     for bad in report.bad_rows[:_SHOWN]:
-        talk.print(plain_text(f"bad: {bad.where}: {bad.reason}"), **PLAIN)
+        tell(f"bad: {bad.where}: {bad.reason}")
     _show_bad_images(report)
     if report.num_bad_rows:
         more = report.num_bad_rows - len(report.bad_rows[:_SHOWN])
         unnamed = f"; {more:,} of them not named here: --json names 100" if more else ""
-        _say(f"{counted(report.num_bad_rows, 'bad row')}, not imported{unnamed}")
+        say(f"{counted(report.num_bad_rows, 'bad row')}, not imported{unnamed}")
 
 
 def _show_bad_images(report: "ImportReport") -> None:
     for bad in report.bad_images[:_SHOWN]:
-        talk.print(plain_text(f"bad image: {bad.where}: {bad.reason}"), **PLAIN)
+        tell(f"bad image: {bad.where}: {bad.reason}")
     if report.num_bad_images:
         more = report.num_bad_images - len(report.bad_images[:_SHOWN])
         unnamed = f"; {more:,} of them not named here: --json names 100" if more else ""
-        _say(f"{counted(report.num_bad_images, 'bad image')}, not kept{unnamed}")
+        say(f"{counted(report.num_bad_images, 'bad image')}, not kept{unnamed}")
 
 
 def _named(names: tuple[str, ...], number: int) -> str:
     more = f" and {number - _SHOWN:,} more" if number > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
-
-
-def _say(line: str) -> None:
-    out.print(plain_text(line), **PLAIN)

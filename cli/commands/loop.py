@@ -1,7 +1,5 @@
 """`graphcredit loop`: collect, assign credit, train, and again."""
 
-import json
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
-from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.options import AsJson
+from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
 
 
 def loop(
@@ -19,7 +17,7 @@ def loop(
         list[str] | None,
         typer.Option("--set", help="NAME=VALUE or TABLE.NAME=VALUE, over the file's; repeatable."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the lines as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Improve a policy: play, assign credit, train, and again with the better policy.
 
@@ -35,22 +33,21 @@ def loop(
         lines = run_loop(effective, on_progress=show, on_notice=_tell)
         if as_json:
             for line in lines:
-                sys.stdout.write(json.dumps(line) + "\n")
-                sys.stdout.flush()
+                print_json(line, indent=None)
         else:
             _show(lines)
 
 
 def _tell(notice: str) -> None:
-    talk.print(f"notice: {plain_text(notice)}", **PLAIN)
+    tell(f"notice: {notice}")
 
 
 def _show(lines: Iterator[Mapping[str, Any]]) -> None:
-    out.print(" ".join(f"{column.title:>{column.width}}" for column in _COLUMNS), **PLAIN)
+    say(" ".join(f"{column.title:>{column.width}}" for column in _COLUMNS))
     for line in lines:
         cells = [f"{column.show(line):>{column.width}}" for column in _COLUMNS]
         more = [*_left_out(line), *_nothing_learnt(line), *_evaluations(line)]
-        out.print(" ".join([*cells, *more]), **PLAIN)
+        say(" ".join([*cells, *more]))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,8 +103,8 @@ def _nothing_learnt(line: Mapping[str, Any]) -> list[str]:
 def _evaluations(line: Mapping[str, Any]) -> list[str]:
     """Return what a line has of an evaluation, if there was one."""
     ending = "_success_rate"
-    found = {name: value for name, value in line.items() if name.endswith(f"{ending}")}
     return [
         f" {name.removesuffix(ending).replace('_', ' ')} {value:.3f}"
-        for name, value in found.items()
+        for name, value in line.items()
+        if name.endswith(ending)
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphcredit.cli.options import given, takes
-from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
+from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.collector.options import (
     PlayOnOptions,
@@ -60,14 +60,9 @@ def replay(
         sys.stdout.write(json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     else:
         _show(report, judged)
-    if report.casualties:
-        talk.print("The same command again replays what is missing.")
-        raise typer.Exit(1)
 
 
 def _show(report: "ReplayReport", judged: "ReplayJudgement | None") -> None:
-    for line in report.casualties:
-        talk.print(plain_text(line), **PLAIN)
     if report.differences:
         _say(
             f"notice: the policy that plays on is not the one that acted: "

@@ -6,18 +6,21 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import pyarrow as pa
 import typer
+from rich.console import Console
 
+from graphcredit.cli.options import StorePath
+from graphcredit.cli.output.console import out, tell
+from graphcredit.cli.output.escape import Plain
+from graphcredit.cli.output.tables import print_table, write_csv, write_json
 from graphcredit.store.errors import GraphcreditError, OptionError
+from graphcredit.store.files.output import output_path
+from graphcredit.store.layout import Store, open_store
 from graphcredit.store.plural import counted
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from graphcredit.store import Store
-    from graphcredit.store.sql.sandbox import QueryResult
+from graphcredit.store.sql.sandbox import MIB, QueryResult, run_query
 
 _TABLE_ROWS = 100
 
@@ -32,7 +35,7 @@ class ResultFormat(StrEnum):
 
 
 def sql(
-    store: Annotated[Path, typer.Argument(help="The store.", show_default=False)],
+    store: StorePath,
     query: Annotated[
         str | None,
         typer.Argument(help="One SELECT statement. Without one: a prompt.", show_default=False),
@@ -78,8 +81,6 @@ def sql(
 
     Without a query: a prompt with history, or the statement that is piped in.
     """
-    from graphcredit.store.layout import open_store
-
     if format_ is ResultFormat.PARQUET and output is None:
         raise OptionError("--format parquet is not text: name a file with --output FILE")
     default = _TABLE_ROWS if format_ is ResultFormat.TABLE else 0
@@ -103,7 +104,7 @@ def sql(
 class _Session:
     """A store, and how its queries are run and answered."""
 
-    store: "Store"
+    store: Store
     format: ResultFormat
     output: Path | None
     is_whole: bool
@@ -114,19 +115,16 @@ class _Session:
 
     def answer(self, query: str) -> None:
         """Run a query, write its rows, and say on stderr what to know about them."""
-        from graphcredit.store.files.output import output_path
-
         with nullcontext() if self.output is None else output_path(self.output) as path:
             result = self.run(query)
             notices = list(_write(result.table, self.format, path, is_whole=self.is_whole))
         _tell([*(f"notice: {doubt}" for doubt in result.doubts), *notices, *_left_out(result)])
 
-    def run(self, query: str) -> "QueryResult":
+    def run(self, query: str) -> QueryResult:
         """Return the rows of a query."""
-        from graphcredit.store.sql.catalog import run_trusted_query
-        from graphcredit.store.sql.sandbox import MIB, run_query
-
         if self.is_unlocked:
+            from graphcredit.store.sql.catalog import run_trusted_query
+
             return run_trusted_query(self.store, query, max_rows=self.max_rows)
         return run_query(
             self.store,
@@ -158,22 +156,17 @@ def _converse(session: _Session) -> None:
 
 def _names(session: _Session) -> list[str]:
     """Return the names of the views and of their columns, for completion."""
-    from graphcredit.store.sql.sandbox import run_query
-
     query = "SELECT table_name, column_name FROM information_schema.columns"
     rows = run_query(session.store, query).table.to_pylist()
     return sorted({name for row in rows for name in row.values()})
 
 
 def _tell(lines: Iterable[str]) -> None:
-    from graphcredit.cli.output.console import PLAIN, talk
-    from graphcredit.cli.output.escape import plain_text
-
     for line in lines:
-        talk.print(plain_text(line), **PLAIN)
+        tell(line)
 
 
-def _left_out(result: "QueryResult") -> list[str]:
+def _left_out(result: QueryResult) -> list[str]:
     if not result.is_cut:
         return []
     more = "more" if result.num_left_out is None else f"{result.num_left_out:,} more"
@@ -182,19 +175,14 @@ def _left_out(result: "QueryResult") -> list[str]:
 
 
 def _write(
-    table: "pa.Table", format_: ResultFormat, path: Path | None, *, is_whole: bool
+    table: pa.Table, format_: ResultFormat, path: Path | None, *, is_whole: bool
 ) -> list[str]:
     """Write rows; return what to know about them."""
-    from rich.console import Console
-
-    from graphcredit.cli.output.console import out
-    from graphcredit.cli.output.escape import Plain
-    from graphcredit.cli.output.tables import print_table, write_csv, write_json
-    from graphcredit.store.files.atomic import write_table_unsynced
-    from graphcredit.store.sql.values import for_parquet
-
     writers = {ResultFormat.CSV: write_csv, ResultFormat.JSON: write_json}
     if path is not None and format_ is ResultFormat.PARQUET:
+        from graphcredit.store.files.tables import write_table_unsynced
+        from graphcredit.store.sql.values import for_parquet
+
         table, as_text = for_parquet(table)
         write_table_unsynced(table, path)
         return [f"notice: Parquet has no type for {name!r}: written as text" for name in as_text]

@@ -5,21 +5,29 @@ import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from graphcredit.cli.options import StorePath
+from graphcredit.cli.output.console import interruptible, progress, say, tell
 from graphcredit.store.errors import MissingDependencyError, OptionError
-
-if TYPE_CHECKING:
-    from graphcredit.store.layout import Store
-    from graphcredit.viewer.bundle.choice import BundleChoice
+from graphcredit.store.layout import Store, open_store
+from graphcredit.store.plural import counted
+from graphcredit.viewer.bundle.choice import BundleChoice
+from graphcredit.viewer.config import (
+    LOOPBACK,
+    STORE_VARIABLE,
+    TOKENIZER_VARIABLE,
+    server,
+    server_flags,
+)
 
 _BUNDLE = "What goes into a bundle"
 
 
 def view(
-    store: Annotated[Path, typer.Argument(help="The store.", show_default=False)],
+    store: StorePath,
     port: Annotated[int, typer.Option(min=1, max=65535, help="TCP port to listen on.")] = 8501,
     address: Annotated[
         str, typer.Option(help="Address to listen on; other than loopback gives a warning.")
@@ -85,21 +93,9 @@ def view(
 
         graphcredit view STORE --bundle OUT --show "mixed outcomes"
     """
-    from graphcredit.cli.output.console import PLAIN, talk
-    from graphcredit.store.layout import open_store
-    from graphcredit.viewer.config import (
-        LOOPBACK,
-        STORE_VARIABLE,
-        TOKENIZER_VARIABLE,
-        server,
-        server_flags,
-    )
-
     opened = open_store(store)
     chosen = (run, iteration, estimator, task, find or None, None if show == "all" else show)
     if bundle is not None:
-        from graphcredit.viewer.bundle.choice import BundleChoice
-
         choice = BundleChoice(
             run_id=run,
             iteration=iteration,
@@ -120,10 +116,9 @@ def view(
             )
     _check_address(address, port)
     if address not in LOOPBACK:
-        talk.print(
+        tell(
             f"Warning: anyone who can reach {address}:{port} can read this store without a "
-            "password.",
-            **PLAIN,
+            "password."
         )
     # -P: a module in the user's working directory must not shadow ours.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(server())]
@@ -144,19 +139,17 @@ def _tokenizer(folder: Path) -> Path:
     return folder.resolve()
 
 
-def _write(store: "Store", target: Path, choice: "BundleChoice") -> None:
+def _write(store: Store, target: Path, choice: BundleChoice) -> None:
     """Write a bundle, and say what is in it."""
-    from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
-    from graphcredit.cli.output.escape import plain_text
-    from graphcredit.store.plural import counted
     from graphcredit.viewer.bundle.write import write_bundle
 
     with interruptible("no bundle was written"), progress("bundle") as on_progress:
         report = write_bundle(store, target, choice, on_progress)
-    words = (
-        f"{counted(report.num_trajectories, 'trajectory')} of {counted(report.num_tasks, 'task')}"
+    tasks = counted(report.num_tasks, "task")
+    say(
+        f"{counted(report.num_trajectories, 'trajectory')} of {tasks}, "
+        f"{report.num_bytes / 1e6:.1f} MB: open {report.index}"
     )
-    out.print(plain_text(f"{words}, {report.num_bytes / 1e6:.1f} MB: open {report.index}"), **PLAIN)
 
 
 def _check_address(address: str, port: int) -> None:

@@ -1,22 +1,20 @@
 """`graphcredit warmup`: a tiny language model that acts as an environment allows."""
 
-import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.options import given, takes
-from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
+from graphcredit.cli.options import AsJson, given, takes
+from graphcredit.cli.output.console import interruptible, print_json, progress, say
 from graphcredit.loop.warmup import WarmupOptions, run_warmup
 
 
 @takes({"Warm-up": WarmupOptions}, omit=("directory",))
 def warmup(
     directory: Annotated[Path, typer.Argument(help="Where the model and all else goes: OUT.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: AsJson = False,
     **flags: Any,
 ) -> None:
     """Make a tiny language model that acts validly and wins seldom: a policy to start from.
@@ -32,7 +30,7 @@ def warmup(
     with interruptible("the same command goes on"), progress("warmup") as show:
         figures = run_warmup(plan, on_progress=show)
     if as_json:
-        sys.stdout.write(json.dumps(figures, indent=2) + "\n")
+        print_json(figures)
     else:
         _show(directory, figures)
 
@@ -51,4 +49,4 @@ def _show(directory: Path, figures: Mapping[str, Mapping[str, Any]]) -> None:
         f"The policy is in {directory / 'model'}",
     )
     for line in lines:
-        out.print(line, **PLAIN)
+        say(line)

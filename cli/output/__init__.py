@@ -1,1 +1,1 @@
-"""How the command line prints."""
+"""Output of the command line: console, tables, help, and escapes of control characters."""

@@ -1,5 +1,7 @@
 """Console output: results go to stdout, messages and progress to stderr, bars to terminals only."""
 
+import json
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Event, Lock, Thread
@@ -17,6 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from graphcredit.cli.output.escape import plain_text
 from graphcredit.store.errors import interrupts
 from graphcredit.store.progress import OnProgress
 
@@ -37,6 +40,23 @@ SILENCE = 30.0
 
 PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
 """Options of `print` that leave the text as it is: no markup, no colours, no line breaks."""
+
+
+def say(line: str = "") -> None:
+    """Print a line of the result; control characters in it, which logs may have, are escaped."""
+    out.print(plain_text(line), **PLAIN)
+
+
+def tell(line: str) -> None:
+    """Print a line that is no result, in the same way."""
+    talk.print(plain_text(line), **PLAIN)
+
+
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """Print a result as JSON; names of files may have bytes that are not UTF-8."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    sys.stdout.write(text.encode(errors="backslashreplace").decode() + "\n")
+    sys.stdout.flush()
 
 
 @contextmanager

@@ -46,8 +46,8 @@ class PlainCommand(TyperCommand):
         for title in sorted(sections, key=lambda each: each not in ("Arguments", "Options")):
             with formatter.section(title):
                 formatter.write_dl(sections[title], col_max=_FIRST_COLUMN)
-        if found := getattr(self.callback, "help_section", None):
-            title, rows = found
+        if section := getattr(self.callback, "help_section", None):
+            title, rows = section
             with formatter.section(title):
                 formatter.write_dl(rows, col_max=_FIRST_COLUMN)
 

@@ -1,4 +1,4 @@
-"""What `graphcredit train --dry-run` prints."""
+"""Print the preview of a training: `graphcredit train --dry-run`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

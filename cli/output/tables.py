@@ -44,7 +44,8 @@ def print_table(console: Console, table: pa.Table, *, is_whole: bool = False) ->
     if fitted != widths and is_whole:
         _print_blocks(console, names, _cells(table))
         return []
-    numeric = [_is_number(field.type) for field in table.schema]
+    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    numeric = [any(is_of(field.type) for is_of in numbers) for field in table.schema]
     for row in chain([names], _cells(table)):
         line = [
             _aligned(cell, width, is_number)
@@ -107,10 +108,6 @@ def _print_blocks(console: Console, names: list[Text], rows: Iterable[list[Text]
 def _print_line(console: Console, line: Text) -> None:
     line.rstrip()
     console.print(line, soft_wrap=True)
-
-
-def _is_number(type_: pa.DataType) -> bool:
-    return pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_)
 
 
 def _cell(value: object) -> Text:

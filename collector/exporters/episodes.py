@@ -12,8 +12,8 @@ import numpy as np
 from graphcredit.collector.exporters.step_credit import TrajectoryCredit, digest
 from graphcredit.collector.exporters.trace_report import TraceCounts
 from graphcredit.collector.importers.formats import verifiers_traces
-from graphcredit.collector.importers.logs.messages import LoggedRollout, Omission, turns_of
-from graphcredit.collector.importers.logs.records import Record
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, turns_of
 from graphcredit.collector.importers.rules.states import action_of
 
 _ADDRESS = "graphcredit_node"

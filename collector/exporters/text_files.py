@@ -8,7 +8,7 @@ from typing import IO, cast
 
 import pyarrow as pa
 
-from graphcredit.collector.importers.logs.compression import decompressed
+from graphcredit.collector.importers.logs.files import decompressed
 
 
 @contextmanager

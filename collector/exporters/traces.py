@@ -16,8 +16,7 @@ from graphcredit.collector.exporters.step_credit import (
 )
 from graphcredit.collector.exporters.text_files import reading, writing
 from graphcredit.collector.exporters.trace_report import TraceReport
-from graphcredit.collector.importers.logs.compression import DAMAGE
-from graphcredit.collector.importers.logs.records import kind_of, log_files
+from graphcredit.collector.importers.logs.files import DAMAGE, kind_of, log_files
 from graphcredit.store.errors import InputError, NothingToExportError, PathError, system_errors
 from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.files.output import output_path, refuse_existing

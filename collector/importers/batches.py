@@ -2,20 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
 
 import pyarrow as pa
 
-from graphcredit.collector.importers.images.kept import KeptImage
-from graphcredit.collector.importers.reading import Imported
-from graphcredit.collector.importers.trajectory import TrajectoryFacts
+from graphcredit.collector.importers.steps import ImportedTrajectory, Partition
 from graphcredit.collector.recording.validation import DEFAULTS
 from graphcredit.store.schema import STEP_SCHEMA
-
-Partition = tuple[str, int]
-"""A run and an iteration."""
 
 BATCH_CHARACTERS = 4 << 20
 """Characters of steps, and bytes of their images, at which a batch is full. The texts of a larger
@@ -26,28 +21,11 @@ PATH_CHARACTERS = 80
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
-    """A trajectory of a batch."""
-
-    facts: TrajectoryFacts
-    file: int
-    """Index of its file in the log."""
-    where: str
-    """File and place, for messages."""
-    images: tuple[KeptImage, ...]
-    """The images that its steps name."""
-
-    @property
-    def partition(self) -> Partition:
-        """Its run and iteration."""
-        return self.facts.run_id, self.facts.iteration
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class TrajectoryBatch:
     """Trajectories in the order of the log."""
 
-    entries: list[Entry]
+    entries: list[ImportedTrajectory]
+    """Their columns are in the tables."""
     tables: dict[Partition, pa.Table]
     """The steps of the trajectories of each run and iteration, in the same order; without columns
     that are null or have their default everywhere."""
@@ -55,22 +33,22 @@ class TrajectoryBatch:
     """Bytes of the log up to here."""
 
 
-def batches_of(trajectories: Iterable[Imported]) -> Iterator[TrajectoryBatch]:
+def batches_of(trajectories: Iterable[ImportedTrajectory]) -> Iterator[TrajectoryBatch]:
     """Yield trajectories in batches of about `BATCH_CHARACTERS`."""
     draft = _Draft()
-    for imported in trajectories:
-        draft.add(imported)
+    for made in trajectories:
+        draft.add(made)
         if draft.num_characters >= BATCH_CHARACTERS:
             yield draft.finished()
             draft = _Draft()
     yield draft.finished()
 
 
-def one_batch(trajectories: Iterable[Imported]) -> TrajectoryBatch:
+def one_batch(trajectories: Iterable[ImportedTrajectory]) -> TrajectoryBatch:
     """Return some trajectories as one batch, however long it is."""
     draft = _Draft()
-    for imported in trajectories:
-        draft.add(imported)
+    for made in trajectories:
+        draft.add(made)
     return draft.finished()
 
 
@@ -79,24 +57,19 @@ class _Draft:
 
     def __init__(self) -> None:
         self.num_characters = 0
-        self._num_bytes_read = 0.0
-        self._entries: list[Entry] = []
+        self._entries: list[ImportedTrajectory] = []
         self._columns: dict[Partition, dict[str, list[Any]]] = {}
         self._num_steps: Counter[Partition] = Counter()
 
-    def add(self, imported: Imported) -> None:
+    def add(self, made: ImportedTrajectory) -> None:
         """Add a trajectory."""
-        made = imported.trajectory
-        facts = made.facts
-        entry = Entry(facts=facts, file=imported.file, where=imported.where, images=made.images)
-        self._entries.append(entry)
-        self._num_bytes_read = imported.num_bytes_read
-        columns = self._columns.setdefault(entry.partition, {})
-        before, length = self._num_steps[entry.partition], facts.num_steps
+        self._entries.append(replace(made, columns={}))
+        key, length = made.partition, made.num_steps
+        columns, before = self._columns.setdefault(key, {}), self._num_steps[key]
         given = {
             **made.columns,
-            "task_id": [facts.task_id] * length,
-            "trajectory_id": [facts.trajectory_id] * length,
+            "task_id": [made.task_id] * length,
+            "trajectory_id": [made.trajectory_id] * length,
             "step_index": range(length),
         }
         for name, values in given.items():
@@ -105,19 +78,18 @@ class _Draft:
             columns[name].extend(values)
         for name in columns.keys() - given.keys():
             columns[name].extend(repeat(DEFAULTS.get(name), length))
-        self._num_steps[entry.partition] += length
+        self._num_steps[key] += length
         self.num_characters += sum(map(len, chain(made.columns["state"], made.columns["extra"])))
         contents = (image.content for image in made.images)
         self.num_characters += sum(len(each) for each in contents if isinstance(each, bytes))
-        named = made.columns.get("images", ())
-        self.num_characters += PATH_CHARACTERS * sum(len(images or ()) for images in named)
+        paths = made.columns.get("images", ())
+        self.num_characters += PATH_CHARACTERS * sum(len(images or ()) for images in paths)
 
     def finished(self) -> TrajectoryBatch:
         """Return the batch."""
         tables = {key: _table(columns) for key, columns in self._columns.items()}
-        return TrajectoryBatch(
-            entries=self._entries, tables=tables, num_bytes_read=self._num_bytes_read
-        )
+        num_bytes_read = self._entries[-1].origin.num_bytes_read if self._entries else 0.0
+        return TrajectoryBatch(entries=self._entries, tables=tables, num_bytes_read=num_bytes_read)
 
 
 def _table(columns: dict[str, list[Any]]) -> pa.Table:

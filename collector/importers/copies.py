@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import replace
 from hashlib import blake2b
 
-from graphcredit.collector.importers.logs.messages import Omission
-from graphcredit.collector.importers.logs.values import RecordError
-from graphcredit.collector.importers.trajectory import TrajectoryFacts
+from graphcredit.collector.importers.messages.rollout import Omission
+from graphcredit.collector.importers.messages.values import RecordError
+from graphcredit.collector.importers.steps import ImportedTrajectory
 
 COPY = Omission(reason="copy of a trajectory that was read before")
 
@@ -25,16 +25,16 @@ class Copies:
         """How often an id was read again in the present file."""
         self._file = 0
 
-    def named(self, made: TrajectoryFacts, file: int) -> TrajectoryFacts | None:
+    def named(self, made: ImportedTrajectory) -> ImportedTrajectory | None:
         """Return a trajectory with an id of its own; None if it is a copy.
 
         Args:
-            made: The trajectory.
-            file: Number of its file; files come one after the other.
+            made: The trajectory; those of a file come one after the other.
 
         Raises:
             RecordError: Another trajectory has its id.
         """
+        file = made.origin.file
         if file != self._file:
             self._again.clear()
             self._file = file
@@ -58,6 +58,6 @@ class Copies:
         return again if is_new else None
 
 
-def _key(made: TrajectoryFacts) -> bytes:
+def _key(made: ImportedTrajectory) -> bytes:
     name = f"{made.run_id}/{made.iteration}/{made.trajectory_id}"
     return blake2b(name.encode(), digest_size=16).digest()

@@ -2,18 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.importers.copies import COPY, Copies
-from graphcredit.collector.importers.logs.values import RecordError
+from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import read_trajectories
 from graphcredit.collector.importers.report import ImportReport, Tally
 from graphcredit.collector.importers.sources import Log, log_at, refuse_no_log
-from graphcredit.collector.importers.trajectory import ImportedTrajectory
+from graphcredit.collector.importers.steps import ImportedTrajectory
 from graphcredit.store.errors import system_errors
 
 
@@ -51,11 +51,11 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
     num_steps: dict[tuple[str, str], int] = defaultdict(int)
     sample: ImportedTrajectory | None = None
     for made in islice(_trajectories(log, tally), number):
-        facts, sample = made.facts, sample or made
-        tally.add(facts, is_new=True)
-        group = f"{facts.run_id}/{facts.iteration}/{facts.task_id}"
+        sample = sample or made
+        tally.add(made, is_new=True)
+        group = f"{made.run_id}/{made.iteration}/{made.task_id}"
         for state in made.columns["state"]:
-            visitors[group, state].add(facts.trajectory_id)
+            visitors[group, state].add(made.trajectory_id)
             num_steps[group, state] += 1
     if sample is None:
         refuse_no_log(log, tally)
@@ -67,21 +67,21 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
         num_shared_states=len(visitors) - len(alone),
         num_lonely_steps=sum(num_steps[key] for key in alone),
         largest_groups=tuple(sizes),
-        task_id=sample.facts.task_id if sample is not None else None,
-        trajectory_id=sample.facts.trajectory_id if sample is not None else None,
-        step=sample.steps[sample.facts.num_steps // 2] if sample is not None else {},
+        task_id=sample.task_id if sample is not None else None,
+        trajectory_id=sample.trajectory_id if sample is not None else None,
+        step=sample.steps[sample.num_steps // 2] if sample is not None else {},
     )
 
 
 def _trajectories(log: Log, tally: Tally) -> Iterator[ImportedTrajectory]:
     copies = Copies()
-    for imported in read_trajectories(log, tally):
+    for read in read_trajectories(log, tally):
         try:
-            facts = copies.named(imported.trajectory.facts, imported.file)
+            made = copies.named(read)
         except RecordError as error:
-            tally.refuse(imported.where, str(error))
+            tally.refuse(read.origin.where, str(error))
             continue
-        if facts is None:
+        if made is None:
             tally.leave_out(COPY)
         else:
-            yield replace(imported.trajectory, facts=facts)
+            yield made

@@ -3,45 +3,32 @@
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import Any, cast
 
-from graphcredit.collector.importers.images.beside import ImageFolder
-from graphcredit.collector.importers.images.rollouts import with_images
-from graphcredit.collector.importers.logs.messages import LoggedRollout, Omission
-from graphcredit.collector.importers.logs.records import Record, RowError, read_records
-from graphcredit.collector.importers.logs.values import RecordError
+from graphcredit.collector.importers.images.kept import with_images
+from graphcredit.collector.importers.images.neighbour_files import ImageFolder
+from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.records import read_records
+from graphcredit.collector.importers.messages.rollout import Omission
+from graphcredit.collector.importers.messages.values import MALFORMED, RecordError, fields_of
 from graphcredit.collector.importers.report import Tally
-from graphcredit.collector.importers.rules.chosen import Rules, rules_of
-from graphcredit.collector.importers.sources import Log, LogFile, format_of
-from graphcredit.collector.importers.steps import trajectory_of
-from graphcredit.collector.importers.table import LogFormat
-from graphcredit.collector.importers.trajectory import ImportedTrajectory
-from graphcredit.collector.importers.wrapped import Wrapped, wrapped
+from graphcredit.collector.importers.rules.outcomes import Rules, rules_of
+from graphcredit.collector.importers.sources import Log, LogFile
+from graphcredit.collector.importers.steps import ImportedTrajectory, Origin, trajectory_of
+from graphcredit.collector.importers.table import LogFormat, format_named, recognise
 from graphcredit.store.errors import StepRefusedError
 
 RECOGNISED_WITHIN = 100
 """Records of a file by which its format is recognised: the first rollouts may have failed."""
 
-_MALFORMED = (
-    *(AttributeError, IndexError, KeyError, TypeError, ValueError),
-    *(OverflowError, RecursionError),
+NESTED_IN = (
+    *("rollouts", "trajectories", "episodes", "samples", "records", "results"),
+    *("rows", "items", "examples", "data"),
 )
-"""What a reader may raise of a record whose parts have other types than its format says."""
+"""Fields whose list may be the records of a file, such as `{"rollouts": [...]}`."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Imported:
-    """A trajectory, and where it was read."""
-
-    file: int
-    """Index of its file in the log."""
-    where: str
-    """File and place, for messages."""
-    num_bytes_read: float
-    """Bytes of the log up to here."""
-    trajectory: ImportedTrajectory
-
-
-def read_trajectories(log: Log, tally: Tally) -> Generator[Imported]:
+def read_trajectories(log: Log, tally: Tally) -> Generator[ImportedTrajectory]:
     """Yield the trajectories of a log, and tally everything else."""
     rules = rules_of(log.options)
     refuse_folders(log, tally)
@@ -55,68 +42,101 @@ def refuse_folders(log: Log, tally: Tally) -> None:
         tally.refuse(folder, reason)
 
 
-def trajectories_of_file(file: LogFile, log: Log, rules: Rules, tally: Tally) -> Iterator[Imported]:
+def trajectories_of_file(
+    file: LogFile, log: Log, rules: Rules, tally: Tally
+) -> Iterator[ImportedTrajectory]:
     """Yield the trajectories of a file, whose format one of its first records decides."""
     records = read_records(file.path)
     begin, row = recognised(records, log)
     logged = chain(begin, records)
     if row is None:
-        around = _around(begin, log)
-        if around is None:
-            not_recognised(file, begin, tally)
+        nested = _nested(begin, log)
+        if nested is None:
+            _refuse_file(file, begin, tally)
             return
-        row, logged = around.format, around.records(logged)
-    tally.num_files[row.name] += 1
+        row, logged = nested.format, nested.records(logged)
+    tally.read_file(row.name)
     for record in row.gather(logged) if row.gather else logged:
         yield from trajectories_of_record(record, file, row, rules, tally)
 
 
 def recognised(records: Iterator[Record], log: Log) -> tuple[list[Record], LogFormat | None]:
-    """Return the first records of a file, and its format if they tell."""
+    """Return the first records of a file, and its format if they tell.
+
+    A file of a folder is read as the format that was named only if a record looks like it.
+    """
     begin: list[Record] = []
+    named = None if log.options.format is None else format_named(log.options.format)
     for record in islice(records, RECOGNISED_WITHIN):
         begin.append(record)
-        row = None if isinstance(record.value, RowError) else format_of(record, log)
-        if row is not None:
-            is_around = not row.is_row(record.value, record.path) and _around([record], log)
-            return begin, None if is_around else row
+        if isinstance(record.value, RowError):
+            continue
+        row = named or recognise(record.value, record.path)
+        is_like = row is not None and row.is_row(record.value, record.path)
+        if is_like or (row is not None and not log.is_folder):
+            return begin, row if is_like or _nested([record], log) is None else None
     return begin, None
 
 
-def _around(begin: list[Record], log: Log) -> Wrapped | None:
-    """Return in which field the records of a file are, if they are in objects around them."""
-    found = next((each for record in begin if (each := wrapped(record)) is not None), None)
-    forced = log.options.format
-    return found if found is None or forced in (None, found.format.name) else None
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Nested:
+    """Where the records of a file are: in a list of an object around them."""
+
+    field: str
+    format: LogFormat
+
+    def records(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Yield the records of the lists; what has no such list is a record itself."""
+        for record in records:
+            items = _list(record, self.field)
+            if items is None:
+                yield record
+                continue
+            before = f"{record.place}, " if record.place else ""
+            for number, item in enumerate(items, start=1):
+                place = f"{before}item {number} of {self.field}"
+                yield Record(path=record.path, place=place, value=item, share=record.share)
 
 
-def not_recognised(file: LogFile, begin: list[Record], tally: Tally) -> None:
+def _nested(begin: list[Record], log: Log) -> _Nested | None:
+    """Return where the records in the first objects are; None unless one list of one has some."""
+    for record in begin:
+        formats = {name: row for name in NESTED_IN if (row := _format_within(record, name))}
+        if len(formats) == 1:
+            ((field, row),) = formats.items()
+            is_wanted = log.options.format in (None, row.name)
+            return _Nested(field=field, format=row) if is_wanted else None
+    return None
+
+
+def _format_within(record: Record, name: str) -> LogFormat | None:
+    items = islice(_list(record, name) or [], RECOGNISED_WITHIN)
+    return next(filter(None, (recognise(item, record.path) for item in items)), None)
+
+
+def _list(record: Record, name: str) -> list[Any] | None:
+    items = fields_of(record.value).get(name)
+    return cast("list[Any]", items) if isinstance(items, list) else None
+
+
+def _refuse_file(file: LogFile, begin: list[Record], tally: Tally) -> None:
     """Tally a file that is no log, by its first records."""
     broken = [record for record in begin if isinstance(record.value, RowError)]
     for record in broken:
         tally.refuse(record.where, str(record.value))
     if not broken:
-        tally.other_files.append(str(file.path))
+        tally.counted.other_files.append(str(file.path))
 
 
 def trajectories_of_record(
     record: Record, file: LogFile, row: LogFormat, rules: Rules, tally: Tally
-) -> Iterator[Imported]:
-    """Yield the trajectories of a record of a known format."""
-    folder = ImageFolder(root=file.root, base=file.path.parent)
-    for made in _of_record(row, record, folder, rules, tally):
-        yield Imported(
-            file=file.number,
-            where=record.where,
-            num_bytes_read=file.num_bytes_read(record.share),
-            trajectory=made,
-        )
-
-
-def _of_record(
-    row: LogFormat, record: Record, folder: ImageFolder, rules: Rules, tally: Tally
 ) -> Iterator[ImportedTrajectory]:
-    tally.num_records += 1
+    """Yield the trajectories of a record of a known format, and tally everything else."""
+    folder = ImageFolder(root=file.root, base=file.path.parent)
+    origin = Origin(
+        file=file.number, where=record.where, num_bytes_read=file.num_bytes_read(record.share)
+    )
+    tally.counted.num_records += 1
     try:
         if isinstance(record.value, RowError):
             raise record.value
@@ -124,8 +144,11 @@ def _of_record(
             if isinstance(item, Omission):
                 tally.leave_out(item)
                 continue
+            rollout, lost = with_images(item, folder)
+            for image in lost:
+                tally.lose_image(record.where, image)
             try:
-                made = trajectory_of(_seen(item, record, folder, tally), rules)
+                made = trajectory_of(rollout, rules, origin)
             except (RecordError, StepRefusedError) as error:  # a record may have more rollouts
                 tally.refuse(record.where, str(error))
                 continue
@@ -135,16 +158,6 @@ def _of_record(
                 yield made
     except (RecordError, RowError, StepRefusedError) as error:
         tally.refuse(record.where, str(error))
-    except _MALFORMED as error:
-        found = f"it has no {error}" if isinstance(error, KeyError) else repr(error)
-        tally.refuse(record.where, f"it must be a record of the format {row.name}: {found}")
-
-
-def _seen(
-    rollout: LoggedRollout, record: Record, folder: ImageFolder, tally: Tally
-) -> LoggedRollout:
-    """Return a rollout with its images, and tally those that are lost."""
-    found, lost = with_images(rollout, folder)
-    for image in lost:
-        tally.lose_image(record.where, image)
-    return found
+    except (*MALFORMED, OverflowError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else repr(error)
+        tally.refuse(record.where, f"it must be a record of the format {row.name}: {reason}")

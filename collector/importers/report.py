@@ -1,14 +1,14 @@
-"""What an import did: everything that was read, made, left out or refused."""
+"""The report of an import: all that was read, made, left out or refused."""
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from graphcredit.collector.importers.images.lost import ELSEWHERE, LostImage
-from graphcredit.collector.importers.logs.messages import Omission
+from graphcredit.collector.importers.images.image_types import ELSEWHERE, ImageError
+from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.options import ImportOptions
-from graphcredit.collector.importers.trajectory import TrajectoryFacts
+from graphcredit.collector.importers.steps import ImportedTrajectory
 from graphcredit.store.plural import counted
 
 _SHOWN_CANDIDATES = 12
@@ -16,6 +16,8 @@ _SHOWN_CANDIDATES = 12
 
 _KEPT_BAD_ROWS = 100
 """Bad rows that a report names; the others are counted."""
+
+_REMEDY = "--group names a field that rollouts of one task share"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,52 +29,52 @@ class BadRow:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class ImportReport:
     """What an import read and made."""
 
-    num_files: Mapping[str, int]
+    num_files: dict[str, int] = field(default_factory=dict[str, int])
     """Files read, by format."""
-    num_records: int
+    num_records: int = 0
     """Rows, items and samples read from them."""
-    num_trajectories: int
+    num_trajectories: int = 0
     """Trajectories written now."""
-    num_already_there: int
+    num_already_there: int = 0
     """Trajectories that the store had, with the same steps."""
-    num_different: int
+    num_different: int = 0
     """Trajectories that the store had with other values; nothing was changed."""
-    different_columns: tuple[str, ...]
+    different_columns: list[str] = field(default_factory=list[str])
     """The columns in which those differ."""
-    difference: str
+    difference: str = ""
     """How the first of those differs; empty if there is none."""
-    num_steps: int
+    num_steps: int = 0
     """Steps of those written now, and of those there with the same steps."""
-    num_groups: int
+    num_groups: int = 0
     """Groups of these, and of those with other values."""
-    num_single_groups: int
+    num_single_groups: int = 0
     """Groups with one trajectory."""
-    num_success: int
-    num_failed: int
+    num_success: int = 0
+    num_failed: int = 0
     """Trajectories that ended without success, truncated ones not counted."""
-    num_truncated: int
+    num_truncated: int = 0
     """Unsuccessful trajectories that a limit ended."""
-    num_unjudged: int
+    num_unjudged: int = 0
     """Trajectories without reward and success; they are incomplete in the store."""
-    num_with_tokens: int
+    num_with_tokens: int = 0
     """Steps with token ids."""
-    num_images: int
+    num_images: int = 0
     """Images that messages of the counted steps show, and that are kept."""
-    left_out: Mapping[str, int]
+    left_out: dict[str, int] = field(default_factory=dict[str, int])
     """What became no step, by reason."""
-    other_files: tuple[str, ...]
+    other_files: list[str] = field(default_factory=list[str])
     """Files of the folder that are no logs of a known format."""
-    bad_rows: tuple[BadRow, ...]
+    bad_rows: list[BadRow] = field(default_factory=list[BadRow])
     """The first bad rows."""
-    num_bad_rows: int
-    bad_images: tuple[BadRow, ...]
+    num_bad_rows: int = 0
+    bad_images: list[BadRow] = field(default_factory=list[BadRow])
     """The first images that are missing, damaged or may not be read; their rows are imported."""
-    num_bad_images: int
-    notes: tuple[str, ...]
+    num_bad_images: int = 0
+    notes: list[str] = field(default_factory=list[str])
     """What was decided, and what to know about it."""
 
     def as_json(self) -> dict[str, Any]:
@@ -85,74 +87,59 @@ class Tally:
     """Counts what an import does, while it does it."""
 
     options: ImportOptions
-    num_files: Counter[str] = field(default_factory=Counter[str])
-    num_records: int = 0
-    num_already_there: int = 0
-    num_different: int = 0
-    different_columns: dict[str, None] = field(default_factory=dict[str, None])
-    difference: str = ""
+    counted: ImportReport = field(default_factory=ImportReport)
+    """What needs no more than to be added up."""
     counts: Counter[str] = field(default_factory=Counter[str])
+    """Sums of the trajectories' counts."""
     groups: Counter[tuple[str, int, str]] = field(default_factory=Counter[tuple[str, int, str]])
-    left_out: Counter[str] = field(default_factory=Counter[str])
-    candidates: dict[str, None] = field(default_factory=dict[str, None])
     success_by: Counter[str] = field(default_factory=Counter[str])
-    other_files: list[str] = field(default_factory=list[str])
-    bad_rows: list[BadRow] = field(default_factory=list[BadRow])
-    num_bad_rows: int = 0
-    bad_images: list[BadRow] = field(default_factory=list[BadRow])
-    num_bad_images: int = 0
+    """Trajectories by what decided whether they succeeded."""
+    candidates: dict[str, None] = field(default_factory=dict[str, None])
     notes: dict[str, None] = field(default_factory=dict[str, None])
+
+    def read_file(self, format_name: str) -> None:
+        """Count a file of a format."""
+        _add(self.counted.num_files, {format_name: 1})
 
     def leave_out(self, left: Omission) -> None:
         """Count something that becomes no step."""
-        self.left_out[left.reason] += left.count
+        _add(self.counted.left_out, {left.reason: left.count})
 
     def refuse(self, where: str, reason: str) -> None:
         """Count a bad row, and name it."""
-        self.num_bad_rows += 1
-        if len(self.bad_rows) < _KEPT_BAD_ROWS:
-            self.bad_rows.append(BadRow(where=where, reason=reason))
+        self.counted.num_bad_rows += 1
+        _name(self.counted.bad_rows, [BadRow(where=where, reason=reason)])
 
-    def lose_image(self, where: str, image: LostImage) -> None:
+    def lose_image(self, where: str, image: ImageError) -> None:
         """Count an image that is not kept, and name it unless it is only elsewhere."""
-        self.left_out[image.reason] += 1
-        if image.reason == ELSEWHERE:
-            return
-        self.num_bad_images += 1
-        if len(self.bad_images) < _KEPT_BAD_ROWS:
-            self.bad_images.append(BadRow(where=where, reason=f"{image.reason}: {image.detail}"))
+        _add(self.counted.left_out, {image.reason: 1})
+        if image.reason != ELSEWHERE:
+            self.counted.num_bad_images += 1
+            reason = f"{image.reason}: {image.detail}"
+            _name(self.counted.bad_images, [BadRow(where=where, reason=reason)])
 
     def take(self, other: "Tally") -> None:
         """Add what was counted while some records were read elsewhere."""
-        self.num_records += other.num_records
-        self.left_out.update(other.left_out)
-        self.num_bad_rows += other.num_bad_rows
-        self.bad_rows += other.bad_rows[: _KEPT_BAD_ROWS - len(self.bad_rows)]
-        self.num_bad_images += other.num_bad_images
-        self.bad_images += other.bad_images[: _KEPT_BAD_ROWS - len(self.bad_images)]
+        own, its = self.counted, other.counted
+        own.num_records += its.num_records
+        own.num_bad_rows += its.num_bad_rows
+        own.num_bad_images += its.num_bad_images
+        _add(own.left_out, its.left_out)
+        _name(own.bad_rows, its.bad_rows)
+        _name(own.bad_images, its.bad_images)
 
-    def add(self, made: TrajectoryFacts, *, is_new: bool) -> None:
+    def add(self, made: ImportedTrajectory, *, is_new: bool) -> None:
         """Count a trajectory."""
-        self.num_already_there += not is_new
-        self.left_out.update(made.left_out)
+        self.counted.num_trajectories += is_new
+        self.counted.num_already_there += not is_new
+        _add(self.counted.left_out, made.left_out)
         self.notes.update(dict.fromkeys(made.notes))
         self.groups[made.run_id, made.iteration, made.task_id] += 1
         self.success_by[made.verdict.by] += 1
         self.candidates.update(dict.fromkeys(made.candidates))
-        outcome = {True: "success", None: "unjudged"}.get(
-            made.verdict.success, "truncated" if made.is_truncated else "failed"
-        )
-        self.counts[outcome] += 1
-        self.counts["steps"] += made.num_steps
-        self.counts["tokens"] += made.num_with_tokens
-        self.counts["images"] += made.num_images
-        self.counts["partial_tokens"] += made.num_partial_tokens
-        self.counts["missed"] += made.num_missed_states
-        self.counts["empty"] += made.num_empty_actions
-        self.counts["turn_rewards"] += bool(made.num_turn_rewards)
-        self.counts["reward_of_success"] += made.is_reward_of_success
+        self.counts.update(made.counts)
 
-    def differ(self, made: TrajectoryFacts, columns: tuple[str, ...], how: str) -> None:
+    def differ(self, made: ImportedTrajectory, columns: tuple[str, ...], how: str) -> None:
         """Count a trajectory that the store has with other values.
 
         Args:
@@ -160,27 +147,17 @@ class Tally:
             columns: The columns that differ.
             how: Where it is in the store, and one value of each.
         """
-        self.num_different += 1
-        self.different_columns.update(dict.fromkeys(columns))
-        self.difference = self.difference or how
+        report = self.counted
+        report.num_different += 1
+        report.different_columns = list(dict.fromkeys([*report.different_columns, *columns]))
+        report.difference = report.difference or how
         self.groups[made.run_id, made.iteration, made.task_id] += 1
-
-    @property
-    def num_trajectories(self) -> int:
-        """Trajectories that were made, new or not."""
-        return self.success_by.total()
 
     def report(self) -> ImportReport:
         """Return the counts so far."""
         counts = self.counts
-        return ImportReport(
-            num_files=dict(self.num_files),
-            num_records=self.num_records,
-            num_trajectories=self.num_trajectories - self.num_already_there,
-            num_already_there=self.num_already_there,
-            num_different=self.num_different,
-            different_columns=tuple(self.different_columns),
-            difference=self.difference,
+        return replace(
+            self.counted,
             num_steps=counts["steps"],
             num_groups=len(self.groups),
             num_single_groups=sum(size == 1 for size in self.groups.values()),
@@ -190,17 +167,11 @@ class Tally:
             num_unjudged=counts["unjudged"],
             num_with_tokens=counts["tokens"],
             num_images=counts["images"],
-            left_out=dict(self.left_out),
-            other_files=tuple(self.other_files),
-            bad_rows=tuple(self.bad_rows),
-            num_bad_rows=self.num_bad_rows,
-            bad_images=tuple(self.bad_images),
-            num_bad_images=self.num_bad_images,
-            notes=(*self._decided(), *self._warnings(), *self.notes),
+            notes=[*self._decided(), *self._warnings(), *self.notes],
         )
 
     def _decided(self) -> list[str]:
-        if not self.num_trajectories:
+        if not self.success_by:
             return []
         judged = [f"{by} ({count:,})" for by, count in self.success_by.items() if by != "nothing"]
         return [
@@ -256,4 +227,10 @@ class Tally:
         return notes
 
 
-_REMEDY = "--group names a field that rollouts of one task share"
+def _add(counts: dict[str, int], others: Mapping[str, int]) -> None:
+    for name, number in others.items():
+        counts[name] = counts.get(name, 0) + number
+
+
+def _name(rows: list[BadRow], others: list[BadRow]) -> None:
+    rows += others[: _KEPT_BAD_ROWS - len(rows)]

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from graphcredit.collector.importers.batches import Partition, TrajectoryBatch
+from graphcredit.collector.importers.batches import TrajectoryBatch
 from graphcredit.collector.importers.copies import COPY, Copies
 from graphcredit.collector.importers.helpers.read import read_batches
-from graphcredit.collector.importers.logs.values import RecordError
+from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import ImportReport, Tally
 from graphcredit.collector.importers.sources import log_at, refuse_no_log
+from graphcredit.collector.importers.steps import Partition
 from graphcredit.collector.importers.writer import WORKER, DiffersError, Writer, writing
 from graphcredit.collector.recording.shards import complete_table
 from graphcredit.store.errors import system_errors
@@ -83,48 +84,43 @@ def _record(batch: TrajectoryBatch, copies: Copies, writer: Writer, tally: Tally
     renamed: defaultdict[Partition, list[tuple[range, str]]] = defaultdict(list)
     for entry in batch.entries:
         key, start = entry.partition, num_read[entry.partition]
-        num_read[key] += entry.facts.num_steps
+        num_read[key] += entry.num_steps
         rows = range(start, num_read[key])
         try:
-            made = copies.named(entry.facts, entry.file)
+            made = copies.named(entry)
             if made is None:
                 tally.leave_out(COPY)
                 continue
             steps = tables[key].slice(start, len(rows))
-            if made is not entry.facts:
+            if made is not entry:
                 renamed[key].append((rows, made.trajectory_id))
                 steps = _renamed(steps, [(range(len(rows)), made.trajectory_id)])
             is_new = writer.is_new(key, made.trajectory_id, steps)
             if is_new:
                 writer.keep(entry.images)
         except RecordError as error:
-            tally.refuse(entry.where, str(error))
+            tally.refuse(entry.origin.where, str(error))
             continue
         except DiffersError as error:
-            tally.differ(entry.facts, error.columns, str(error))
+            tally.differ(entry, error.columns, str(error))
             continue
         tally.add(made, is_new=is_new)
         if is_new:
-            _extend(chosen[key], rows)
+            if chosen[key] and chosen[key][-1].stop == rows.start:  # neighbours become one
+                rows = range(chosen[key].pop().start, rows.stop)
+            chosen[key].append(rows)
     for key, ranges in chosen.items():
         table = _renamed(tables[key], renamed[key])
         for rows in ranges:
             writer.write(key, table.slice(rows.start, len(rows)))
 
 
-def _extend(ranges: list[range], rows: range) -> None:
-    """Add rows to some ranges; neighbours become one."""
-    if ranges and ranges[-1].stop == rows.start:
-        rows = range(ranges.pop().start, rows.stop)
-    ranges.append(rows)
-
-
 def _renamed(table: pa.Table, names: list[tuple[range, str]]) -> pa.Table:
     """Return a table with other ids in some rows."""
     if not names:
         return table
-    place = table.column_names.index("trajectory_id")
-    ids = table.column(place).to_pylist()
+    column = table.column_names.index("trajectory_id")
+    ids = table.column(column).to_pylist()
     for rows, trajectory_id in names:
         ids[rows.start : rows.stop] = [trajectory_id] * len(rows)
-    return table.set_column(place, table.field(place), pa.array(ids, pa.string()))
+    return table.set_column(column, table.field(column), pa.array(ids, pa.string()))

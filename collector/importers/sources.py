@@ -1,14 +1,14 @@
-"""The files of a log, and the format of each."""
+"""The files of a log."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphcredit.collector.importers.logs.records import Record, log_files
+from graphcredit.collector.importers.logs.files import log_files
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import Tally
-from graphcredit.collector.importers.rules.chosen import rules_of
-from graphcredit.collector.importers.table import LogFormat, format_named, recognise
+from graphcredit.collector.importers.rules.outcomes import rules_of
+from graphcredit.collector.importers.table import format_named
 from graphcredit.store.errors import InputError, PathError
 from graphcredit.store.layout import check_name
 
@@ -82,17 +82,9 @@ def _numbered(paths: Iterable[Path], root: Path) -> Iterator[LogFile]:
         num_bytes += size
 
 
-def format_of(record: Record, log: Log) -> LogFormat | None:
-    """Return the format of a file, of which this is the first sound record; None if no log."""
-    forced = log.options.format
-    row = format_named(forced) if forced is not None else recognise(record.value, record.path)
-    is_log = row is not None and (not log.is_folder or row.is_row(record.value, record.path))
-    return row if is_log else None
-
-
 def refuse_no_log(log: Log, tally: Tally) -> None:
     """Raise InputError if no file of a log that was read is one of a known format."""
-    if tally.num_files or tally.num_bad_rows:
+    if tally.counted.num_files or tally.counted.num_bad_rows:
         return
     what = f"none of its {len(log.files)} files is one" if log.is_folder else "it is none"
     raise InputError(

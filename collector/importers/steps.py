@@ -3,11 +3,12 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from graphcredit.collector.importers.images.kept import KeptImage
 from graphcredit.collector.importers.logs.json_text import content_digest, strict_json
-from graphcredit.collector.importers.logs.messages import (
+from graphcredit.collector.importers.messages.rollout import (
     NO_SAMPLING,
     LoggedRollout,
     LoggedSampling,
@@ -16,21 +17,77 @@ from graphcredit.collector.importers.logs.messages import (
     text_of,
     turns_of,
 )
-from graphcredit.collector.importers.logs.values import RecordError
-from graphcredit.collector.importers.rules.chosen import Rules
-from graphcredit.collector.importers.rules.outcomes import Verdict
+from graphcredit.collector.importers.messages.values import RecordError
+from graphcredit.collector.importers.rules.outcomes import Rules, Verdict
 from graphcredit.collector.importers.rules.states import States, action_of
-from graphcredit.collector.importers.trajectory import ImportedTrajectory, TrajectoryFacts
 from graphcredit.collector.recording.validation import check_step, check_value
 from graphcredit.store.schema import LARGEST_NUMBER
 
 DEFAULT_RUN = "imported"
 
+Partition = tuple[str, int]
+"""A run and an iteration."""
+
 _TOKENS = ("prompt_ids", "response_ids", "response_logprobs")
 _SAMPLING = tuple(field.name for field in fields(LoggedSampling))
 
 
-def trajectory_of(rollout: LoggedRollout, rules: Rules) -> ImportedTrajectory | None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Origin:
+    """Where a trajectory was read."""
+
+    file: int = 0
+    """Index of its file in the log."""
+    where: str = ""
+    """File and place, for messages."""
+    num_bytes_read: float = 0.0
+    """Bytes of the log up to here."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportedTrajectory:
+    """A trajectory, ready for the store."""
+
+    run_id: str
+    iteration: int
+    task_id: str
+    trajectory_id: str
+    has_own_id: bool
+    """Whether the log has an id for it; otherwise the id is made of its content."""
+    content: bytes
+    """A digest of its steps, where the log has an id for it."""
+    num_steps: int
+    verdict: Verdict
+    candidates: tuple[str, ...]
+    """Without a verdict: fields of the record that might tell."""
+    counts: Mapping[str, int]
+    """What the report adds up: its outcome, its steps, and steps of some kinds."""
+    left_out: Mapping[str, int]
+    notes: tuple[str, ...]
+    columns: Mapping[str, list[Any]]
+    """The columns of its steps that have a value, by name. The last step ends the trajectory,
+    unless it is unknown whether it succeeded."""
+    images: tuple[KeptImage, ...]
+    """The images of its messages, each once."""
+    origin: Origin
+
+    @property
+    def partition(self) -> Partition:
+        """Its run and iteration."""
+        return self.run_id, self.iteration
+
+    @property
+    def steps(self) -> tuple[dict[str, Any], ...]:
+        """The columns of each step by name."""
+        names = tuple(self.columns)
+        return tuple(
+            dict(zip(names, row, strict=True)) for row in zip(*self.columns.values(), strict=True)
+        )
+
+
+def trajectory_of(
+    rollout: LoggedRollout, rules: Rules, origin: Origin
+) -> ImportedTrajectory | None:
     """Return the trajectory that a rollout becomes; None if the policy has no message in it.
 
     Raises:
@@ -56,10 +113,8 @@ def trajectory_of(rollout: LoggedRollout, rules: Rules) -> ImportedTrajectory | 
         raise RecordError(f"the training step must be a whole number from 0: got {iteration}")
     task_id = clean(rules.group(rollout))
     columns = _columns(rollout, turns, states, rewards, verdict)
-    sampled = [turn.message.sampling for turn in turns.turns]
-    sampled = [sampling for sampling in sampled if sampling is not NO_SAMPLING]
     images = [image for message in rollout.messages for image in message.images]
-    facts = TrajectoryFacts(
+    return ImportedTrajectory(
         run_id=rules.run or _run_name(rollout.run) or DEFAULT_RUN,
         iteration=iteration,
         task_id=task_id,
@@ -69,19 +124,38 @@ def trajectory_of(rollout: LoggedRollout, rules: Rules) -> ImportedTrajectory | 
         num_steps=len(turns.turns),
         verdict=verdict,
         candidates=() if verdict.success is not None else tuple(rollout.rewards),
-        is_truncated=rollout.truncated,
-        is_reward_of_success=is_reward_of_success,
-        num_missed_states=states.num_missed,
-        num_empty_actions=columns["action"].count(""),
-        num_turn_rewards=sum(turn.message.reward is not None for turn in turns.turns),
-        num_partial_tokens=sum(map(_is_partial, sampled)),
-        num_with_tokens=sum(ids is not None for ids in columns.get("response_ids", ())),
-        num_images=len(images),
+        counts={
+            _outcome(verdict.success, is_truncated=rollout.truncated): 1,
+            "reward_of_success": is_reward_of_success,
+            "images": len(images),
+            "missed": states.num_missed,
+            **_counts(turns, columns),
+        },
         left_out=rollout.left_out,
         notes=rollout.notes,
+        columns=columns,
+        images=tuple({image.path: image for image in images}.values()),
+        origin=origin,
     )
-    distinct = {image.path: image for image in images}
-    return ImportedTrajectory(facts=facts, columns=columns, images=tuple(distinct.values()))
+
+
+def _outcome(success: bool | None, *, is_truncated: bool) -> str:
+    if success is None:
+        return "unjudged"
+    return "success" if success else "truncated" if is_truncated else "failed"
+
+
+def _counts(turns: Turns, columns: Mapping[str, list[Any]]) -> dict[str, int]:
+    messages = [turn.message for turn in turns.turns]
+    sampled = [m.sampling for m in messages if m.sampling is not NO_SAMPLING]
+    has_tokens = [[getattr(each, name) is not None for name in _TOKENS] for each in sampled]
+    return {
+        "steps": len(messages),
+        "empty": columns["action"].count(""),
+        "turn_rewards": any(message.reward is not None for message in messages),
+        "partial_tokens": sum(any(has) and not all(has) for has in has_tokens),
+        "tokens": sum(ids is not None for ids in columns.get("response_ids", ())),
+    }
 
 
 def _run_name(run: str | None) -> str:
@@ -115,7 +189,7 @@ def _columns(
         ],
         "thought": [clean(_thought_of(turn.message)) or None for turn in turns.turns],
         "action": [clean(action_of(turn.message)) for turn in turns.turns],
-        "is_action_valid": [not _is_refused(result) for result in results],
+        "is_action_valid": [not (seen and all(m.is_refused for m in seen)) for seen in results],
         "reward": rewards,
         "extra": _extras(rollout, turns),
         **_sampling_columns(turns),
@@ -170,8 +244,8 @@ def _thought_of(message: Message) -> str:
         return message.thought
     is_apart = bool(message.tool_calls) or message.action not in (None, message.text)
     spoken = message.text if is_apart else ""
-    parts = (message.thought, spoken if spoken != message.thought else "")
-    return "\n\n".join(part for part in parts if part)
+    thoughts = (message.thought, spoken if spoken != message.thought else "")
+    return "\n\n".join(thought for thought in thoughts if thought)
 
 
 def _admissible_columns(turns: Turns) -> dict[str, list[Any]]:
@@ -196,19 +270,6 @@ def _image_columns(turns: Turns) -> dict[str, list[Any]]:
     return {"images": prompts} if any(prompts) else {}
 
 
-def _is_refused(results: tuple[Message, ...]) -> bool:
-    if not results:
-        return False
-    if len(results) == 1:
-        return results[0].is_refused
-    return all(message.is_refused for message in results)
-
-
-def _is_partial(sampling: LoggedSampling) -> bool:
-    has = [getattr(sampling, name) is not None for name in _TOKENS]
-    return any(has) and not all(has)
-
-
 def _sampling_columns(turns: Turns) -> dict[str, list[Any]]:
     """Return the columns of sampling, checked and converted as the recorder does.
 
@@ -220,15 +281,13 @@ def _sampling_columns(turns: Turns) -> dict[str, list[Any]]:
     sampled = [turn.message.sampling for turn in turns.turns]
     if all(sampling is NO_SAMPLING for sampling in sampled):
         return {}
-    steps = [check_step(_sampling_of(sampling)) for sampling in sampled]
+    steps: list[dict[str, Any]] = []
+    for sampling in sampled:
+        values = {name: getattr(sampling, name) for name in _SAMPLING}
+        if any(values[name] is None for name in _TOKENS):
+            values.update(dict.fromkeys(_TOKENS))
+        steps.append(check_step(values))
     return {name: [step.get(name) for step in steps] for name in _SAMPLING}
-
-
-def _sampling_of(sampling: LoggedSampling) -> dict[str, Any]:
-    columns: dict[str, Any] = {name: getattr(sampling, name) for name in _SAMPLING}
-    if any(columns[name] is None for name in _TOKENS):
-        columns.update(dict.fromkeys(_TOKENS))
-    return columns
 
 
 def clean(text: str) -> str:

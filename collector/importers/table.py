@@ -5,27 +5,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphcredit.collector.importers.formats import (
-    areal,
     atif,
     chat_rows,
+    completion_rows,
     harbor,
     inspect_logs,
-    mini_swe_agent,
-    nemo_gym,
-    nemo_rl,
+    nemo,
     openhands,
     spans,
-    swe_agent,
+    swe_agents,
     tau2,
+    text_dumps,
     training_logs,
-    trl,
-    verifiers_results,
     verifiers_traces,
-    verl,
     verl_agent,
 )
-from graphcredit.collector.importers.logs.messages import LoggedRollout, Omission
-from graphcredit.collector.importers.logs.records import Record
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.rollout import Rollouts
 from graphcredit.store.errors import OptionError
 from graphcredit.store.extensions import installed
 
@@ -39,7 +35,7 @@ class LogFormat:
     """What writes it, for the documents."""
     is_row: Callable[[object, Path], bool]
     """Whether a record of the file at a path looks like this format."""
-    read: Callable[[Record], Iterator[LoggedRollout | Omission]]
+    read: Callable[[Record], Rollouts]
     """Returns the rollouts of a record; raises RecordError where it breaks the format."""
     gather: Callable[[Iterator[Record]], Iterator[Record]] | None = None
     """Puts together the records of a file that are one rollout; it holds the file in memory."""
@@ -55,8 +51,8 @@ FORMATS: tuple[LogFormat, ...] = (
     LogFormat(
         name="verifiers-results",
         title="older verifiers: `results.jsonl`, with `metadata.json` beside it",
-        is_row=verifiers_results.is_row,
-        read=verifiers_results.read,
+        is_row=completion_rows.is_verifiers,
+        read=completion_rows.read_verifiers,
     ),
     LogFormat(
         name="atif",
@@ -73,14 +69,14 @@ FORMATS: tuple[LogFormat, ...] = (
     LogFormat(
         name="nemo-gym",
         title="NeMo Gym: rollouts of `ng_collect_rollouts`",
-        is_row=nemo_gym.is_row,
-        read=nemo_gym.read,
+        is_row=nemo.is_gym,
+        read=nemo.read_gym,
     ),
     LogFormat(
         name="nemo-rl",
         title="NeMo-RL: `train_data_step{n}.jsonl`",
-        is_row=nemo_rl.is_row,
-        read=nemo_rl.read,
+        is_row=nemo.is_rl,
+        read=nemo.read_rl,
     ),
     LogFormat(
         name="inspect",
@@ -91,14 +87,14 @@ FORMATS: tuple[LogFormat, ...] = (
     LogFormat(
         name="swe-agent",
         title="SWE-agent: `.traj`",
-        is_row=swe_agent.is_row,
-        read=swe_agent.read,
+        is_row=swe_agents.is_swe_agent,
+        read=swe_agents.read_swe_agent,
     ),
     LogFormat(
         name="mini-swe-agent",
         title="mini-swe-agent 1 and 2: `.traj.json`",
-        is_row=mini_swe_agent.is_row,
-        read=mini_swe_agent.read,
+        is_row=swe_agents.is_mini,
+        read=swe_agents.read_mini,
     ),
     LogFormat(
         name="openhands",
@@ -133,8 +129,8 @@ FORMATS: tuple[LogFormat, ...] = (
     LogFormat(
         name="trl",
         title="TRL: `completions_*.parquet`",
-        is_row=trl.is_row,
-        read=trl.read,
+        is_row=completion_rows.is_trl,
+        read=completion_rows.read_trl,
     ),
     LogFormat(
         name="verl-agent",
@@ -146,14 +142,14 @@ FORMATS: tuple[LogFormat, ...] = (
     LogFormat(
         name="verl",
         title="verl: `{step}.jsonl` of `rollout_data_dir`",
-        is_row=verl.is_row,
-        read=verl.read,
+        is_row=text_dumps.is_verl,
+        read=text_dumps.read_verl,
     ),
     LogFormat(
         name="areal",
         title="AReaL: `{version}/{task_id}.jsonl`",
-        is_row=areal.is_row,
-        read=areal.read,
+        is_row=text_dumps.is_areal,
+        read=text_dumps.read_areal,
     ),
     LogFormat(
         name="spans",

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from graphcredit.collector.importers.batches import Partition
+from graphcredit.collector.importers.images.image_types import ImageError
 from graphcredit.collector.importers.images.kept import KeptImage
-from graphcredit.collector.importers.images.lost import ImageError
-from graphcredit.collector.importers.logs.values import RecordError
+from graphcredit.collector.importers.messages.values import RecordError
+from graphcredit.collector.importers.steps import Partition
 from graphcredit.collector.recording.known_trajectories import (
     COMPARED,
     KnownTrajectories,
@@ -25,8 +25,9 @@ from graphcredit.collector.recording.recovery import recover_spools, spool_paths
 from graphcredit.collector.recording.shards import next_number, shard_path
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
 from graphcredit.store.errors import InputError, RecorderError
-from graphcredit.store.files.atomic import atomic_path, remove_left_overs, write_table
+from graphcredit.store.files.atomic import atomic_path, remove_left_overs
 from graphcredit.store.files.lock import held
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
 
 WORKER = "import"

@@ -1,12 +1,14 @@
-"""The rollouts to play, their settings, and their distribution among workers."""
+"""The rollouts to play, their settings, and the order in which workers get work."""
 
 import json
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from graphcredit.collector.environments.base import Task
+
+Piece = TypeVar("Piece")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,20 +48,11 @@ class Settings:
         return json.dumps({**self._set(), **marks})
 
     def are_those_of(self, extra: Mapping[str, Any]) -> bool:
-        """Return whether a trajectory with this `extra` was played with these settings.
-
-        Settings in `_ADDED` that it does not state may have any value.
-        """
-        recorded = {name: extra[name] for name in asdict(self) if name in extra}
-        unsaid = _ADDED - recorded.keys()
-        return recorded == {k: v for k, v in self._set().items() if k not in unsaid}
+        """Return whether a trajectory with this `extra` was played with these settings."""
+        return {name: extra[name] for name in asdict(self) if name in extra} == self._set()
 
     def _set(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value is not None}
-
-
-_ADDED = frozenset({"engine", "weights", "tokenizer", "dtype"})
-"""Settings that older versions did not record."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,27 +73,25 @@ class Rollout:
         return f"{self.task.task_id}:{self.index}{attempt}"
 
 
-class Schedule:
-    """Hands out rollouts: a worker stays with its task, but no worker is idle at the end."""
+class Schedule(Generic[Piece]):
+    """Hands out work: a worker stays with its task, but no worker is idle at the end."""
 
-    def __init__(self, rollouts: Sequence[Rollout]) -> None:
-        """Queue the rollouts; those of one task are handed out in this order."""
-        self._fresh: deque[str] = deque()
-        self._queues: dict[str, deque[Rollout]] = {}
-        for rollout in rollouts:
-            task_id = rollout.task.task_id
-            if task_id not in self._queues:
-                self._fresh.append(task_id)
-            self._queues.setdefault(task_id, deque()).append(rollout)
+    def __init__(self, pieces: Iterable[Piece], task_of: Callable[[Piece], str]) -> None:
+        """Queue pieces of work; those of one task are handed out in this order."""
+        self._task_of = task_of
+        self._queues: dict[str, deque[Piece]] = {}
+        for piece in pieces:
+            self._queues.setdefault(task_of(piece), deque()).append(piece)
+        self._fresh = deque(self._queues)
 
-    def next_rollout(self, after: Rollout | None) -> Rollout | None:
-        """Return the next rollout for a worker, or None if all are handed out.
+    def next_piece(self, latest: Piece | None) -> Piece | None:
+        """Return the next piece for a worker, or None if all are handed out.
 
         Args:
-            after: The worker's latest rollout. The next one is of the same task; else of a task
-                that nobody has begun; else of the task with most rollouts left.
+            latest: The worker's latest piece. The next one is of the same task; else of a task
+                that nobody has begun; else of the task with most pieces left.
         """
-        queue = self._queues[after.task.task_id] if after is not None else None
+        queue = self._queues[self._task_of(latest)] if latest is not None else None
         if not queue and self._fresh:
             queue = self._queues[self._fresh.popleft()]
         if not queue:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from graphcredit.collector.recording.spool_format import SpoolHeader
 from graphcredit.collector.recording.validation import DEFAULTS
 from graphcredit.store.errors import DamagedFileError
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import STEP_SCHEMA

@@ -118,19 +118,16 @@ def draw(outlines: Iterable[Outline], number: int | None, seed: int) -> list[Key
 
 
 def read_trajectories(
-    store: Store, run_id: str, iteration: int, task_id: str, wanted: Iterable[str]
+    store: Store, run_id: str, iteration: int, task_id: str
 ) -> dict[str, list[LoggedStep]]:
-    """Return the steps of some trajectories of a task, by trajectory."""
-    names = set(wanted)
+    """Return the steps of the trajectories of a task, by trajectory."""
     found: dict[str, list[tuple[int, LoggedStep]]] = {}
     tables = read_steps(
         store, columns=_CONTENT, run_id=run_id, iteration=iteration, task_id=task_id
     )
     for table in tables:
         for row in table.to_pylist():
-            if row["trajectory_id"] in names:
-                step = _step(row)
-                found.setdefault(row["trajectory_id"], []).append((row["step_index"], step))
+            found.setdefault(row["trajectory_id"], []).append((row["step_index"], _step(row)))
     trajectories = {name: sorted(steps, key=lambda pair: pair[0]) for name, steps in found.items()}
     for name, steps in trajectories.items():
         if any(a[0] == b[0] for a, b in pairwise(steps)):

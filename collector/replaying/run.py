@@ -3,15 +3,17 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
 from graphcredit.collector.collection import default_cache_dir
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import ReplayOptions
+from graphcredit.collector.playing.schedule import Schedule
 from graphcredit.collector.policies.language.policy import prepare
 from graphcredit.collector.replaying.acting import Player, find_player
 from graphcredit.collector.replaying.decisions import (
@@ -21,14 +23,20 @@ from graphcredit.collector.replaying.decisions import (
     of_tasks,
     read_outlines,
 )
-from graphcredit.collector.replaying.processes import replay_here, replay_in_workers
 from graphcredit.collector.replaying.shards import Writer, replayed
 from graphcredit.collector.replaying.values import Playing
-from graphcredit.collector.replaying.work import Log, Row, TaskWork, task_of
+from graphcredit.collector.replaying.work import (
+    Log,
+    Row,
+    TrajectoryWork,
+    replay_trajectories,
+    task_of,
+)
 from graphcredit.store import AnyStore, open_store
 from graphcredit.store.errors import OptionError
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.progress import OnProgress, silent
+from graphcredit.store.workers.pool import WorkerPool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,8 +69,6 @@ class ReplayReport:
     """Trajectory and step of one of them."""
     seconds: float
     """Time it took."""
-    casualties: tuple[str, ...]
-    """A line for each worker that died; what it was at is left for the next replay."""
 
     def as_json(self) -> dict[str, Any]:
         """Return everything above by name."""
@@ -85,8 +91,8 @@ def replay(
     recorded as a failure, without numbers.
 
     The result depends on the policy, the seed, the number of plays and the log, and on nothing
-    else. Workers are spawned, so a script that calls this must do so under
-    `if __name__ == "__main__":`. When a replay is interrupted or killed, the same call goes on.
+    else. The work of a worker that dies is done again by another one, up to three times
+    (`store/workers/pool.py`). When a replay is interrupted or killed, the same call goes on.
 
     Args:
         store: A store, or its path.
@@ -98,6 +104,7 @@ def replay(
     Raises:
         InputError: There is nothing to replay, or another process is replaying this iteration.
         OptionError: The log does not say who acted or for how long, or the options contradict it.
+        EngineError: The work at a trajectory was lost with four workers.
         MissingDependencyError: The library of an environment is not installed.
     """
     started = time.perf_counter()
@@ -132,7 +139,6 @@ def replay(
         failures=dict(done.failures.most_common()),
         first_failure=done.first_failure,
         seconds=time.perf_counter() - started,
-        casualties=tuple(done.casualties),
     )
 
 
@@ -144,7 +150,6 @@ class _Done:
         self.num_replayed = 0
         self.failures: Counter[str] = Counter()
         self.first_failure: str | None = None
-        self.casualties: list[str] = []
         self._total = total
         self._on_progress = on_progress
 
@@ -166,7 +171,7 @@ class _Done:
 def _run(
     log: Log,
     playing: Playing,
-    works: Sequence[TaskWork],
+    works: Sequence[TrajectoryWork],
     options: ReplayOptions,
     writer: Writer,
     done: _Done,
@@ -174,15 +179,14 @@ def _run(
     """Replay; whatever happens, what was replayed is written."""
     if works:
         prepare(playing.policy)
-    num_workers = min(options.workers, len(works))
-    plays: Generator[list[Row]] = (
-        replay_in_workers(log, playing, works, num_workers, done.casualties)
-        if num_workers
-        else replay_here(log, playing, works)
+    pool = WorkerPool(
+        work=partial(replay_trajectories, log, playing),
+        num_workers=min(options.workers, len(works)),
     )
+    schedule = Schedule(works, lambda work: work.task_id)
     try:
-        with closing(plays):
-            for rows in plays:
+        with closing(pool.answers(schedule.next_piece)) as answers:
+            for _, rows in answers:
                 writer.add(rows)
                 done.add(rows)
     finally:
@@ -237,13 +241,13 @@ def _playing(player: Player, options: ReplayOptions) -> Playing:
     )
 
 
-def _works(outlines: Iterable[Outline], due: Iterable[Key]) -> list[TaskWork]:
+def _works(outlines: Iterable[Outline], due: Iterable[Key]) -> list[TrajectoryWork]:
     """Return the work task by task, the tasks in random order: what is done first is no choice."""
     tasks = {each.trajectory_id: each.task_id for each in outlines}
-    found: dict[str, dict[str, list[int]]] = {}
+    steps: dict[str, list[int]] = {}
     for name, index in sorted(due):
-        found.setdefault(tasks[name], {}).setdefault(name, []).append(index)
+        steps.setdefault(name, []).append(index)
     return [
-        TaskWork(task_id=task_id, decisions=found[task_id])
-        for task_id in sorted(found, key=lambda name: blake2b(name.encode()).digest())
+        TrajectoryWork(task_id=tasks[name], trajectory_id=name, steps=tuple(steps[name]))
+        for name in sorted(steps, key=lambda name: blake2b(tasks[name].encode()).digest())
     ]

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.collector.replaying.decisions import Key
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.schema import REPLAY_COLUMNS, arrow_schema
 

@@ -1,6 +1,6 @@
 """Replay the decisions of one task."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -29,12 +29,13 @@ class Log:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TaskWork:
-    """The decisions to replay of one task."""
+class TrajectoryWork:
+    """The decisions to replay of one trajectory."""
 
     task_id: str
-    decisions: Mapping[str, Sequence[int]]
-    """Trajectory to the steps to replay, ascending."""
+    trajectory_id: str
+    steps: tuple[int, ...]
+    """The steps to replay, ascending."""
 
 
 def task_of(task_id: str) -> Task | None:
@@ -43,55 +44,78 @@ def task_of(task_id: str) -> Task | None:
     return Task(environment=name, spec=spec) if name in all_environments() else None
 
 
-def replay_task(
-    log: Log, playing: Playing, work: TaskWork, environments: Environments
-) -> Iterator[list[Row]]:
-    """Replay the decisions of a task; yield the rows of each trajectory when they are done."""
-    logged = read_trajectories(log.store, log.run_id, log.iteration, work.task_id, work.decisions)
-    task = task_of(work.task_id)
-    problem = "no environment of this program has such a task" if task is None else None
-    values = None
-    if task is not None:
-        values = Values(playing, task, environments)
+def replay_trajectories(
+    log: Log, playing: Playing, works: Iterator[TrajectoryWork]
+) -> Generator[tuple[TrajectoryWork, list[Row]]]:
+    """Yield the rows of each trajectory's decisions; it is the work of a worker.
+
+    What was learnt in a task is known until the next task, so its trajectories should follow each
+    other.
+    """
+    with closing(Environments()) as environments:
+        task: _TaskReplay | None = None
         try:
-            values.enter().close()
-        except InputError as error:
-            problem = f"the task cannot be opened: {error}"
-    try:
-        for name, indices in work.decisions.items():
-            steps = logged.get(name, [])
-            if values is None or problem is not None:
-                yield [_failed(work, name, steps, at, playing, problem or "") for at in indices]
-            else:
-                yield _replay_trajectory(values, playing, work, name, steps, indices)
-    finally:
-        forget()
+            for work in works:
+                if task is None or task.task_id != work.task_id:
+                    forget()
+                    task = _TaskReplay(log, playing, work.task_id, environments)
+                yield work, task.rows(work)
+        finally:
+            forget()
 
 
-def _replay_trajectory(
-    values: Values,
-    playing: Playing,
-    work: TaskWork,
-    name: str,
-    steps: Sequence[LoggedStep],
-    indices: Sequence[int],
-) -> list[Row]:
-    if len(steps) > playing.max_steps:
-        why = f"its trajectory has {len(steps)} steps, above the limit of {playing.max_steps}"
-        return [_failed(work, name, steps, at, playing, why) for at in indices]
-    with closing(values.enter()) as environment:
-        places, problem = retrace(environment, steps, max(indices))
-    pairs = {at: (places[at], places[at + 1]) for at in indices if at + 1 < len(places)}
-    asked = [place for pair in pairs.values() for place in pair if not values.is_known(place)]
-    known = values.of(asked)
-    rows: list[Row] = []
-    for at in indices:
-        if at in pairs:
-            difference = _difference(values, known, *pairs[at])
-            rows.append(_row(work, name, steps, at, playing) | _numbers(difference, steps[at]))
-        else:
-            rows.append(_failed(work, name, steps, at, playing, problem or ""))
-    return rows
+class _TaskReplay:
+    """The trajectories of a task, and what is known of its values."""
+
+    def __init__(
+        self, log: Log, playing: Playing, task_id: str, environments: Environments
+    ) -> None:
+        self.task_id = task_id
+        self._playing = playing
+        self._logged = read_trajectories(log.store, log.run_id, log.iteration, task_id)
+        self._values: Values | None = None
+        self._problem = "no environment of this program has such a task"
+        if (task := task_of(task_id)) is not None:
+            values = Values(playing, task, environments)
+            try:
+                values.enter().close()
+                self._values = values
+            except InputError as error:
+                self._problem = f"the task cannot be opened: {error}"
+
+    def rows(self, work: TrajectoryWork) -> list[Row]:
+        """Replay decisions of a trajectory."""
+        steps = self._logged.get(work.trajectory_id, [])
+        most = self._playing.max_steps
+        values, problem = self._values, self._problem
+        if len(steps) > most:
+            values = None
+            problem = f"its trajectory has {len(steps)} steps, above the limit of {most}"
+        if values is None:
+            return [self._row(work, steps, at) | {"failure": problem} for at in work.steps]
+        with closing(values.enter()) as environment:
+            places, difference = retrace(environment, steps, max(work.steps))
+        pairs = {at: (places[at], places[at + 1]) for at in work.steps if at + 1 < len(places)}
+        asked = [place for pair in pairs.values() for place in pair if not values.is_known(place)]
+        known = values.of(asked)
+        return [
+            self._row(work, steps, at)
+            | (
+                _numbers(_difference(values, known, *pairs[at]), steps[at])
+                if at in pairs
+                else {"failure": difference or ""}
+            )
+            for at in work.steps
+        ]
+
+    def _row(self, work: TrajectoryWork, steps: Sequence[LoggedStep], at: int) -> Row:
+        return {
+            "task_id": work.task_id,
+            "trajectory_id": work.trajectory_id,
+            "step_index": at,
+            "action": steps[at].action,
+            "steps_left": max(self._playing.max_steps - at, 1),
+        }
 
 
 def _difference(
@@ -102,16 +126,6 @@ def _difference(
     return Difference(
         q=outcome if is_exact else known[reached.key], v=known[before.key], is_q_exact=is_exact
     )
-
-
-def _row(work: TaskWork, name: str, steps: Sequence[LoggedStep], at: int, playing: Playing) -> Row:
-    return {
-        "task_id": work.task_id,
-        "trajectory_id": name,
-        "step_index": at,
-        "action": steps[at].action,
-        "steps_left": max(playing.max_steps - at, 1),
-    }
 
 
 def _numbers(difference: Difference, step: LoggedStep) -> Row:
@@ -126,14 +140,3 @@ def _numbers(difference: Difference, step: LoggedStep) -> Row:
         "advantage": difference.advantage,
         "advantage_se": difference.error,
     }
-
-
-def _failed(
-    work: TaskWork,
-    name: str,
-    steps: Sequence[LoggedStep],
-    at: int,
-    playing: Playing,
-    problem: str,
-) -> Row:
-    return _row(work, name, steps, at, playing) | {"failure": problem}

@@ -62,7 +62,7 @@ class Reach:
     **Degenerate cases.** A group whose states are all equally new and that nobody won, credits time
     alone in A. Nothing is balanced: V counts κ steps that nobody took. A does not read costs: the
     horizon counts steps. With earlier iterations in the graph, V, N and the ways are of their steps
-    too; Q, H, p and λ are of the group's. Source: this project; docs/credit-truth.md.
+    too; Q, H, p and λ are of the group's. Source: this project; docs/research/credit-truth.md.
     """
 
     doubt: Positive = 0.7

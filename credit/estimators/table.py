@@ -207,7 +207,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
             NodeValue(column="reach_value", of=Reach.value, options=("doubt",)),
             NodeValue(column="reach_doubt", of=Reach.share_of_doubt, options=("doubt",)),
         ),
-        paper="this project, docs/credit-truth.md",
+        paper="this project, docs/research/credit-truth.md",
     ),
 )
 

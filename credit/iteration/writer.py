@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 from graphcredit.credit.iteration.columns import empty_column, read_keys, to_arrow
 from graphcredit.store.files.atomic import (
     naming,
-    parquet_writer,
     remove_left_overs,
     sync_directory,
     sync_file,
     temporary_path,
-    write_table_unsynced,
 )
+from graphcredit.store.files.tables import parquet_writer, write_table_unsynced
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.snapshot import replacing
 from graphcredit.store.provenance.summary import summary_mark, summary_paths

@@ -1,1 +1,1 @@
-"""How well does each estimator's credit follow the truth, on games that know the way?"""
+"""Does each estimator's credit follow true progress, in games that know the way?"""

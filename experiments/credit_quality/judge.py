@@ -1,25 +1,30 @@
-"""Judge every estimator under one condition, with a row for each game, estimator and part."""
+"""Judge every estimator in one world with one kind of lists: a row for each game and column."""
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
-from experiments.credit_quality.conditions import MERGES, Condition
-from experiments.credit_quality.games import kind_of
-from experiments.credit_quality.logs import JUDGED, write_steps
+from experiments.credit_quality.worlds import ITERATION, WORLDS
 from graphcredit.credit.audit.agreement import agreements
 from graphcredit.credit.estimators.table import ESTIMATORS, Assigner, configure, estimator_named
 from graphcredit.credit.inputs.table import MENTIONS
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.store import Store
+from graphcredit.store import Store, create_store
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.options import options_as_json
+from graphcredit.store.parquet.er_graph import merge_er_graph, read_er_graph
+from graphcredit.store.schema import STEP_SCHEMA
 from graphcredit.store.sql.catalog import Connection, connect
+
+LISTS: tuple[str, ...] = ("exact", "none", "constant")
+"""What is logged of the admissible actions: their list, nothing, or in every state the same."""
 
 PARTS: Mapping[str, str] = {"advantage": "total", "step_advantage": "step"}
 """Judged columns: the advantage that a trainer uses, and its step part alone."""
@@ -27,75 +32,124 @@ PARTS: Mapping[str, str] = {"advantage": "total", "step_advantage": "step"}
 STATISTICS: tuple[str, ...] = ("over_all", "over_failed", "sign_agreement", "silent_share")
 """Fields of `Agreement`."""
 
-_GROUPS = """
-    SELECT task_id AS task, num_trajectories, success_rate, num_steps AS num_logged_steps
-    FROM groups
+_STEPS = """
+    SELECT steps.* REPLACE (
+        regexp_replace(trajectory_id, '\\.[0-9]+$', '') AS trajectory_id,
+        make_timestamp((rollout * 3600 + step_index) * 1000000) AT TIME ZONE 'UTC' AS logged_at
+    )
+    FROM (
+        SELECT steps.*,
+            regexp_extract(trajectory_id, ':([0-9]+)(\\.[0-9]+)?$', 1)::BIGINT AS rollout
+        FROM steps JOIN trajectories USING (run_id, iteration, trajectory_id)
+        WHERE is_complete
+    ) AS steps
+    ORDER BY task_id, rollout, step_index
 """
 
 
-def estimators_of(condition: Condition) -> dict[str, Assigner]:
-    """Return the judged estimators: all whose inputs the environment has.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Condition:
+    """What is judged."""
 
-    SAPO needs entities, which text games do not have.
-    """
-    if condition.option:
-        return configure([condition.option.partition(".")[0]], [condition.option])
-    has_entities = condition.environment == "search"
+    log: Path
+    """Store of the played games."""
+    world: str
+    """One of `WORLDS`."""
+    lists: str
+    """One of `LISTS`."""
+    games: tuple[str, ...]
+    """Played games."""
+
+    @property
+    def name(self) -> str:
+        """Name of its file of rows."""
+        return f"{self.world}-{self.lists}"
+
+    @property
+    def run_id(self) -> str:
+        """Run of the log that has its steps."""
+        return f"{self.world}-oracle-{WORLDS[self.world].epsilon:g}"
+
+
+def estimators_of(world: str) -> dict[str, Assigner]:
+    """Return the judged estimators: all whose inputs the world has. Questions have entities."""
+    has_entities = world == "search"
     return configure(row.name for row in ESTIMATORS if has_entities or MENTIONS not in row.inputs)
 
 
-def judge(log: Store, condition: Condition) -> pl.DataFrame:
-    """Return the rows of a condition, always the same to the last bit.
+def made_by(condition: Condition) -> str:
+    """Return all that determines a condition's rows but the code."""
+    estimators = estimators_of(condition.world)
+    options = {name: options_as_json(chosen) for name, chosen in estimators.items()}
+    of_condition = asdict(condition) | {"log": ""}
+    return json.dumps({"condition": of_condition, "estimators": options}, sort_keys=True)
 
-    Args:
-        log: Store of the played games.
-        condition: Selects the steps, and how they get their credit.
-    """
-    estimators = estimators_of(condition)
+
+def judge(condition: Condition) -> pl.DataFrame:
+    """Return the rows of a condition, always the same to the last bit."""
+    estimators = estimators_of(condition.world)
     with tempfile.TemporaryDirectory() as folder:
-        store = write_steps(log, condition, Path(folder) / "store")
-        settings = CreditSettings(
-            estimators=estimators,
-            merge=MERGES[condition.merge],
-            graph_window=condition.window - 1,
-        )
-        assign_credit(store, settings, iteration=JUDGED)
-        with connect(store, iteration=JUDGED) as connection:
-            found = [row for name in estimators for row in _rows(connection, name)]
-            groups = connection.sql(_GROUPS).pl()
-    rows = pl.DataFrame(found, schema_overrides=dict.fromkeys(STATISTICS, pl.Float64))
+        store = write_steps(condition, Path(folder) / "store")
+        assign_credit(store, CreditSettings(estimators=estimators), iteration=ITERATION)
+        with connect(store, iteration=ITERATION) as connection:
+            rows = [row for name in estimators for row in _rows(connection, name)]
+    of_condition = {"environment": condition.world, "lists": condition.lists}
+    found = pl.DataFrame(
+        [of_condition | row for row in rows],
+        schema_overrides=dict.fromkeys(STATISTICS, pl.Float64),
+    )
     # The last digits of a sum depend on the order of the threads.
-    rows = rows.with_columns(pl.col(STATISTICS).round(12))
-    of_condition = {"condition": condition.name, **asdict(condition)}
-    constants = [pl.lit(value).alias(name) for name, value in of_condition.items()]
-    return rows.join(groups, on="task").drop("task").select(*constants, pl.all())
-
-
-def made_by(condition: Condition, games: Sequence[str]) -> str:
-    """Return the fingerprint of a condition's rows: all that determines them but the code."""
-    chosen = {name: options_as_json(options) for name, options in estimators_of(condition).items()}
-    decides = {"condition": asdict(condition), "estimators": chosen, "games": games}
-    return json.dumps(decides, sort_keys=True)
+    return found.with_columns(pl.col(STATISTICS).round(12))
 
 
 def _rows(connection: Connection, estimator: str) -> list[dict[str, Any]]:
     written = estimator_named(estimator).writes
     return [
         {
-            "kind": kind_of(_game(found.task_id)),
-            "game": _game(found.task_id),
-            "task": found.task_id,
+            "game": of_game.task_id.partition("-")[2],
             "estimator": estimator,
-            "part": name,
-            "num_steps": found.num_steps,
-            "num_failed_steps": found.num_failed_steps,
-            **{name: getattr(found, name) for name in STATISTICS},
+            "part": part,
+            "num_steps": of_game.num_steps,
+            "num_failed_steps": of_game.num_failed_steps,
+            **{name: getattr(of_game, name) for name in STATISTICS},
         }
-        for part, name in PARTS.items()
-        if part in written
-        for found in agreements(connection, f"{estimator}_{part}")
+        for column, part in PARTS.items()
+        if column in written
+        for of_game in agreements(connection, f"{estimator}_{column}")
     ]
 
 
-def _game(task_id: str) -> str:
-    return task_id.partition("-")[2]
+def write_steps(condition: Condition, root: Path) -> Store:
+    """Write the steps of a condition to a new store.
+
+    A restarted rollout keeps its number. Times are replaced, so that the first rollouts of all
+    games end before the second ones. So nothing depends on when and where the log was played.
+
+    Args:
+        condition: Selects the steps.
+        root: Path of the new store.
+    """
+    log, store, run = Store(condition.log), create_store(root), condition.run_id
+    with connect(log, run_id=run, iteration=ITERATION) as connection:
+        rows = connection.sql(_STEPS).to_arrow_table()
+    # The view leaves images out; no game here has any.
+    fields = [field for field in STEP_SCHEMA if field.name in rows.column_names]
+    schema = pa.schema(fields, metadata=STEP_SCHEMA.metadata)
+    steps = _with_lists(rows.select(schema.names).cast(schema), condition.lists)
+    write_table(steps, store.steps_dir(run, ITERATION) / "log-000000.parquet")
+    if condition.world == "search":
+        merge_er_graph(store, read_er_graph(log))
+    return store
+
+
+def _with_lists(steps: pa.Table, lists: str) -> pa.Table:
+    """Return steps with other lists of admissible actions; see `LISTS`."""
+    place = steps.schema.get_field_index("admissible_actions")
+    field = steps.field(place)
+    if lists == "none":
+        return steps.set_column(place, field, pa.nulls(len(steps), field.type))
+    if lists == "constant":
+        given: list[list[str] | None] = steps.column(place).to_pylist()
+        every = sorted({action for actions in given for action in actions or ()})
+        return steps.set_column(place, field, pa.array([every] * len(steps), field.type))
+    return steps

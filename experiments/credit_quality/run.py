@@ -1,76 +1,48 @@
-"""Run or resume the experiment on credit quality: play, assign credit, judge, write the tables.
+"""Run or resume the experiment on credit quality: play, assign credit, judge, print the tables.
 
-    python -m experiments.credit_quality.run --out results
-    python -m experiments.credit_quality.run --out quick --quick
+    python -m experiments.credit_quality.run --out results       # ALFWorld needs $ALFWORLD_DATA
+    python -m experiments.credit_quality.run --out quick --world sokoban --tasks 4
+    python -m experiments.credit_quality.report results          # prints the tables again
 
-The log is in OUT/<games>/log, the rows of each condition in OUT/<games>/rows, and the results in
-OUT/<games>/credit-quality.{parquet,md,png}. Finished parts are skipped. After a change of an
-estimator's code, delete its rows; new estimators and changed defaults are detected.
+Without `$ALFWORLD_DATA`, ALFWorld is left out. The log is in OUT/log, the rows of each condition in
+OUT/rows, and the result in OUT/credit-quality.parquet. Finished parts are skipped; after a change
+of an estimator's code, delete OUT/rows.
 """
 
 import argparse
-import time
-from collections.abc import Sequence
+import os
 from pathlib import Path
 
-import polars as pl
-import pyarrow.parquet as pq
-
-from experiments.credit_quality.averages import averages
-from experiments.credit_quality.conditions import Condition, conditions
-from experiments.credit_quality.figure import draw
-from experiments.credit_quality.games import GAMES, few
-from experiments.credit_quality.judge import judge, made_by
-from experiments.credit_quality.logs import play
+from experiments.credit_quality.judge import LISTS, Condition, judge, made_by
 from experiments.credit_quality.report import tables
-from graphcredit.store import Store, create_store
-from graphcredit.store.files.atomic import write_table
-
-_MADE_BY = b"credit_quality.made_by"
+from experiments.credit_quality.worlds import WORLDS, play
+from experiments.jobs import made
+from graphcredit.store import create_store
+from graphcredit.store.files.tables import write_table
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--games", choices=list(GAMES), default="development")
-    parser.add_argument("--quick", action="store_true", help="two games of each kind, minutes")
-    options = parser.parse_args()
-    folder = options.out / options.games
-    log = create_store(folder / "log")
-    chosen = {
-        environment: few(games, 2) if options.quick else games
-        for environment, games in GAMES[options.games].items()
-    }
-    for environment, games in chosen.items():
-        play(log, environment, games)
-    rows = pl.concat(
-        [
-            rows_of(log, condition, chosen[condition.environment], folder / "rows")
-            for condition in conditions()
-        ]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    write_table(rows.to_arrow(), folder / "credit-quality.parquet")
-    found = averages(rows)
-    (folder / "credit-quality.md").write_text(tables(rows, found), encoding="utf-8")
-    draw(found, folder / "credit-quality.png")
-
-
-def rows_of(log: Store, condition: Condition, games: Sequence[str], folder: Path) -> pl.DataFrame:
-    """Return the rows of a condition, from its file if that is up to date.
-
-    Args:
-        log: Store of the played games.
-        condition: Selects the steps, and how they get their credit.
-        games: Full names of its games.
-        folder: Where the files of all conditions are.
-    """
-    path, mark = folder / f"{condition.name}.parquet", made_by(condition, games)
-    if not path.exists() or (pq.read_schema(path).metadata or {}).get(_MADE_BY) != mark.encode():
-        started = time.process_time()
-        table = judge(log, condition).to_arrow()
-        write_table(table.replace_schema_metadata({_MADE_BY: mark}), path)
-        print(f"{condition.name}: {time.process_time() - started:.0f} s of CPU", flush=True)
-    return pl.read_parquet(path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--world", action="append", choices=list(WORLDS), help="by default all")
+    parser.add_argument("--tasks", type=int, help="fewer games of each world")
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    chosen = options.world or [
+        name for name in WORLDS if name != "alfworld" or os.environ.get("ALFWORLD_DATA")
+    ]
+    log = create_store(options.out / "log")
+    conditions: list[Condition] = []
+    for name in chosen:
+        games = play(log, name, num_tasks=options.tasks, num_workers=options.workers)
+        conditions += [
+            Condition(log=log.root, world=name, lists=lists, games=tuple(games)) for lists in LISTS
+        ]
+    rows = made(options.out / "rows", conditions, judge, made_by, options.workers)
+    write_table(rows.to_arrow(), options.out / "credit-quality.parquet")
+    print(tables(rows))
 
 
 if __name__ == "__main__":

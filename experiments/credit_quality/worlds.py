@@ -1,98 +1,94 @@
-"""Judge credit in the papers' two other worlds too, and with other lists of admissible actions.
+"""The games of the experiment, and how they are played.
 
-    ALFWORLD_DATA=... python -m experiments.credit_quality.worlds --out results
-    python -m experiments.credit_quality.worlds --out results --world sokoban
-
-TextWorld's games are the held-out ones. ALFWorld's are published (`valid_seen`), and are left out
-where `$ALFWORLD_DATA` is not set. The log is in OUT/worlds/log, the rows of each condition in
-OUT/worlds/rows, and the results in OUT/worlds/credit-quality.{parquet,md}. Finished parts are
-skipped; after a change of an estimator's code, delete its rows.
+Nothing was designed on these games: TextWorld's are of each kind that it makes, ALFWorld's are
+published, and the questions of `search` have the entities that SAPO needs.
 """
 
-import argparse
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
-import polars as pl
-
-from experiments.credit_quality.averages import averages
-from experiments.credit_quality.conditions import LISTS, Condition
-from experiments.credit_quality.games import HELD_OUT
-from experiments.credit_quality.logs import JUDGED, MAX_STEPS
-from experiments.credit_quality.report import by_condition
-from experiments.credit_quality.run import rows_of
 from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import CollectOptions
-from graphcredit.store import Store, create_store
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store import Store
 
 GROUP_SIZE = 8
+ITERATION = 4
+"""Iteration of all rollouts; it seeds them, and those of the kept results had it."""
+
+_SIZES: Mapping[str, tuple[str, ...]] = {
+    "custom": ("r8o8q6", "r6o6q4", "r5o5q6", "r6o8q5"),
+    "treasure": ("l12", "l15"),
+    "coin": ("l105", "l205"),
+    "cooking": ("r1t1g6", "r1t1g6k1"),
+}
+"""Sizes of TextWorld's games, used in turn."""
+_LARGER: Mapping[str, tuple[str, ...]] = {
+    "custom": ("r10o10q8",),
+    "treasure": ("l18",),
+    "coin": ("l207",),
+    "cooking": ("r2t2g6",),
+}
+
+
+def _named(sizes: Mapping[str, tuple[str, ...]], first_seed: int, number: int) -> tuple[str, ...]:
+    """Return full names of `number` games of each kind, each with its own seed."""
+    return tuple(
+        f"{kind}-{sizes[kind][i % len(sizes[kind])]}-s{first_seed + i}"
+        for kind in sizes
+        for i in range(number)
+    )
+
+
+TEXT_GAMES: tuple[str, ...] = (*_named(_SIZES, 10_000, 30), *_named(_LARGER, 11_000, 10))
+QUESTIONS: tuple[str, ...] = tuple(f"{hops}hop-s{200 + i}" for hops in (2, 3) for i in range(15))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Played:
-    """How a world is played."""
+class World:
+    """An environment, and how it is played."""
 
     games: tuple[str, ...]
+    """Full names, or families, of games."""
     num_tasks: int
     epsilon: float
     """Share of random actions of the policy `oracle:EPSILON`."""
     max_steps: int
 
-    def condition(self, environment: str, lists: str) -> Condition:
-        """Return the condition with some lists."""
-        return Condition(
-            environment=environment, epsilon=self.epsilon, group_size=GROUP_SIZE, lists=lists
-        )
+
+WORLDS: Mapping[str, World] = MappingProxyType(
+    {
+        "textworld": World(games=TEXT_GAMES, num_tasks=160, epsilon=0.85, max_steps=25),
+        "alfworld": World(games=("valid_seen",), num_tasks=60, epsilon=0.7, max_steps=50),
+        "sokoban": World(games=("6x6b1", "7x7b2"), num_tasks=60, epsilon=0.7, max_steps=40),
+        "search": World(games=QUESTIONS, num_tasks=30, epsilon=0.5, max_steps=25),
+    }
+)
+"""Environment to how it is played: with 85 % random actions, the others win too rarely to compare
+anything."""
 
 
-WORLDS: Mapping[str, Played] = {
-    "textworld": Played(games=HELD_OUT, num_tasks=len(HELD_OUT), epsilon=0.85, max_steps=MAX_STEPS),
-    "alfworld": Played(games=("valid_seen",), num_tasks=60, epsilon=0.7, max_steps=50),
-    "sokoban": Played(games=("6x6b1", "7x7b2"), num_tasks=60, epsilon=0.7, max_steps=40),
-}
-"""Two thirds of random actions win too rarely in ALFWorld and Sokoban to compare anything."""
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--world", action="append", choices=list(WORLDS), help="by default all")
-    parser.add_argument("--tasks", type=int, help="fewer games of each world")
-    parser.add_argument("--workers", type=int, default=2)
-    options = parser.parse_args()
-    chosen = options.world or [
-        name for name in WORLDS if name != "alfworld" or os.environ.get("ALFWORLD_DATA")
-    ]
-    folder = options.out / "worlds"
-    log = create_store(folder / "log")
-    found: list[pl.DataFrame] = []
-    for name in chosen:
-        games = play(log, name, num_tasks=options.tasks, num_workers=options.workers)
-        found += [
-            rows_of(log, WORLDS[name].condition(name, lists), games, folder / "rows")
-            for lists in LISTS
-        ]
-    rows = pl.concat(found)
-    write_table(rows.to_arrow(), folder / "credit-quality.parquet")
-    text = tables(rows)
-    (folder / "credit-quality.md").write_text(text, encoding="utf-8")
-    print(text)
-
-
-def play(log: Store, name: str, *, num_tasks: int | None, num_workers: int) -> list[str]:
+def play(
+    log: Store,
+    name: str,
+    *,
+    num_tasks: int | None = None,
+    num_workers: int = 0,
+    games_dir: Path | None = None,
+) -> list[str]:
     """Play the missing rollouts of a world; return its games.
 
     Args:
-        log: Store of the rollouts.
+        log: Store of the rollouts; each world is a run.
         name: One of `WORLDS`.
         num_tasks: Most games; by default those of the world.
         num_workers: Processes that play.
+        games_dir: Directory of generated games; the user's cache by default.
+
+    Raises:
+        SystemExit: Some rollouts failed.
     """
     world = WORLDS[name]
     number = min(num_tasks or world.num_tasks, world.num_tasks)
@@ -108,28 +104,13 @@ def play(log: Store, name: str, *, num_tasks: int | None, num_workers: int) -> l
             max_steps=world.max_steps,
             seed=0,
             workers=num_workers,
-            run=world.condition(name, "exact").run_id,
-            iteration=JUDGED,
+            run=f"{name}-oracle-{world.epsilon:g}",
+            iteration=ITERATION,
             oracle=True,
+            games_dir=games_dir,
         ),
     )
-    if done.casualties or done.failures:
-        raise SystemExit("\n".join(map(str, (*done.casualties, *done.failures))))
+    if done.failures:
+        raise SystemExit("\n".join(done.failures))
     print(f"{name}: {done.num_trajectories} trajectories in {done.seconds:.0f} s", flush=True)
     return [task.spec for task in tasks]
-
-
-def tables(rows: pl.DataFrame) -> str:
-    """Return a table for each world, with a column for each kind of lists."""
-    found = averages(rows)
-    worlds = {row["environment"]: row for row in rows.select("environment").unique().to_dicts()}
-    return "\n".join(
-        f"## {name}\n\n"
-        + by_condition(found, {lists: WORLDS[name].condition(name, lists) for lists in LISTS})
-        for name in WORLDS
-        if name in worlds
-    )
-
-
-if __name__ == "__main__":
-    main()

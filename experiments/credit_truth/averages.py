@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from experiments.credit_quality.averages import Mean, mean
 from experiments.credit_truth.learning import REPORTED_SEEDS, TUNING_SEEDS
+from experiments.means import Mean, mean
 
 STATISTICS: tuple[str, ...] = ("fraction", "cosine", "spearman", "silent")
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import polars as pl
 
-from experiments.credit_quality.averages import Mean
 from experiments.credit_truth.averages import (
     CREDIT,
     STATISTICS,
@@ -20,7 +19,8 @@ from experiments.credit_truth.averages import (
     tuned,
 )
 from experiments.credit_truth.judge import MANY
-from experiments.credit_truth.markdown import interval, names, number, ranged, table
+from experiments.markdown import interval, names, number, ranged, sections, table
+from experiments.means import Mean
 
 REFERENCES: tuple[str, ...] = ("grpo", "graphgpo")
 """Credits with which the others are compared, if they were judged."""
@@ -47,7 +47,7 @@ def tables(rows: pl.DataFrame, curves: pl.DataFrame | None) -> str:
         curves: Rows of `learning.learn`, if there are any.
     """
     one = rows.filter(num_groups=1)
-    sections = {
+    texts = {
         "Fraction of the true gain": first_table(rows),
         "Differences of the fraction, paired by world": _gaps(rows),
         "Fraction with one group, by policy": _grid(one, "policy"),
@@ -55,13 +55,13 @@ def tables(rows: pl.DataFrame, curves: pl.DataFrame | None) -> str:
         f"Fraction with {MANY} groups, by world": _grid(rows.filter(num_groups=MANY), "world"),
     }
     if curves is not None:
-        sections["Tabular learning, one rate for all worlds"] = _learning(
+        texts["Tabular learning, one rate for all worlds"] = _learning(
             tuned(curves, by_world=False)
         )
-        sections["Mean success, by rate"] = _by_rate(curves)
-        sections["Tabular learning, a rate for each world"] = _learning(tuned(curves))
-        sections["Final success, by world"] = _grid(tuned(curves), "world", "final")
-    return "\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
+        texts["Mean success, by rate"] = _by_rate(curves)
+        texts["Tabular learning, a rate for each world"] = _learning(tuned(curves))
+        texts["Final success, by world"] = _grid(tuned(curves), "world", "final")
+    return sections(texts)
 
 
 def first_table(rows: pl.DataFrame) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import polars as pl
 
-from experiments.credit_quality.averages import Mean, mean
-from experiments.credit_truth.markdown import interval, ranged, table
+from experiments.markdown import interval, ranged, table
+from experiments.means import Mean, mean
 from experiments.sokoban.settings import RATES, TUNING_WARMS
 
 REFERENCES: tuple[str, ...] = ("grpo", "graphgpo")

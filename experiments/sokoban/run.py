@@ -7,7 +7,7 @@
     python -m experiments.sokoban.report results                        # prints the tables again
 
 A run takes about 15 seconds of one core, and its rows are in OUT/runs. Finished runs are skipped.
-All runs in OUT are in OUT/sokoban.{parquet,md,png}, also those of arms that were asked for earlier.
+All runs in OUT are in OUT/sokoban.{parquet,md}, also those of arms that were asked for earlier.
 After a change of code, delete the folder.
 """
 
@@ -20,8 +20,7 @@ from pathlib import Path
 
 import polars as pl
 
-from experiments.credit_truth.parts import in_processes, rows_at
-from experiments.sokoban.figure import draw
+from experiments.jobs import made
 from experiments.sokoban.learn import learn
 from experiments.sokoban.report import best_rates, tables
 from experiments.sokoban.settings import (
@@ -31,10 +30,11 @@ from experiments.sokoban.settings import (
     SIZES,
     TUNING_WARMS,
     Cell,
+    made_by,
     read_arm,
 )
 from graphcredit.store.errors import OptionError
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 
 QUICK = Cell(size="6x6b1", arm="graphgpo", rate=3e-3, warm=0)
 QUICK_ITERATIONS = 60
@@ -68,7 +68,6 @@ def main() -> None:
     text = tables(rows)
     (options.out / "sokoban.md").write_text(text, encoding="utf-8")
     print(text)
-    draw(rows, options.out / "sokoban.png")
 
 
 def quick() -> float:
@@ -94,11 +93,7 @@ def _repeats(size: str, swept: pl.DataFrame) -> list[Cell]:
 
 
 def _made(out: Path, cells: list[Cell], num_workers: int) -> pl.DataFrame:
-    return in_processes(_rows, out / "runs", cells, num_workers)
-
-
-def _rows(folder: Path, cell: Cell) -> pl.DataFrame:
-    return rows_at(folder / f"{cell.name}.parquet", cell.made_by, lambda: learn(cell))
+    return made(out / "runs", cells, learn, made_by, num_workers)
 
 
 if __name__ == "__main__":

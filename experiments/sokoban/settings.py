@@ -65,20 +65,20 @@ class Cell:
         arm = self.arm.replace("/", "-")
         return f"{self.size}-{arm}-{self.rate:g}-{self.warm}"
 
-    @property
-    def made_by(self) -> str:
-        """All that determines its rows but the code."""
-        name, options, with_lists = read_arm(self.arm)
-        return json.dumps(
-            {
-                "cell": asdict(self),
-                "estimator": [name, options_as_json(options), with_lists],
-                "sizes": [NUM_TRAINING, NUM_HELD_OUT, ITERATIONS, GROUPS, GROUP_SIZE, HORIZON],
-                "seeds": [FIRST_TUNING_SEED, FIRST_UNSEEN_SEED],
-                "update": [BATCH, EPOCHS, MAX_NORM, WIDTH, WARM_SUCCESS],
-            },
-            sort_keys=True,
-        )
+
+def made_by(cell: Cell) -> str:
+    """Return all that determines the rows of a run but the code."""
+    name, options, with_lists = read_arm(cell.arm)
+    return json.dumps(
+        {
+            "cell": asdict(cell),
+            "estimator": [name, options_as_json(options), with_lists],
+            "sizes": [NUM_TRAINING, NUM_HELD_OUT, ITERATIONS, GROUPS, GROUP_SIZE, HORIZON],
+            "seeds": [FIRST_TUNING_SEED, FIRST_UNSEEN_SEED],
+            "update": [BATCH, EPOCHS, MAX_NORM, WIDTH, WARM_SUCCESS],
+        },
+        sort_keys=True,
+    )
 
 
 def read_arm(arm: str) -> tuple[str, Assigner, bool]:

@@ -8,9 +8,6 @@ from typing import Any
 from experiments.textworld.settings import SETTINGS, VARIANTS, Setting
 from graphcredit.loop.config import LoopConfig, loop_config
 
-DEVICES: tuple[str, ...] = ("cpu", "cuda")
-"""Devices that can make a run."""
-
 Tuning = tuple[float, float]
 """Learning rate and KL coefficient."""
 
@@ -26,9 +23,6 @@ class Cell:
     warm: int
     seed: int
     """0 only in the sweep."""
-    device: str = "cpu"
-    """Device that trains it; a GPU samples wherever there is one. Runs of two devices are not
-    compared, because rounding and seconds differ."""
 
     @property
     def budget(self) -> int:
@@ -55,8 +49,7 @@ class Cell:
     def name(self) -> str:
         """Path of its folder: setting, arm, tuning, then warm start and seed."""
         tuned = f"lr{self.learning_rate:g}-kl{self.kl_coefficient:g}"
-        device = "" if self.device == "cpu" else f"-{self.device}"
-        return f"{self.setting}/{self.arm}/{tuned}/warm{self.warm}-seed{self.seed}{device}"
+        return f"{self.setting}/{self.arm}/{tuned}/warm{self.warm}-seed{self.seed}"
 
     @property
     def estimator(self) -> str:
@@ -83,7 +76,7 @@ class Cell:
                 "max_steps": setting.max_steps,
                 "template": "tiny",
                 "max_new_tokens": 14,
-                # Sampling and training use the same dtype, on every device.
+                # Sampling and training use the same dtype.
                 "dtype": "float32",
             },
             "update_every": setting.update_every,
@@ -96,7 +89,7 @@ class Cell:
                 "max_tokens": 4096,
                 "old_logprobs": "behaviour",
                 "seed": self.seed,
-                "device": self.device,
+                "device": "cpu",
                 "dtype": "float32",
             },
         }
@@ -123,84 +116,65 @@ def warm_start(out: Path, setting: str, number: int) -> Path:
     return out / setting / f"warm-{number}"
 
 
-def sweep(setting: str, device: str = "cpu") -> list[Cell]:
+def sweep(setting: str) -> list[Cell]:
     """Return the runs that tune each arm's KL coefficient, with one seed on one warm start."""
     return [
-        _swept(setting, arm, (rate, kl), device)
+        _cell(setting, arm, (rate, kl))
         for rate in SETTINGS[setting].learning_rates[:1]
         for kl in SETTINGS[setting].kl_coefficients
         for arm in SETTINGS[setting].shown
     ]
 
 
-def sweep_rates(setting: str, best: Mapping[str, Tuning], device: str = "cpu") -> list[Cell]:
+def sweep_rates(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
     """Return the runs that tune each arm's learning rate.
 
     Args:
         setting: Name of the setting.
         best: Best tuning of each arm so far.
-        device: Device that makes them.
     """
     return [
-        _swept(setting, arm, (rate, kl), device)
+        _cell(setting, arm, (rate, kl))
         for rate in SETTINGS[setting].learning_rates[1:]
         for arm, (_, kl) in best.items()
     ]
 
 
-def _swept(setting: str, arm: str, tuning: Tuning, device: str) -> Cell:
-    rate, kl = tuning
-    return Cell(
-        setting=setting,
-        arm=arm,
-        learning_rate=rate,
-        kl_coefficient=kl,
-        warm=0,
-        seed=0,
-        device=device,
-    )
-
-
-def repeats(setting: str, best: Mapping[str, Tuning], device: str = "cpu") -> list[Cell]:
+def repeats(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
     """Return the runs of the tuned arms: every seed, on the warm starts in turn.
 
     Args:
         setting: Name of the setting.
         best: Best tuning of each arm; arms without one are left out.
-        device: Device that makes them.
     """
     chosen = SETTINGS[setting]
     tunings = {arm: best[arm] for arm in chosen.shown if arm in best}
-    return _repeats(chosen, tunings, chosen.seeds, device)
+    return _repeats(chosen, tunings, chosen.seeds)
 
 
-def variants(setting: str, best: Mapping[str, Tuning], device: str = "cpu") -> list[Cell]:
+def variants(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
     """Return the runs of the variants, with the tuning of the arm that each one changes.
 
     Args:
         setting: Name of the setting.
         best: Best tuning of each arm; variants of arms without one are left out.
-        device: Device that makes them.
     """
     chosen = SETTINGS[setting]
     changes = {variant: VARIANTS[variant][0] for variant in chosen.variants}
     tunings = {variant: best[arm] for variant, arm in changes.items() if arm in best}
-    return _repeats(chosen, tunings, chosen.variant_seeds, device)
+    return _repeats(chosen, tunings, chosen.variant_seeds)
 
 
-def _repeats(
-    setting: Setting, tunings: Mapping[str, Tuning], seeds: int, device: str
-) -> list[Cell]:
+def _repeats(setting: Setting, tunings: Mapping[str, Tuning], seeds: int) -> list[Cell]:
     return [
-        Cell(
-            setting=setting.name,
-            arm=arm,
-            learning_rate=rate,
-            kl_coefficient=kl,
-            warm=seed % setting.warm_starts,
-            seed=seed,
-            device=device,
-        )
+        _cell(setting.name, arm, tuning, warm=seed % setting.warm_starts, seed=seed)
         for seed in range(1, seeds + 1)
-        for arm, (rate, kl) in tunings.items()
+        for arm, tuning in tunings.items()
     ]
+
+
+def _cell(setting: str, arm: str, tuning: Tuning, *, warm: int = 0, seed: int = 0) -> Cell:
+    rate, kl = tuning
+    return Cell(
+        setting=setting, arm=arm, learning_rate=rate, kl_coefficient=kl, warm=warm, seed=seed
+    )

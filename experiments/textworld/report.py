@@ -5,18 +5,16 @@
 
 Unfinished runs are left out and counted; of `unseen`, so are pairs that are not whole. Runs that
 are only in the kept tables are included, unless they began from other weights than the runs in OUT.
-The report shows the runs of one device; the Parquet file has the runs of all devices. It needs the
-extra `experiments`.
+It needs the extra `experiments`.
 """
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
-from experiments.textworld.cells import DEVICES, repeats, sweep, sweep_rates, variants
-from experiments.textworld.markdown import markdown
+from experiments.markdown import frame
+from experiments.textworld.cells import repeats, sweep, sweep_rates, variants
 from experiments.textworld.plot import plot
 from experiments.textworld.run import tuned
 from experiments.textworld.runs import KEPT, Runs, older_formulas
@@ -39,13 +37,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="directory of the runs")
     parser.add_argument("--kept", type=Path, default=KEPT, help="directory of kept tables")
     parser.add_argument("--baseline", default=BASELINE, help="arm to compare others with")
-    parser.add_argument("--device", choices=DEVICES, default="cpu", help="show runs of it")
     parser.add_argument("--save", type=Path, help="directory for table and plot (OUT)")
     options = parser.parse_args()
     setting = SETTINGS[options.setting]
     runs = Runs(out=options.out, kept=options.kept)
-    device = options.device
-    best = tuned(runs, setting.name, device)
+    best = tuned(runs, setting.name)
     if not best:
         parser.error("no run of the sweep is done, neither in OUT nor in KEPT")
     save = options.save or options.out
@@ -63,14 +59,13 @@ def main() -> None:
     for arm in setting.arms:
         if arm not in best:
             print(f"{arm}: no run of the sweep is done\n")
-    swept = [*sweep(setting.name, device), *sweep_rates(setting.name, best, device)]
+    swept = [*sweep(setting.name), *sweep_rates(setting.name, best)]
     swept, wanted = (
         [c for c in cells if c.arm not in setting.retired or runs.of(c) is not None]
-        for cells in (swept, repeats(setting.name, best, device))
+        for cells in (swept, repeats(setting.name, best))
     )
-    explaining = variants(setting.name, best, device)
-    cells = [replace(c, device=on) for on in DEVICES for c in (*swept, *wanted, *explaining)]
-    table = runs.table(setting.name, cells)
+    explaining = variants(setting.name, best)
+    table = runs.table(setting.name, [*swept, *wanted, *explaining])
     done, explained = runs.done(wanted), runs.done(explaining)
     arms_done = done["arm"].unique().to_list() if len(done) else []
     if options.baseline not in {BASELINE, *arms_done}:
@@ -78,7 +73,7 @@ def main() -> None:
     found = {cell: run for cell in swept if (run := runs.of(cell)) is not None}
     print(f"{len(found)} of {len(swept)} runs of the sweep are done\n")
     if found:
-        print(markdown(sweep_table(found)))
+        print(frame(sweep_table(found)))
     for arm in older_formulas(runs, [*swept, *wanted, *explaining]):
         print(f"{arm}: made by an older version of its formula, see docs/store.md\n")
     num_done = done.select("arm", "seed").n_unique() if len(done) else 0
@@ -88,19 +83,18 @@ def main() -> None:
         table = without_half_pairs(table, setting)
     elif num_done:
         both = pl.concat([done, explained], how="diagonal_relaxed")
-        print(markdown(arms_table(done, setting, best, options.baseline)))
+        print(frame(arms_table(done, setting, best, options.baseline)))
         if len(explained):
-            print(markdown(variants_table(both, setting)))
-        print(markdown(health_table(both, setting)))
+            print(frame(variants_table(both, setting)))
+        print(frame(health_table(both, setting)))
         if setting.held_out:
-            print(markdown(held_out_table(done, setting, options.baseline)))
+            print(frame(held_out_table(done, setting, options.baseline)))
     save.mkdir(parents=True, exist_ok=True)
     if len(table):
         with atomic_path(save / f"{setting.name}.parquet") as path:
             table.write_parquet(path)
     if num_done and not setting.one_pass:
-        suffix = "" if device == "cpu" else f"-{device}"
-        plot(done, setting, save / f"{setting.name}{suffix}.png")
+        plot(done, setting, save / f"{setting.name}.png")
 
 
 if __name__ == "__main__":

@@ -7,10 +7,8 @@
 Every run is a loop (`graphcredit loop`) in its own folder. The repeats of one seed, of all arms,
 come before those of the next. The command may be interrupted: it resumes, and skips finished runs.
 It also skips the runs in the tables of `--kept`, unless `--arms`, `--warm` or `--seed` selects
-them; those runs must have begun from the same weights. `--device cuda` plays and trains on a GPU,
-in float32 as on a CPU. GPU runs are kept beside the CPU runs, use the tuning of either sweep, and
-begin from warm policies that are made on the CPU. `--quick` makes one short run, and fails unless
-success rises.
+them; those runs must have begun from the same weights. All runs are made on the CPU. `--quick`
+makes one short run, and fails unless success rises.
 """
 
 import argparse
@@ -20,22 +18,19 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from experiments.textworld.cells import DEVICES, Cell, Tuning, repeats, sweep, sweep_rates, variants
+from experiments.textworld.cells import Cell, Tuning, repeats, sweep, sweep_rates, variants
 from experiments.textworld.curves import smoothed
-from experiments.textworld.device import use_device
 from experiments.textworld.runs import Runs, mean_success, success_of
 from experiments.textworld.settings import SETTINGS, VARIANTS
 from experiments.textworld.warm import make_warm
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.loop.run import run_loop
-from graphcredit.store.errors import InputError
 
 QUICK = Cell(
     setting="quick", arm="graphgpo", learning_rate=3e-4, kl_coefficient=0.02, warm=0, seed=0
@@ -52,18 +47,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--kept", type=Path, help="directory of tables that report.py wrote")
     parser.add_argument("--workers", type=int, default=2, help="runs at a time, each on one core")
-    parser.add_argument("--device", choices=DEVICES, default="cpu", help="device of all runs")
     parser.add_argument("--arms", help="only these arms, separated by commas")
     parser.add_argument("--warm", type=int, help="only this warm start")
     parser.add_argument("--seed", type=int, help="only this seed")
     parser.add_argument("--quick", action="store_true", help="one short run of a few minutes")
     options = parser.parse_args()
-    try:
-        use_device(options.device)
-    except InputError as error:
-        parser.error(str(error))
+    _hide_gpus()
     if options.quick:
-        before, after = quick(options.out, options.device)
+        before, after = quick(options.out)
         sys.exit(0 if after >= before + RISE else 1)
     if options.kept and not any(options.kept.glob("*.parquet")):
         parser.error(f"--kept must be a directory of tables that report.py wrote: {options.kept}")
@@ -71,16 +62,15 @@ def main() -> None:
     name = options.setting
     arms = set(options.arms.split(",")) if options.arms else {*SETTINGS[name].arms}
     arms |= {VARIANTS[arm][0] for arm in arms & VARIANTS.keys()}
-    device = options.device
 
     def tune(cells: Sequence[Cell]) -> None:
-        undone = [cell for cell in cells if runs.on_any_device(cell) is None]
+        undone = [cell for cell in cells if runs.of(cell) is None]
         _make(runs, [cell for cell in undone if cell.arm in arms], options.workers)
 
-    tune(sweep(name, device))
-    tune(sweep_rates(name, tuned(runs, name, device), device))
-    found = tuned(runs, name, device)
-    best = {arm: found[arm] for arm in SETTINGS[name].arms if arm in found}
+    tune(sweep(name))
+    tune(sweep_rates(name, tuned(runs, name)))
+    tunings = tuned(runs, name)
+    best = {arm: tunings[arm] for arm in SETTINGS[name].arms if arm in tunings}
     for arm, (rate, kl) in best.items():
         print(f"{arm}: learning rate {rate:g}, KL coefficient {kl:g}", flush=True)
     wanted = {
@@ -90,7 +80,7 @@ def main() -> None:
     }
     asked = {field: values for field, values in wanted.items() if values is not None}
     try:
-        cells = chosen([*repeats(name, best, device), *variants(name, best, device)], asked)
+        cells = chosen([*repeats(name, best), *variants(name, best)], asked)
     except ValueError as error:
         parser.error(f"{name}: {error}")
     for seed in dict.fromkeys(cell.seed for cell in cells):
@@ -129,32 +119,27 @@ def chosen(cells: Sequence[Cell], asked: Mapping[str, Sequence[Any]]) -> list[Ce
 
 def against_kept(runs: Runs, cell: Cell) -> str:
     """Compare a run's mean success with that of the kept run, in one line of text."""
-    on_cpu = replace(cell, device="cpu")
-    found = {"now": runs.made(cell), "kept": runs.kept_of(cell), "kept of the CPU": None}
-    if cell != on_cpu:
-        found["kept of the CPU"] = runs.kept_of(on_cpu)
-    parts = [
+    texts = [
         f"{when} {mean_success(run, cell):.3f} from weights {run['warm_model'][0]}"
-        for when, run in found.items()
+        for when, run in (("now", runs.made(cell)), ("kept", runs.kept_of(cell)))
         if run is not None
     ]
-    return f"{cell.name}: mean success {', '.join(parts)}"
+    return f"{cell.name}: mean success {', '.join(texts)}"
 
 
-def tuned(runs: Runs, setting: str, device: str = "cpu") -> dict[str, Tuning]:
+def tuned(runs: Runs, setting: str) -> dict[str, Tuning]:
     """Return the learning rate and KL coefficient with which each arm learnt most in the sweep.
 
-    The measure is mean success over the sweep's budget of environment steps. If a run of the sweep
-    was not made on this device, the run of another device counts.
+    The measure is mean success over the sweep's budget of environment steps.
     """
-    swept = sweep(setting, device)
-    return _best(runs, [*swept, *sweep_rates(setting, _best(runs, swept), device)])
+    swept = sweep(setting)
+    return _best(runs, [*swept, *sweep_rates(setting, _best(runs, swept))])
 
 
 def _best(runs: Runs, cells: Sequence[Cell]) -> dict[str, Tuning]:
     best: dict[str, tuple[float, Tuning]] = {}
     for cell in cells:
-        run = runs.on_any_device(cell)
+        run = runs.of(cell)
         if run is not None:
             learnt = mean_success(run, cell)
             tuning = (cell.learning_rate, cell.kl_coefficient)
@@ -197,8 +182,13 @@ def _in_processes(
 
 
 def _warm(task: tuple[Path, str, int]) -> None:
-    use_device("cpu")
+    _hide_gpus()
     make_warm(*task)
+
+
+def _hide_gpus() -> None:
+    """Hide all GPUs from this process and its children, before torch looks, which it does once."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 _environments = Environments()
@@ -230,12 +220,12 @@ def _until_done(cell: Cell, lines: Iterable[dict[str, Any]]) -> list[dict[str, A
     return taken
 
 
-def quick(out: Path, device: str = "cpu") -> tuple[float, float]:
+def quick(out: Path) -> tuple[float, float]:
     """Return the success rate of a warm policy before and after a short run."""
     started = time.perf_counter()
     _in_processes(_warm, [(out, QUICK.setting, QUICK.warm)], 1, torch.get_num_threads())
     print(f"warm start: {time.perf_counter() - started:.0f} s", flush=True)
-    lines = _until_done(QUICK, run_loop(replace(QUICK, device=device).config(out)))
+    lines = _until_done(QUICK, run_loop(QUICK.config(out)))
     success = smoothed([line["success_rate"] for line in lines])
     print(f"success: {', '.join(f'{rate:.2f}' for rate in success)}")
     print(f"{time.perf_counter() - started:.0f} s in all")

@@ -7,14 +7,14 @@ smaller than the folders, so it can be shared. A run in the table need not be ma
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pyarrow.parquet as pq
 
-from experiments.textworld.cells import DEVICES, Cell, warm_start
+from experiments.textworld.cells import Cell, warm_start
 from experiments.textworld.curves import area
 from experiments.textworld.health import health
 from experiments.textworld.settings import SETTINGS, is_played_beside
@@ -25,7 +25,7 @@ from graphcredit.store.provenance.configuration import VERSION_KEY, configuratio
 KEPT = Path(__file__).parent / "kept"
 """Tables of the runs that the documentation shows."""
 
-_KEY = ("setting", "arm", "learning_rate", "kl_coefficient", "warm", "seed", "device")
+_KEY = ("setting", "arm", "learning_rate", "kl_coefficient", "warm", "seed")
 
 _RETIRED = {"analogy": 2}
 """Version of the formula of estimators that only kept tables know."""
@@ -50,11 +50,6 @@ class Runs:
         """
         run = self.made(cell)
         return self.kept_of(cell) if run is None else run
-
-    def on_any_device(self, cell: Cell) -> pl.DataFrame | None:
-        """Return the rows of a run as `of` does, or those of the same run on another device."""
-        cells = [cell, *(replace(cell, device=device) for device in DEVICES)]
-        return next((run for each in cells if (run := self.of(each)) is not None), None)
 
     def made(self, cell: Cell) -> pl.DataFrame | None:
         """Return the rows as `of` does, if the run was made here with today's configuration."""
@@ -109,10 +104,8 @@ class Runs:
             return None
         if setting not in self._kept:
             table = pl.read_parquet(path)
-            # At first there was only one device, and the first version of every formula.
-            for name, first in (("device", "cpu"), ("formula", 1)):
-                if name not in table.columns:
-                    table = table.with_columns(pl.lit(first).alias(name))
+            if "formula" not in table.columns:  # at first, every formula had its first version
+                table = table.with_columns(pl.lit(1).alias("formula"))
             self._kept[setting] = table
         return self._kept[setting]
 

@@ -28,8 +28,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from experiments.markdown import frame
 from experiments.textworld.cells import Tuning
-from experiments.textworld.markdown import markdown
 from experiments.textworld.settings import Setting
 
 COMPARED: tuple[tuple[str, str], ...] = (
@@ -61,7 +61,7 @@ def unseen_report(runs: pl.DataFrame, setting: Setting, best: Mapping[str, Tunin
     parts = [f"{unfinished}{num_pairs} of {setting.seeds} planned pairs are whole\n"]
     if num_pairs:
         ends = ends_of(pairs)
-        parts += [markdown(endpoint_table(ends, best)), markdown(gaps_table(ends))]
+        parts += [frame(endpoint_table(ends, best)), frame(gaps_table(ends))]
     return "\n".join(parts)
 
 
@@ -70,7 +70,7 @@ def whole_pairs(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
     if not len(runs):
         return runs
     repeats = runs.filter(pl.col("seed") > 0, pl.col("arm").is_in(setting.arms))
-    num_arms = pl.col("arm").n_unique().over("device", "warm", "seed")
+    num_arms = pl.col("arm").n_unique().over("warm", "seed")
     return repeats.filter(num_arms == len(setting.arms))
 
 

@@ -1,42 +1,21 @@
 """Warm policies, from which all runs begin: copied from the kept ones, or made by imitation.
 
-    python -m experiments.textworld.warm --setting hard --out runs
-
-makes the warm policies of a setting that are not kept yet, and keeps them. Arithmetic differs
-between kinds of machines, and so do the weights that they learn. Compared runs must begin from the
-same weights, so the weights are part of the experiment. They are bfloat16, like published models.
+Arithmetic differs between kinds of machines, and so do the weights that they learn. Compared runs
+must begin from the same weights; kept ones are bfloat16, like published models.
 """
 
-import argparse
 import shutil
 from pathlib import Path
 
 from experiments.textworld.cells import warm_start
-from experiments.textworld.device import use_device
 from experiments.textworld.settings import SETTINGS
 from graphcredit.loop.warmup import WarmupOptions, run_warmup
 from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.progress import silent
-from graphcredit.trainer.model.export import distinct, save_model
-from graphcredit.trainer.model.loading import load_weights
 
 KEPT_WARM = Path(__file__).parent / "kept" / "warm"
 """Directory of the kept policies, each in `<setting>-<number>`."""
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--setting", choices=list(SETTINGS), required=True)
-    parser.add_argument("--out", type=Path, required=True, help="directory to make them in")
-    parser.add_argument("--keep", type=Path, default=KEPT_WARM, help="directory to keep them in")
-    options = parser.parse_args()
-    use_device("cpu")
-    made = options.out / "imitated"  # runs in OUT begin from what is kept
-    for number in range(SETTINGS[options.setting].warm_starts):
-        if not (options.keep / f"{options.setting}-{number}").exists():
-            imitate(made, options.setting, number)
-            keep(made, options.setting, number, options.keep)
 
 
 def make_warm(out: Path, name: str, number: int, *, kept: Path = KEPT_WARM) -> None:
@@ -80,23 +59,3 @@ def imitate(out: Path, name: str, number: int) -> None:
         workers=0,
     )
     run_warmup(plan, on_progress=silent, with_own_play=False)
-
-
-def keep(out: Path, name: str, number: int, kept: Path) -> None:
-    """Save a warm policy among the kept ones, in bfloat16.
-
-    Args:
-        out: Directory in which it was made.
-        name: Name of the setting.
-        number: Number of the policy.
-        kept: Directory of kept policies.
-    """
-    source = warm_start(out, name, number) / "model"
-    model = load_weights(source)
-    kept.mkdir(parents=True, exist_ok=True)
-    weights = distinct(model, model.state_dict(keep_vars=True))
-    save_model(kept / f"{name}-{number}", model, weights, source, dtype="bfloat16")
-
-
-if __name__ == "__main__":
-    main()

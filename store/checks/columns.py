@@ -15,7 +15,7 @@ from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
-from graphcredit.store.parquet.shards import conform, open_parquet
+from graphcredit.store.parquet.shards import conform, open_parquet, read_table
 from graphcredit.store.provenance.configuration import history_configuration
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_KEY_COLUMNS, Column
 from graphcredit.store.sql.views import BASE_VIEWS
@@ -89,25 +89,25 @@ def _read_empty_columns(parquet: pq.ParquetFile) -> None:
 
 def _column_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violation]:
     schema = parquet.schema_arrow
-    found: list[Violation] = []
+    violations: list[Violation] = []
     for name, count in Counter(schema.names).items():
         if count > 1:
-            found.append(violation("columns", file, f"{count} columns {name!r}"))
-    if found:
-        return found
+            violations.append(violation("columns", file, f"{count} columns {name!r}"))
+    if violations:
+        return violations
     extra = _VIEWS[file.kind].extra_columns(schema) if file.kind in _VIEWS else ()
     columns = {column.name: column for column in (*file.columns, *extra)}
     for column in columns.values():
         if column.name in schema.names:
-            found += _type_violations(file, parquet, column)
+            violations += _type_violations(file, parquet, column)
         elif not column.nullable:
-            found.append(violation("columns", file, f"no column {column.name!r}"))
-    found += [
+            violations.append(violation("columns", file, f"no column {column.name!r}"))
+    violations += [
         violation("unknown_column", file, f"column {name!r}")
         for name in schema.names
         if name not in columns
     ]
-    return found
+    return violations
 
 
 def _type_violations(file: TableFile, parquet: pq.ParquetFile, column: Column) -> list[Violation]:
@@ -142,7 +142,7 @@ def _metadata_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Viola
 def check_credit_rows(steps: TableFile, credit: TableFile) -> list[Violation]:
     """Return the violations of a credit shard whose rows are not those of its step shard."""
     keys = CREDIT_KEY_COLUMNS
-    ours, theirs = (_read(file, keys) for file in (credit, steps))
+    ours, theirs = (read_table(file.path, keys) for file in (credit, steps))
     if ours.num_rows != theirs.num_rows:
         found = f"{ours.num_rows} rows, the step shard has {theirs.num_rows}"
         return [violation("credit_rows", credit, found)]
@@ -163,9 +163,3 @@ def check_credit_rows(steps: TableFile, credit: TableFile) -> list[Violation]:
             num_rows=len(rows),
         )
     ]
-
-
-def _read(file: TableFile, columns: tuple[Column, ...]) -> pa.Table:
-    with open_parquet(file.path) as parquet:
-        table = parquet.read(columns=[column.name for column in columns])
-    return conform(table, columns, where=file.relative)

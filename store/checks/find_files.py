@@ -1,4 +1,4 @@
-"""Find every file of a store, and tell its kind from its path."""
+"""Find every file of a store, with its kind by its path."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,13 @@ from graphcredit.store.checks.tree import walk_store
 from graphcredit.store.checks.violations import Violation
 from graphcredit.store.errors import StoreFormatError
 from graphcredit.store.files.lock import files_in_use
-from graphcredit.store.layout import Store, is_iteration, is_name, refuse_undecodable
+from graphcredit.store.layout import (
+    ITERATION_TABLES,
+    Store,
+    is_iteration,
+    is_name,
+    refuse_undecodable,
+)
 from graphcredit.store.schema import (
     CREDIT_COLUMNS,
     EDGE_COLUMNS,
@@ -56,7 +62,7 @@ _OTHERS: tuple[tuple[str, str | None], ...] = (
     (r"images/.*", None),
     (r"spool/[^/]*\.(arrows|closing)", "left_over_spool"),
     (r".*\.tmp", "left_over_temporary"),
-    (r"(steps|credit|graph|summary|replay|notes|history|training)/.*\.parquet", "path_name"),
+    (rf"({'|'.join(ITERATION_TABLES)}|history)/.*\.parquet", "path_name"),
     (r".*", "unknown_file"),
 )
 """Path, and the rule that a file there breaks, or None. The first matching path counts."""
@@ -82,9 +88,9 @@ def find_files(store: Store) -> tuple[list[TableFile], list[Violation]]:
     violations = tree.violations
     for path in sorted(tree.files):
         relative = path.relative_to(store.root).as_posix()
-        table, found = _table_file(path, relative)
-        violations += found
-        if table is not None and not any(v.is_error for v in found):
+        table, faults = _table_file(path, relative)
+        violations += faults
+        if table is not None and not any(v.is_error for v in faults):
             tables.append(table)
     return tables, _with_holders(store, violations)
 
@@ -97,7 +103,7 @@ def _with_holders(store: Store, violations: list[Violation]) -> list[Violation]:
         if violation.rule.name == "left_over_spool"
     }
     in_use = files_in_use(set(left_over)) if left_over else {}
-    live = {left_over[path].file: " and ".join(found) for path, found in in_use.items()}
+    live = {left_over[path].file: " and ".join(holders) for path, holders in in_use.items()}
     return [
         _path_violation("live_spool", violation.file, f"{live[violation.file]} has it")
         if violation.file in live
@@ -134,9 +140,9 @@ def _path_violations(relative: str, parts: dict[str, str]) -> Iterator[Violation
         refuse_undecodable(Path(relative))
     except StoreFormatError as error:
         yield _path_violation("path_name", relative, str(error))
-    for part, rule in (("run_id", "path_name"), ("name", "shard_name")):
-        if part in parts and not is_name(parts[part]):
-            yield _path_violation(rule, relative, f"{part} {parts[part]!r}")
+    for key, rule in (("run_id", "path_name"), ("name", "shard_name")):
+        if key in parts and not is_name(parts[key]):
+            yield _path_violation(rule, relative, f"{key} {parts[key]!r}")
     iteration = parts.get("iteration")
     if iteration is None:
         return

@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 
 from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.violations import Violation
-from graphcredit.store.layout import Store, unreadable_folder
+from graphcredit.store.layout import ITERATION_TABLES, Store, unreadable_folder
 
-_OF_ITERATIONS = "(steps|credit|graph|summary|replay|notes|training)"
+_OF_ITERATIONS = f"({'|'.join(ITERATION_TABLES)})"
 _FOLDERS = re.compile(
     rf"{_OF_ITERATIONS}(/run_id=[^/]*(/iteration=[^/]*)?)?|history(/run_id=[^/]*)?"
     r"|er_graph|embeddings(/[^/]*)?|images(/.*)?|spool|quarantine",
@@ -44,7 +44,7 @@ class Tree:
     def other_name(self, relative: str) -> str | None:
         """Return another name of a file, or a link to it; None if there is no other."""
         path = PurePosixPath(relative)
-        names = (str(part) for part in (path, *path.parents))
+        names = (str(folder) for folder in (path, *path.parents))
         return next((self.shared[name] for name in names if name in self.shared), None)
 
 

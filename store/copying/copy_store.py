@@ -1,4 +1,4 @@
-"""Copy the files of a store that the other place lacks, or has otherwise."""
+"""Copy the files of a store that are missing or different in the copy."""
 
 import re
 from collections import Counter
@@ -14,6 +14,7 @@ from graphcredit.store.copying.locations import Location, open_location
 from graphcredit.store.errors import InputError
 from graphcredit.store.files.digest import verify
 from graphcredit.store.layout import (
+    ITERATION_TABLES,
     MARKER,
     MARKER_NAME,
     check_marker,
@@ -26,14 +27,14 @@ from graphcredit.store.progress import OnProgress, silent
 _Sizes: TypeAlias = Mapping[str, int]
 """Bytes of each file, by its path in the store."""
 
-_TABLES = ("steps", "replay", "credit", "graph", "summary", "history", "training", "notes")
+_TABLES = (*ITERATION_TABLES, "history")
 _FOLDERS = ("", "er_graph", "images", *_TABLES)
-"""What is copied, in this order: who reads meanwhile finds no credit without its steps."""
+"""Folders to copy, in this order."""
 _PART = re.compile(
     rf"(?:{'|'.join(_TABLES)})/run_id=(?P<run>[^/]+)(?:/iteration=(?P<iteration>\d+))?/[^/]+\.parquet"
 )
 _SHARED = re.compile(r"states\.toml|er_graph/[^/]+\.parquet|images/.+(?<!\.tmp)")
-"""What belongs to all runs."""
+"""Files of all runs."""
 _STAYS = re.compile(r"spool/[^/]+\.arrows|quarantine/[^/]+\.parquet")
 _AT_ONCE = 8
 """Files that are copied at a time: object storage is far away."""
@@ -41,14 +42,14 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CopyReport:
-    """What was copied."""
+    """The numbers of a copy."""
 
     num_files: int
     num_bytes: int
     num_equal: int
     """Files that were there already."""
     left: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Files that stay where they are: steps that are in no shard yet, and refused files."""
+    """Folder to the files that are not copied: spools, and quarantined files."""
 
 
 def copy_store(
@@ -59,7 +60,7 @@ def copy_store(
     iteration: int | None = None,
     on_progress: OnProgress = silent,
 ) -> CopyReport:
-    """Copy a store, or what is new in it, to another place; it may be interrupted and repeated.
+    """Copy the new files of a store to another place; it may be interrupted and repeated.
 
     A file is equal if its size and its last 64 KiB are, which hold the digest of a table. Nothing
     is removed from the target. A copy on this machine is verified before it gets its name.
@@ -82,45 +83,45 @@ def copy_store(
     here, there = open_location(source), open_location(target)
     if here.folder is None and there.folder is None:
         raise InputError(f"one of both places must be on this machine: got {source} and {target}")
-    found = here.sizes()
-    _require_store(here, found)
-    chosen = _chosen(found, run_id, iteration)
-    parts = [part for part in map(_PART.fullmatch, chosen) if part]
+    sizes = here.sizes()
+    _require_store(here, sizes)
+    chosen = _chosen(sizes, run_id, iteration)
+    matches = [match for match in map(_PART.fullmatch, chosen) if match]
     if iteration is not None:
-        parts = [part for part in parts if part["iteration"]]
-    if not parts and (run_id, iteration) != (None, None):
+        matches = [match for match in matches if match["iteration"]]
+    if not matches and (run_id, iteration) != (None, None):
         wanted = f"{run_id or 'any'}, iteration {'any' if iteration is None else iteration}"
         raise InputError(f"{source} must have a file of run {wanted}: it has none")
     known = there.sizes()
     _open_target(there, known)
     copied = 0
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        same_size = [path for path in chosen if known.get(path) == found[path]]
+        same_size = [path for path in chosen if known.get(path) == sizes[path]]
         are_equal = pool.map(lambda path: here.tail(path) == there.tail(path), same_size)
         equal = {path for path, is_equal in zip(same_size, are_equal, strict=True) if is_equal}
         new = [path for path in chosen if path not in equal]
         for folder in _FOLDERS:
-            own = [path for path in new if _folder(path) == folder]
-            for _ in pool.map(partial(_copy, here, there), own):
+            paths = [path for path in new if _folder(path) == folder]
+            for _ in pool.map(partial(_copy, here, there), paths):
                 copied += 1
                 on_progress("copy", copied, len(new))
     return CopyReport(
         num_files=len(new),
-        num_bytes=sum(found[path] for path in new),
+        num_bytes=sum(sizes[path] for path in new),
         num_equal=len(equal),
-        left=dict(Counter(_folder(path) for path in found if _STAYS.fullmatch(path))),
+        left=dict(Counter(_folder(path) for path in sizes if _STAYS.fullmatch(path))),
     )
 
 
-def _chosen(found: Iterable[str], run_id: str | None, iteration: int | None) -> list[str]:
+def _chosen(sizes: Iterable[str], run_id: str | None, iteration: int | None) -> list[str]:
     """Return the files to copy: those of a run and an iteration, and those of all."""
     chosen: list[str] = []
-    for path in sorted(found):
+    for path in sorted(sizes):
         if _SHARED.fullmatch(path):
             chosen.append(path)
-        elif part := _PART.fullmatch(path):
-            at = part["iteration"]
-            if run_id in (None, part["run"]) and (None in (iteration, at) or int(at) == iteration):
+        elif match := _PART.fullmatch(path):
+            at = match["iteration"]
+            if run_id in (None, match["run"]) and (None in (iteration, at) or int(at) == iteration):
                 chosen.append(path)
     return chosen
 
@@ -136,17 +137,17 @@ def _copy(here: Location, there: Location, path: str) -> None:
     there.write(path, here.read(path), is_sealed=is_table)
 
 
-def _require_store(place: Location, found: _Sizes) -> None:
-    if MARKER_NAME not in found:
-        raise no_store(place.name)
-    check_marker(f"{place.name}/{MARKER_NAME}", bytes(place.read(MARKER_NAME)))
+def _require_store(location: Location, sizes: _Sizes) -> None:
+    if MARKER_NAME not in sizes:
+        raise no_store(location.name)
+    check_marker(f"{location.name}/{MARKER_NAME}", bytes(location.read(MARKER_NAME)))
 
 
-def _open_target(place: Location, known: _Sizes) -> None:
+def _open_target(location: Location, known: _Sizes) -> None:
     """Make the target a store, unless it is one."""
-    if place.folder is not None:
-        create_store(place.folder)
+    if location.folder is not None:
+        create_store(location.folder)
     elif known:
-        _require_store(place, known)
+        _require_store(location, known)
     else:
-        place.write(MARKER_NAME, pa.py_buffer(MARKER.encode()), is_sealed=False)
+        location.write(MARKER_NAME, pa.py_buffer(MARKER.encode()), is_sealed=False)

@@ -1,4 +1,4 @@
-"""Where files are: a folder of this machine, or one of object storage, by its address."""
+"""Locations of stores: folders of this machine, or of object storage by their address."""
 
 import os
 import posixpath
@@ -33,9 +33,9 @@ class Location:
     system: Any
     """The file system of Arrow that it is in."""
     root: str
-    """Its path there."""
+    """Its path in that file system."""
     folder: Path | None
-    """The same, if it is on this machine."""
+    """Its path on this machine; None in object storage."""
 
     def sizes(self) -> dict[str, int]:
         """Return the size of every file in bytes, by its path from the root; {} without a root.
@@ -47,10 +47,10 @@ class Location:
                 return dict(_walk(self.folder))
         selector = fs.FileSelector(self.root, recursive=True, allow_not_found=True)
         with self._errors("be listed"):
-            found = self.system.get_file_info(selector)
+            files = self.system.get_file_info(selector)
         return {
             posixpath.relpath(info.path, self.root): info.size
-            for info in found
+            for info in files
             if info.type == fs.FileType.File
         }
 
@@ -62,7 +62,7 @@ class Location:
             return file.read()
 
     def read(self, path: str) -> pa.Buffer:
-        """Return a file; of one of this machine, only what is looked at is in memory."""
+        """Return a file; one of this machine is mapped, not read."""
         if self.folder is not None:
             with pa.memory_map(str(self.folder / path)) as mapped:
                 return mapped.read_buffer()
@@ -133,13 +133,13 @@ def _by_fsspec(name: str, scheme: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
 
-        found, root = url_to_fs(name)
+        system, root = url_to_fs(name)
     except ImportError as error:
         raise MissingDependencyError(
             f"addresses that begin with {scheme}:// need fsspec and its package for them, which "
             f"are not installed ({error}): pip install fsspec and that package"
         ) from error
-    return fs.PyFileSystem(fs.FSSpecHandler(found)), root
+    return fs.PyFileSystem(fs.FSSpecHandler(system)), root
 
 
 @contextmanager

@@ -5,7 +5,7 @@ The last key in the metadata of the footer is `graphcredit.digest`. Its value ha
     graphcredit-sha256:<pages>:<footer>:<size>:<length>
 
     pages    SHA-256 of all bytes before the footer, in hexadecimal digits
-    footer   the same of all bytes from the footer on, with 64 zeros in this place
+    footer   the same of all bytes from the footer on, with 64 zeros in this offset
     size     bytes of the file, in 19 decimal digits
     length   bytes of the footer, in 10 decimal digits, as the last 8 bytes of the file have it
 
@@ -52,9 +52,9 @@ def seal(path: Path) -> None:
     """
     with path.open("r+b") as file:
         tail, size, length = _ending(file)
-        place = _place(tail)
-        assert place is not None, "the file was written with the placeholder"
-        start, value_at = size - _TRAILER - length, size - len(tail) + place
+        offset = _value_offset(tail)
+        assert offset is not None, "the file was written with the placeholder"
+        start, value_at = size - _TRAILER - length, size - len(tail) + offset
         pages = _hash(file, 0, start)
         _put(file, value_at, _FORM % (pages, _ZEROS, size, length))
         _put(file, value_at, _FORM % (pages, _hash(file, start, size), size, length))
@@ -76,17 +76,17 @@ def verify(path: Path, *, whole: bool = True) -> bool:
         tail, size, length = _ending(file)
         if not tail.endswith(b"PAR1"):
             raise DamagedFileError("it does not end as Parquet does")
-        place = _place(tail)
-        if place is None:
+        offset = _value_offset(tail)
+        if offset is None:
             return False
-        value = _VALUE.match(tail, place)
+        value = _VALUE.match(tail, offset)
         if value is None:
             raise DamagedFileError("its digest cannot be read")
         pages, footer, *numbers = value.groups()
         recorded_size, recorded_length = map(int, numbers)
         if recorded_size != size and recorded_length != length:
             return False
-        start, footer_at = size - _TRAILER - length, size - len(tail) + place + _FOOTER_AT
+        start, footer_at = size - _TRAILER - length, size - len(tail) + offset + _FOOTER_AT
         is_as_long = (recorded_size, recorded_length) == (size, length) and 0 <= start < footer_at
         if not is_as_long or _hash(file, start, size, zeros_at=footer_at) != footer:
             raise DamagedFileError("its footer has another digest than it was written with")
@@ -103,7 +103,7 @@ def _ending(file: BinaryIO) -> tuple[bytes, int, int]:
     return tail, size, int.from_bytes(tail[-_TRAILER:-4], "little")
 
 
-def _place(tail: bytes) -> int | None:
+def _value_offset(tail: bytes) -> int | None:
     """Return the offset of the value in the last bytes of a file, or None if there is none.
 
     It is found by its key, or else by its own form: damage to the one leaves the other.
@@ -115,8 +115,8 @@ def _place(tail: bytes) -> int | None:
     return values[-1] if values else None
 
 
-def _put(file: BinaryIO, place: int, value: bytes) -> None:
-    file.seek(place)
+def _put(file: BinaryIO, offset: int, value: bytes) -> None:
+    file.seek(offset)
     file.write(value)
     file.flush()
 

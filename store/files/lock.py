@@ -110,11 +110,11 @@ def alone_in(directory: Path, refusal: str) -> Generator[None]:
 
 def held(path: Path) -> str:
     """Return a sentence that names the processes with a lock, and says what to do about them."""
-    found = files_in_use({path}).get(path)
-    if not found:
+    holders = files_in_use({path}).get(path)
+    if not holders:
         return f"{path} is locked by a process of another user, container or machine"
     return (
-        f"{path} is locked by {' and '.join(found)}; if that is only a child of a dead process, "
+        f"{path} is locked by {' and '.join(holders)}; if that is only a child of a dead process, "
         "end it"
     )
 
@@ -126,13 +126,13 @@ def files_in_use(paths: set[Path]) -> dict[Path, list[str]]:
     not visible.
     """
     real = {os.path.realpath(path): path for path in paths}
-    found: dict[Path, list[str]] = {}
+    holders: dict[Path, list[str]] = {}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             opened = set(map(_target, (process / "fd").iterdir()))
             for name in sorted(opened & real.keys()):
-                found.setdefault(real[name], []).append(_process(process))
-    return found
+                holders.setdefault(real[name], []).append(_process(process))
+    return holders
 
 
 def _target(link: Path) -> str:

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from graphcredit.store.errors import InputError, SchemaError
 from graphcredit.store.layout import Shard
-from graphcredit.store.parquet.shards import conform, open_parquet
+from graphcredit.store.parquet.shards import conform, open_parquet, read_table
 from graphcredit.store.schema import (
     CREDIT_KEY_COLUMNS,
     Column,
@@ -26,12 +26,12 @@ def estimator_columns(shards: Sequence[Shard], estimator: str | None) -> tuple[C
         InputError: There is no credit by that estimator.
         SchemaError: A credit shard cannot be read.
     """
-    found: set[str] = set()
+    owners: dict[str, str] = {}
     for shard in shards:
         if shard.credit_path.exists():
             with open_parquet(shard.credit_path) as file:
-                found |= {name for name in file.schema_arrow.names if split_estimator_column(name)}
-    owners = {name: split[0] for name in found if (split := split_estimator_column(name))}
+                splits = {name: split_estimator_column(name) for name in file.schema_arrow.names}
+            owners |= {name: split[0] for name, split in splits.items() if split}
     if estimator is not None and estimator not in owners.values():
         there = ", ".join(sorted(set(owners.values()))) or "none"
         raise InputError(
@@ -39,7 +39,7 @@ def estimator_columns(shards: Sequence[Shard], estimator: str | None) -> tuple[C
             f"Check the name, or run `graphcredit credit STORE --estimator {estimator}` first"
         )
     return tuple(
-        estimator_column(name) for name in sorted(found) if estimator in (None, owners[name])
+        estimator_column(name) for name in sorted(owners) if estimator in (None, owners[name])
     )
 
 
@@ -56,7 +56,9 @@ def enriched_tables(
     Raises:
         SchemaError: A shard cannot be read, or the rows of the credit shard are others.
     """
-    credited = _read_credit(shard, credit)
+    credited = None
+    if shard.credit_path.exists():
+        credited = read_table(shard.credit_path, (*CREDIT_KEY_COLUMNS, *credit))
     start = 0
     with open_parquet(shard.path) as file:
         if credited is not None and credited.num_rows != file.metadata.num_rows:
@@ -67,18 +69,9 @@ def enriched_tables(
         )
         for group in groups if file.num_row_groups else [file.read(columns=present)]:
             table = conform(group, steps, where=str(shard.path))
-            part = None if credited is None else credited.slice(start, table.num_rows)
+            rows = None if credited is None else credited.slice(start, table.num_rows)
             start += table.num_rows
-            yield _joined(shard, table, part, credit)
-
-
-def _read_credit(shard: Shard, columns: Sequence[Column]) -> pa.Table | None:
-    if not shard.credit_path.exists():
-        return None
-    wanted = (*CREDIT_KEY_COLUMNS, *columns)
-    with open_parquet(shard.credit_path) as file:
-        present = [column.name for column in wanted if column.name in file.schema_arrow.names]
-        return conform(file.read(columns=present), wanted, where=str(shard.credit_path))
+            yield _joined(shard, table, rows, credit)
 
 
 def _joined(

@@ -5,8 +5,7 @@
 
 import hashlib
 import os
-from collections.abc import Collection, Generator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.store.errors import InputError, SchemaError
-from graphcredit.store.files.atomic import write_table
 from graphcredit.store.files.lock import LockFile
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
-from graphcredit.store.parquet.shards import conform, open_parquet, refuse_newer
+from graphcredit.store.parquet.shards import conform, read_table, refuse_newer
 from graphcredit.store.schema import ENTITY_COLUMNS, RELATION_COLUMNS, Column, arrow_schema
 
 ENTITY_SCHEMA = arrow_schema(ENTITY_COLUMNS)
@@ -84,7 +83,8 @@ def merge_er_graph(store: Store, graph: ErGraph) -> None:
             for t in (graph.entities, graph.relations)
         )
     )
-    with _locked(entities.parent):
+    with LockFile(entities.parent, os.O_RDONLY | os.O_DIRECTORY) as lock:
+        lock.lock(wait=True)
         refuse_newer((entities, relations))
         # Entities first: a reader between the two writes must find the entities of each relation.
         _merge(entities, ENTITY_COLUMNS, graph.entities, tasks)
@@ -97,9 +97,7 @@ def _paths(store: Store) -> tuple[Path, Path]:
 
 
 def _read(path: Path, columns: tuple[Column, ...]) -> pa.Table:
-    with open_parquet(path) as file:
-        present = [c.name for c in columns if c.name in file.schema_arrow.names]
-        table = conform(file.read(columns=present), columns, where=str(path))
+    table = read_table(path, columns)
     for column in columns:
         if not column.nullable and table[column.name].null_count:
             raise SchemaError(
@@ -120,11 +118,3 @@ def _merge(path: Path, columns: tuple[Column, ...], added: pa.Table, tasks: pa.A
     merged = merged.sort_by(keys)
     if before is None or not merged.equals(before):
         write_table(merged.cast(arrow_schema(columns)), path)
-
-
-@contextmanager
-def _locked(directory: Path) -> Generator[None]:
-    """Hold an exclusive lock on a directory; wait for other processes."""
-    with LockFile(directory, os.O_RDONLY | os.O_DIRECTORY) as file:
-        file.lock(wait=True)
-        yield

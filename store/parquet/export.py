@@ -13,17 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphcredit.store.errors import InputError
-from graphcredit.store.files.atomic import atomic_directory, parquet_writer, remove_left_overs
+from graphcredit.store.files.atomic import atomic_directory, remove_left_overs
+from graphcredit.store.files.tables import parquet_writer
 from graphcredit.store.layout import AnyStore, Shard, open_store
 from graphcredit.store.parquet.enriched import enriched_tables, estimator_columns
+from graphcredit.store.parquet.shards import with_partition
 from graphcredit.store.progress import OnProgress, silent
-from graphcredit.store.schema import (
-    CREDIT_COLUMNS,
-    CREDIT_KEY_COLUMNS,
-    PARTITION_COLUMNS,
-    STEP_COLUMNS,
-    Column,
-)
+from graphcredit.store.schema import CREDIT_COLUMNS, CREDIT_KEY_COLUMNS, STEP_COLUMNS, Column
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,19 +128,9 @@ def _write(shard: Shard, columns: tuple[Column, ...], path: Path) -> Iterator[pa
     credit = (*CREDIT_COLUMNS[len(CREDIT_KEY_COLUMNS) :], *columns)
     writer: pq.ParquetWriter | None = None
     for steps in enriched_tables(shard, STEP_COLUMNS, credit):
-        table = _with_place(shard, steps)
+        table = with_partition(steps, shard)
         writer = writer or parquet_writer(path, table.schema)
         writer.write_table(table)
         yield table
     if writer:
         writer.close()
-
-
-def _with_place(shard: Shard, steps: pa.Table) -> pa.Table:
-    """Return steps with run and iteration as their first columns."""
-    run, iteration = PARTITION_COLUMNS
-    place = {
-        run.name: pa.repeat(pa.scalar(shard.run_id, run.type), steps.num_rows),
-        iteration.name: pa.repeat(pa.scalar(shard.iteration, iteration.type), steps.num_rows),
-    }
-    return pa.table(place | {name: steps[name] for name in steps.column_names})

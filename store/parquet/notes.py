@@ -1,7 +1,7 @@
 """Notes and tags of people on steps and trajectories: one small file for each iteration.
 
-Credit never touches it, so notes outlive it. A writer holds a lock while it reads the file and
-replaces it, and says which note it has seen: so of two writers none loses what the other wrote.
+Credit never touches it, so notes outlive credit. A writer locks the file while it replaces it, and
+names the note that it has seen, so that no writer overwrites the note of another.
 """
 
 import os
@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.store.errors import InputError, NoteChangedError, system_errors
-from graphcredit.store.files.atomic import write_table
 from graphcredit.store.files.lock import LOCK_NAME, LockFile
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
-from graphcredit.store.parquet.shards import conform, open_parquet
+from graphcredit.store.parquet.shards import read_table
 from graphcredit.store.schema import NOTE_COLUMNS, arrow_schema
 
 NOTE_SCHEMA = arrow_schema(NOTE_COLUMNS)
@@ -29,7 +29,7 @@ MOST_TAGS = 50
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Note:
-    """What somebody noted on a step or a trajectory; without words and tags, nothing."""
+    """A note on a step or a trajectory; false without text and tags."""
 
     text: str = ""
     tags: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Note:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NotePlace:
-    """What a note is on."""
+    """The step or trajectory that a note is on."""
 
     run_id: str
     iteration: int
@@ -60,9 +60,7 @@ def read_notes(store: Store, run_id: str, iteration: int) -> pa.Table:
     path = store.notes_path(run_id, iteration)
     if not path.exists():
         return NOTE_SCHEMA.empty_table()
-    with open_parquet(path) as file:
-        present = [c.name for c in NOTE_COLUMNS if c.name in file.schema_arrow.names]
-        table = conform(file.read(columns=present), NOTE_COLUMNS, where=str(path))
+    table = read_table(path, NOTE_COLUMNS)
     return table.sort_by([("trajectory_id", "ascending"), ("step_index", "ascending")])
 
 
@@ -74,7 +72,7 @@ def write_note(store: Store, place: NotePlace, note: Note, *, seen: Note) -> Non
 
     Args:
         store: The store.
-        place: What the note is on.
+        place: Its step or trajectory.
         note: The new note.
         seen: The note as the writer has seen it, empty if there was none.
 
@@ -104,8 +102,7 @@ def write_note(store: Store, place: NotePlace, note: Note, *, seen: Note) -> Non
 
 def note_at(rows: Sequence[dict[str, Any]], place: NotePlace) -> Note:
     """Return the note of a place, given rows of `read_notes`; an empty one if there is none."""
-    found = next((row for row in rows if _is_at(row, place)), None)
-    return Note() if found is None else note_of(found)
+    return next((note_of(row) for row in rows if _is_at(row, place)), Note())
 
 
 def can_write_notes(store: Store) -> bool:

@@ -14,7 +14,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -98,16 +98,16 @@ def is_verified(path: Path, *, whole: bool = True) -> bool:
         DamagedFileError: The file is damaged.
         OSError: The file cannot be read.
     """
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-    stamp = (found.st_ino, found.st_size, found.st_mtime_ns)
+    stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
     known = _verified.get((path, True)) or _verified.get((path, whole))
     if known is not None and known[0] == stamp:
         return known[1]
     result = verify(path, whole=whole)
     # A young file may change again within the same clock tick, unnoticed: do not cache it.
-    if time.time() - found.st_mtime > _CLOCK_TICK:
+    if time.time() - status.st_mtime > _CLOCK_TICK:
         _verified[path, whole] = stamp, result
     return result
 
@@ -183,13 +183,34 @@ def conform(
     fields: list[pa.Field] = []
     for column in columns:
         array = _column_or_nulls(table, column, where)
-        is_kept = keep_dictionaries and _is_dictionary_of(array.type, column.type)
-        if array.type != column.type and not is_kept:
+        is_kept = keep_dictionaries and pa.types.is_dictionary(array.type)
+        if array.type != column.type and not (is_kept and array.type.value_type == column.type):
             array = _cast(array, column, where)
         _check_text(array, column, where)
         arrays.append(array)
         fields.append(pa.field(column.name, array.type, column.nullable))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def read_table(path: Path, columns: Sequence[Column], *, whole: bool = True) -> pa.Table:
+    """Read some columns of a file; those that it may lack and does are null.
+
+    Raises:
+        SchemaError: The file cannot be read, or its columns are not those of the schema.
+    """
+    with open_parquet(path, whole=whole) as file:
+        names = [column.name for column in columns if column.name in file.schema_arrow.names]
+        return conform(file.read(columns=names), columns, where=str(path))
+
+
+def with_partition(table: pa.Table, shard: Shard) -> pa.Table:
+    """Return a table of a shard's rows with run and iteration as its first columns."""
+    for number, (column, value) in enumerate(
+        zip(PARTITION_COLUMNS, (shard.run_id, shard.iteration), strict=True)
+    ):
+        values = pa.repeat(pa.scalar(value, column.type), table.num_rows)
+        table = table.add_column(number, column.name, values)
+    return table
 
 
 def step_columns(names: Iterable[str]) -> tuple[Column, ...]:
@@ -236,7 +257,7 @@ def read_steps(
                 table = file.read_row_group(index, columns=present)
                 if task_id is not None:
                     table = table.filter(pc.equal(table["task_id"], task_id))
-                yield _with_partition(conform(table, wanted, where=str(shard.path)), shard)
+                yield with_partition(conform(table, wanted, where=str(shard.path)), shard)
 
 
 def row_groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[tuple[int, pa.Array]]:
@@ -286,15 +307,6 @@ def _footer(path: Path) -> str:
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def _with_partition(table: pa.Table, shard: Shard) -> pa.Table:
-    run, iteration = PARTITION_COLUMNS
-    length = table.num_rows
-    table = table.add_column(0, run.name, pa.repeat(pa.scalar(shard.run_id, run.type), length))
-    return table.add_column(
-        1, iteration.name, pa.repeat(pa.scalar(shard.iteration, iteration.type), length)
-    )
-
-
 def _column_or_nulls(table: pa.Table, column: Column, where: str) -> pa.ChunkedArray:
     if column.name in table.column_names:
         return table[column.name]
@@ -304,10 +316,6 @@ def _column_or_nulls(table: pa.Table, column: Column, where: str) -> pa.ChunkedA
             f"it has {', '.join(table.column_names) or 'none'}"
         )
     return pa.chunked_array([pa.nulls(table.num_rows, column.type)])
-
-
-def _is_dictionary_of(type_: pa.DataType, value_type: pa.DataType) -> bool:
-    return pa.types.is_dictionary(type_) and type_.value_type == value_type
 
 
 def _cast(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedArray:

@@ -17,7 +17,7 @@ from time import monotonic, sleep
 from typing import TypeAlias, TypeVar
 
 from graphcredit.store.errors import ReplacedError
-from graphcredit.store.layout import Store
+from graphcredit.store.layout import ITERATION_TABLES, Store
 
 T = TypeVar("T")
 
@@ -30,10 +30,8 @@ PATIENCE = 60.0
 _PAUSE = 0.02
 _ATTEMPTS = 3
 
-_TABLES = ("steps", "credit", "graph", "summary", "replay", "training")
-"""Folders whose files belong to an iteration; notes, which people write while they look, aside."""
-
-_NOTES = ("notes",)
+_TABLES = tuple(table for table in ITERATION_TABLES if table != "notes")
+"""Folders whose files count; people write notes while they look."""
 
 
 def stamp(store: Store, run_id: str | None = None, iteration: int | None = None) -> Stamp:
@@ -87,7 +85,7 @@ def read_once(
     Raises:
         ReplacedError: The function raised an error, and files were replaced.
     """
-    with _locked(_place(store, run_id), fcntl.LOCK_SH):
+    with _locked(_lock_folder(store, run_id), fcntl.LOCK_SH):
         before = _whole_stamp(store, run_id, iteration)
         try:
             result = read()
@@ -100,7 +98,7 @@ def read_once(
 
 def _whole_stamp(store: Store, run_id: str | None, iteration: int | None) -> Stamp:
     """Return a stamp that notes count for, too."""
-    return tuple(sorted(_stats(store, run_id, iteration, _TABLES + _NOTES)))
+    return tuple(sorted(_stats(store, run_id, iteration, ITERATION_TABLES)))
 
 
 def _replaced(store: Store) -> ReplacedError:
@@ -114,12 +112,12 @@ def _replaced(store: Store) -> ReplacedError:
 def replacing(store: Store, run_id: str) -> Generator[None]:
     """Lock out readers of a run while its files are renamed; keep the block short."""
     with ExitStack() as locks:
-        for directory in (_place(store, None), _place(store, run_id)):
+        for directory in (_lock_folder(store, None), _lock_folder(store, run_id)):
             locks.enter_context(_locked(directory, fcntl.LOCK_EX))
         yield
 
 
-def _place(store: Store, run_id: str | None) -> Path:
+def _lock_folder(store: Store, run_id: str | None) -> Path:
     """Return the directory to lock for a run, or for the whole store."""
     return store.root if run_id is None else store.root / "steps" / f"run_id={run_id}"
 
@@ -170,7 +168,9 @@ def _stats(
     folders = [f"{table}/{run}/{name}" for table in tables for name in _iterations(iteration)]
     for pattern in (*folders, f"history/{run}", "er_graph"):
         for path in store.root.glob(f"{pattern}/*.parquet"):
-            yield from _stat(path)
+            with suppress(OSError):
+                status = path.stat()
+                yield str(path), status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _iterations(iteration: int | None) -> list[str]:
@@ -182,12 +182,3 @@ def _iterations(iteration: int | None) -> list[str]:
     if iteration is None:
         return ["iteration=*"]
     return list(dict.fromkeys(f"iteration={iteration:0{width}d}" for width in range(1, 11)))
-
-
-def _stat(path: Path) -> Iterator[tuple[str, int, int, int]]:
-    """Yield the stamp of a file; nothing if it cannot be accessed."""
-    try:
-        found = path.stat()
-    except OSError:
-        return
-    yield str(path), found.st_ino, found.st_size, found.st_mtime_ns

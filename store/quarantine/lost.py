@@ -1,4 +1,4 @@
-"""Trajectories of which a quarantine left no copy in the store, and how to bring them back."""
+"""Trajectories without a copy in the store after a quarantine, and the way back for them."""
 
 import re
 import shlex
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from graphcredit.store.checks.find_files import find_files
 from graphcredit.store.layout import Store
-from graphcredit.store.quarantine.move import Quarantined
-from graphcredit.store.quarantine.plan import trajectories_of
+from graphcredit.store.quarantine.plan import Move, trajectories_of
 from graphcredit.store.sql.views import quoted
 
 _STEPS = re.compile(r"steps/run_id=(?P<run_id>[^/]*)/iteration=(?P<iteration>\d+)/[^/]*")
@@ -56,7 +55,7 @@ class Lost:
         )
 
 
-def lost_trajectories(store: Store, moved: Iterable[Quarantined]) -> list[Lost]:
+def lost_trajectories(store: Store, moved: Iterable[Move]) -> list[Lost]:
     """Return the refused trajectories of which the store has no step now.
 
     Args:

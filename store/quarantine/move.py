@@ -28,9 +28,7 @@ one that was written under the same name since.
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,28 +40,14 @@ from graphcredit.store.files.lock import alone_in
 from graphcredit.store.layout import Store
 from graphcredit.store.quarantine.plan import Move, discard_kept, plan_moves, temporary_of_kept
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Quarantined:
-    """One file that was moved."""
-
-    source: str
-    """Its former path, relative to the store."""
-    target: str
-    """Its path now; the `.json` file of the same name has the reasons."""
-    kept: str | None
-    """The new shard with its sound trajectories; None if there are none."""
-    refused: tuple[str | None, ...] = ()
-    """Its trajectories that break a rule; None for rows without a trajectory_id."""
-    copied: tuple[str, ...] = ()
-    """Its trajectories of which an equal copy stays in the store."""
+_NOTE_KEYS = {"source", "target", "kept", "sha256", "refused_trajectories", "equal_copies"}
 
 
 def quarantine_store(
     store: Store,
     progress: Progress | None = None,
-    on_move: Callable[[Quarantined], None] = lambda moved: None,
-) -> tuple[CheckReport, list[Quarantined]]:
+    on_move: Callable[[Move], None] = lambda moved: None,
+) -> tuple[CheckReport, list[Move]]:
     """Move files that break a rule to `quarantine/`, until the store keeps every rule.
 
     Nothing is deleted, and no step shard is rewritten in place. No worker should be writing to
@@ -85,7 +69,7 @@ def quarantine_store(
         f"only one process at a time may quarantine files of {store.root}, and another one does: "
         "wait until it has ended"
     )
-    moved: list[Quarantined] = []
+    moved: list[Move] = []
     with alone_in(store.quarantine_dir, refusal):
         for item in finish_quarantine(store):
             moved.append(item)
@@ -100,8 +84,9 @@ def quarantine_store(
                 return report, moved
             _refuse_immovable(store, moves)
             for move in moves:
-                moved.append(_carry_out(store, move))
-                on_move(moved[-1])
+                _carry_out(store, move)
+                moved.append(move)
+                on_move(move)
 
 
 def _refuse_inaccessible(store: Store, report: CheckReport) -> None:
@@ -119,19 +104,19 @@ def _refuse_immovable(store: Store, moves: Sequence[Move]) -> None:
     device = store.quarantine_dir.stat().st_dev
     for move in moves:
         source = store.root / move.source
-        found = None
         if not os.access(source.parent, os.W_OK | os.X_OK):
-            found = f"you have no permission to write to {source.parent}"
+            reason = f"you have no permission to write to {source.parent}"
         elif source.lstat().st_dev != device:
-            found = "it is on another file system than quarantine/"
-        if found is not None:
-            discard_kept(store, moves)
-            raise InputError(
-                f"{source} must be movable to {store.quarantine_dir} before anything moves: {found}"
-            )
+            reason = "it is on another file system than quarantine/"
+        else:
+            continue
+        discard_kept(store, moves)
+        raise InputError(
+            f"{source} must be movable to {store.quarantine_dir} before anything moves: {reason}"
+        )
 
 
-def finish_quarantine(store: Store) -> Iterator[Quarantined]:
+def finish_quarantine(store: Store) -> Iterator[Move]:
     """Complete a killed `quarantine_store`, and yield the files that it had not moved yet."""
     known: set[Path] = set()
     for path in sorted(store.quarantine_dir.glob("*.json")):
@@ -142,15 +127,15 @@ def finish_quarantine(store: Store) -> Iterator[Quarantined]:
         if note["kept"] is not None:
             known.add(temporary_of_kept(store.root / note["kept"]))
         if not target.exists() and source.exists():
-            if note.get("sha256") != _sha256(source):
+            if note["sha256"] != _sha256(source):
                 continue
-            _move(source, target)
-            yield Quarantined(
+            _rename(source, target)
+            yield Move(
                 source=note["source"],
                 target=note["target"],
                 kept=note["kept"],
-                refused=tuple(note.get("refused_trajectories", ())),
-                copied=tuple(note.get("equal_copies", ())),
+                refused=tuple(note["refused_trajectories"]),
+                copied=tuple(note["equal_copies"]),
             )
         if note["kept"] is not None and temporary_of_kept(store.root / note["kept"]).exists():
             _publish(store.root / note["kept"])
@@ -166,23 +151,16 @@ def _read_note(path: Path) -> dict[str, Any] | None:
         note = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         return None
-    is_ours = isinstance(note, dict) and note.keys() >= {"source", "target", "kept"}
+    is_ours = isinstance(note, dict) and note.keys() >= _NOTE_KEYS
     return note if is_ours else None
 
 
-def _carry_out(store: Store, move: Move) -> Quarantined:
-    target = _fresh_target(store, move.source)
-    item = Quarantined(
-        source=move.source,
-        target=target.relative_to(store.root).as_posix(),
-        kept=move.kept,
-        refused=move.refused,
-        copied=move.copied,
-    )
+def _carry_out(store: Store, move: Move) -> None:
+    target = store.root / move.target
     note = {
-        "source": item.source,
-        "target": item.target,
-        "kept": item.kept,
+        "source": move.source,
+        "target": move.target,
+        "kept": move.kept,
         "sha256": _sha256(store.root / move.source),
         "reasons": move.reasons,
         "refused_trajectories": move.refused,
@@ -190,15 +168,9 @@ def _carry_out(store: Store, move: Move) -> Quarantined:
     }
     with atomic_path(target.with_suffix(".json")) as temporary:
         temporary.write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
-    _move(store.root / move.source, target)
+    _rename(store.root / move.source, target)
     if move.kept is not None:
         _publish(store.root / move.kept)
-    return item
-
-
-def _fresh_target(store: Store, relative: str) -> Path:
-    readable = re.sub(r"[^A-Za-z0-9._=-]+", ".", relative.removesuffix(".parquet"))[-120:]
-    return store.quarantine_dir / f"{readable}.{os.urandom(6).hex()}.parquet"
 
 
 def _sha256(path: Path) -> str:
@@ -206,7 +178,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _move(source: Path, target: Path) -> None:
+def _rename(source: Path, target: Path) -> None:
     os.rename(source, target)
     sync_directory(target.parent)
     sync_directory(source.parent)

@@ -1,12 +1,13 @@
-"""Plan a quarantine: which files move, and which of several equal copies stay."""
+"""Plan a quarantine: choose the files to move, and keep one of several equal copies."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
-import secrets
+import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from graphcredit.store.checks.find_files import TableFile, find_files
 from graphcredit.store.checks.tree import Tree, walk_store
 from graphcredit.store.checks.violations import Violation
 from graphcredit.store.errors import SchemaError
-from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, sync_file, write_table_unsynced
+from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, sync_file
+from graphcredit.store.files.tables import write_table_unsynced
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
 
@@ -29,18 +31,25 @@ _Partition = tuple[str | None, int | None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Move:
-    """One file to move; its kept rows are already written."""
+    """One file to move, or that was moved; its kept rows are written before."""
 
     source: str
-    """Its path, relative to the store."""
-    reasons: Sequence[object]
-    """The reasons, for the note."""
+    """Its path before, relative to the store."""
+    target: str
+    """Its path after; the `.json` file of the same name has the reasons."""
     kept: str | None = None
-    """Future path of the kept rows; until then they are at `temporary_of_kept`."""
+    """New shard with its sound trajectories, at `temporary_of_kept` until the file has moved; None
+    if there are none."""
     refused: tuple[str | None, ...] = ()
-    """Its trajectories that break a rule."""
+    """Its trajectories that break a rule; None for rows without a trajectory_id."""
     copied: tuple[str, ...] = ()
-    """Its trajectories of which an equal copy stays."""
+    """Its trajectories of which an equal copy stays in the store."""
+    reasons: Sequence[object] = field(default=(), compare=False)
+    """The reasons, for the note."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the move for the report of `graphcredit check`, which has the reasons itself."""
+        return {name: value for name, value in asdict(self).items() if name != "reasons"}
 
 
 def plan_moves(store: Store, errors: Iterable[Violation]) -> list[Move]:
@@ -65,9 +74,11 @@ def plan_moves(store: Store, errors: Iterable[Violation]) -> list[Move]:
         return []
     tree = walk_store(store)
     tables = {table.relative: table for table in find_files(store)[0]}
-    for relative in _iterations_of(unknown, tables):
-        by_file.pop(relative, None)
-        tables.pop(relative, None)
+    unjudged = {(tables[file].run_id, tables[file].iteration) for file in unknown & tables.keys()}
+    for relative, table in list(tables.items()):
+        if (table.run_id, table.iteration) in unjudged:
+            by_file.pop(relative, None)
+            del tables[relative]
     refused = _refused_trajectories(by_file, tables, tree)
     moves: list[Move] = []
     try:
@@ -88,12 +99,6 @@ def _files_in(store: Store, relative: str) -> list[str]:
     return [shard.relative_to(store.root).as_posix() for shard in sorted(path.glob("*.parquet"))]
 
 
-def _iterations_of(files: Iterable[str], tables: Mapping[str, TableFile]) -> list[str]:
-    """Return all table files of the iterations to which some files belong."""
-    places = {(tables[file].run_id, tables[file].iteration) for file in files if file in tables}
-    return [name for name, table in tables.items() if (table.run_id, table.iteration) in places]
-
-
 def temporary_of_kept(path: Path) -> Path:
     """Return the temporary path of kept rows, until their original file has moved."""
     return path.with_name(path.name + TEMPORARY_SUFFIX)
@@ -112,15 +117,15 @@ def _refused_trajectories(
     refused: defaultdict[_Partition, set[str | None]] = defaultdict(set)
     for relative, violations in by_file.items():
         if relative in tables:
-            place = tables[relative].run_id, tables[relative].iteration
+            partition = tables[relative].run_id, tables[relative].iteration
             for violation in violations:
                 if not violation.copies:
-                    refused[place] |= violation.trajectories
+                    refused[partition] |= violation.trajectories
     for relative, table in tables.items():
         ids = refused.get((table.run_id, table.iteration))
         if table.kind == "steps" and ids and tree.other_name(relative) is not None:
             ids -= trajectories_of(table)
-    return {place: frozenset(ids) for place, ids in refused.items()}
+    return {partition: frozenset(ids) for partition, ids in refused.items()}
 
 
 def trajectories_of(shard: TableFile) -> set[str | None]:
@@ -143,7 +148,7 @@ def _plan(
     violations = by_file.get(relative, [])
     is_about_rows = all(violation.trajectories for violation in violations)
     if table is None or table.kind != "steps" or not is_about_rows:
-        return [Move(source=relative, reasons=_reasons(violations))] if violations else []
+        return [_move(relative, _reasons(violations))] if violations else []
     ids = refused.get((table.run_id, table.iteration), frozenset())
     copies = [row for violation in violations for row in violation.copies]
     if not ids and not copies:
@@ -171,7 +176,7 @@ def _split(
         return []
     kept = None
     if sound.num_rows:
-        kept = shard.path.with_name(f"kept-{secrets.token_hex(6)}-000000.parquet")
+        kept = shard.path.with_name(f"kept-{os.urandom(6).hex()}-000000.parquet")
         try:
             write_table_unsynced(sound, temporary_of_kept(kept))
             sync_file(temporary_of_kept(kept))
@@ -179,9 +184,9 @@ def _split(
             temporary_of_kept(kept).unlink(missing_ok=True)
             raise
     return [
-        Move(
-            source=shard.relative,
-            reasons=reasons,
+        _move(
+            shard.relative,
+            reasons,
             kept=None if kept is None else kept.relative_to(store.root).as_posix(),
             refused=tuple(pc.unique(ids.filter(pa.array(is_refused))).to_pylist()),
             copied=tuple(pc.unique(ids.filter(pa.array(is_copy))).to_pylist()),
@@ -198,14 +203,18 @@ def _with_credit(store: Store, moves: Iterable[Move], tree: Tree) -> list[Move]:
     for move in sorted(moves, key=lambda move: not move.source.startswith("steps/")):
         folder, _, rest = move.source.partition("/")
         credit = f"credit/{rest}"
-        if folder == "steps" and _is_movable(store, credit, tree):
-            planned[credit] = Move(source=credit, reasons=[f"its step shard {move.source} moved"])
+        is_movable = (store.root / credit).is_file() and tree.other_name(credit) is None
+        if folder == "steps" and is_movable:
+            planned[credit] = _move(credit, [f"its step shard {move.source} moved"])
         planned.setdefault(move.source, move)
     return list(planned.values())
 
 
-def _is_movable(store: Store, relative: str, tree: Tree) -> bool:
-    return (store.root / relative).is_file() and tree.other_name(relative) is None
+def _move(source: str, reasons: Sequence[object], **more: Any) -> Move:
+    """Return a move to a new name in `quarantine/`, which tells where the file comes from."""
+    readable = re.sub(r"[^A-Za-z0-9._=-]+", ".", source.removesuffix(".parquet"))[-120:]
+    target = f"quarantine/{readable}.{os.urandom(6).hex()}.parquet"
+    return Move(source=source, target=target, reasons=reasons, **more)
 
 
 def _reasons(violations: Iterable[Violation]) -> list[dict[str, Any]]:

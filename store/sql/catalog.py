@@ -198,20 +198,28 @@ def _create_views(
 ) -> None:
     refuse_foreign_folders(store)
     run = "run_id=*" if run_id is None else f"run_id={check_name('run_id', run_id)}"
-    folders = sorted(_iteration_folders(store, run_id, iteration))
+    folders = [ANY_ITERATION]
+    if iteration is not None:  # foreign writers may pad with fewer zeros
+        shards = store.shards(run_id, iteration)
+        names = {f"iteration={iteration:06d}", *(shard.path.parent.name for shard in shards)}
+        folders = sorted(names)
     try:
         for view in BASE_VIEWS:
             patterns = dict.fromkeys(
                 view.pattern.replace("run_id=*", run).replace(ANY_ITERATION, folder)
                 for folder in folders
             )
-            parts = [replace(view, pattern=pattern) for pattern in patterns]
-            for path in (path for part in parts for path in view_files(store.root, part)):
+            narrowed = [replace(view, pattern=pattern) for pattern in patterns]
+            for path in (path for each in narrowed for path in view_files(store.root, each)):
                 open_parquet(path, whole=is_verified).close()
-            files = [path for part in parts for path in list_files(store.root, part)]
+            files = [path for each in narrowed for path in list_files(store.root, each)]
             sources = [parquet_source(view, files)] if files else []
-            found = _columns_of(connection, sources) if view.is_open else []
-            sql = base_view_sql(view.all_columns(found), sources)
+            fields = [
+                field
+                for source in (sources if view.is_open else ())
+                for field in connection.sql(f"FROM {source} LIMIT 0").to_arrow_table().schema
+            ]
+            sql = base_view_sql(view.all_columns(fields), sources)
             connection.execute(f"CREATE VIEW {view.name} AS {sql}")
         for name, sql in DERIVED_VIEWS.items():
             connection.execute(f"CREATE VIEW {name} AS {sql}")
@@ -250,19 +258,3 @@ def _files(root: Path, view: BaseView) -> list[str]:
 def _patterns_of_later_files(root: Path, view: BaseView) -> list[str]:
     """Return the pattern that finds the files of a view, future ones included."""
     return [f"{literal_path(str(root.resolve()))}/{view.pattern}"]
-
-
-def _iteration_folders(store: Store, run_id: str | None, iteration: int | None) -> set[str]:
-    """Return the folder names of an iteration: foreign writers may pad with fewer zeros."""
-    if iteration is None:
-        return {ANY_ITERATION}
-    found = {shard.path.parent.name for shard in store.shards(run_id, iteration)}
-    return found | {f"iteration={iteration:06d}"}
-
-
-def _columns_of(connection: Connection, sources: list[str]) -> list[pa.Field]:
-    return [
-        field
-        for source in sources
-        for field in connection.sql(f"SELECT * FROM {source} LIMIT 0").to_arrow_table().schema
-    ]

@@ -27,9 +27,9 @@ TOO_LARGE = 12
 _STARTUP_SECONDS = 60.0
 """Time limit for the child to start; the limit of the query begins when it has started."""
 
-_ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
+_ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
 """Environment of the child. pyarrow's default allocator reserves a gigabyte of address space, which
-would count against the memory limit."""
+would count against the memory limit; the threads of NumPy's linear algebra would as well."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,7 +124,7 @@ def _check_limits(max_rows: int | None, seconds: float, memory: int) -> None:
 def _ask(request: QueryRequest) -> tuple[dict[str, Any], pa.Table | None]:
     """Return the child's answer, and the rows that it sent before it."""
     # -P: a module in the user's working directory must not shadow ours.
-    command = [sys.executable, "-P", "-m", "graphcredit.store.sql.sandbox_worker"]
+    command = [sys.executable, "-P", "-m", "graphcredit.store.sql.sandbox_start"]
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=pipe, env=os.environ | _ENVIRONMENT
@@ -144,7 +144,10 @@ def _ask(request: QueryRequest) -> tuple[dict[str, Any], pa.Table | None]:
     if process.returncode == 0 and answer:
         return json.loads(answer), table
     if expired.is_set() or process.returncode == -SIGALRM:
-        raise QueryRefusedError(_too_slow(request))
+        raise QueryRefusedError(
+            f"the query was stopped: it must finish within {request.seconds:g} s. Select fewer "
+            "rows or columns, filter by run_id and iteration, or allow more time"
+        )
     raise QueryRefusedError(_ending(process.returncode, errors, request))
 
 
@@ -186,11 +189,4 @@ def _ending(returncode: int, errors: bytes, request: QueryRequest) -> str:
     return (
         f"the query {happened}: select fewer rows or columns, filter by run_id and iteration, or "
         "allow more"
-    )
-
-
-def _too_slow(request: QueryRequest) -> str:
-    return (
-        f"the query was stopped: it must finish within {request.seconds:g} s. Select fewer rows or "
-        "columns, filter by run_id and iteration, or allow more time"
     )

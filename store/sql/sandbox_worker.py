@@ -177,8 +177,8 @@ def _open_locked(
     for lock in _LOCKS:
         connection.execute(lock)
     for view in BASE_VIEWS:
-        found, sources = _register(connection, root, view)
-        sql = base_view_sql(view.all_columns(found), sources)
+        fields, sources = _register(connection, root, view)
+        sql = base_view_sql(view.all_columns(fields), sources)
         connection.execute(f"CREATE TEMP VIEW {view.name} AS {sql}")
     for name, sql in DERIVED_VIEWS.items():
         connection.execute(f"CREATE TEMP VIEW {name} AS {sql}")
@@ -274,7 +274,3 @@ def _check_text(batch: pa.RecordBatch) -> None:
         raise QueryRefusedError(
             f"text must be UTF-8: {error}. `graphcredit check STORE` names the files that are wrong"
         ) from error
-
-
-if __name__ == "__main__":
-    main()

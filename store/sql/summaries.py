@@ -1,4 +1,4 @@
-"""The summaries of a store's iterations as views: only of those that are made of what there is."""
+"""Current summaries of iterations as views."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -44,13 +44,13 @@ def create_summary_views(
         number: summary_state(store, list(members))
         for number, members in groupby(shards, lambda shard: shard.iteration)
     }
-    found = [number for number, state in states.items() if state == "current"]
+    current = [number for number, state in states.items() if state == "current"]
     for name, columns in _COLUMNS.items():
         view = BaseView(
             name=f"summary_{name}", pattern="", partitions=PARTITION_COLUMNS, columns=columns
         )
-        paths = [summary_paths(store, run_id, number)[name].absolute() for number in found]
+        paths = [summary_paths(store, run_id, number)[name].absolute() for number in current]
         sources = [parquet_source(view, [literal_path(str(path)) for path in paths])]
-        sql = base_view_sql(view.all_columns(()), sources if found else [])
+        sql = base_view_sql(view.all_columns(()), sources if current else [])
         connection.execute(f"CREATE VIEW {view.name} AS {sql}")
-    return Summarised(iterations=frozenset(found), others=frozenset(states.keys() - found))
+    return Summarised(iterations=frozenset(current), others=frozenset(states.keys() - current))

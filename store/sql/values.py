@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 _ROWS, _BYTES = 4096, 4 << 20
 """Most rows and Arrow bytes to convert at a time; Python's values are several times as large."""
@@ -38,23 +37,25 @@ def for_parquet(table: pa.Table) -> tuple[pa.Table, list[str]]:
     renamed: list[str] = []
     for index, field in enumerate(table.schema):
         if not _is_storable(field):
-            values = python_values(table[index])
-            texts = [None if value is None else _text(value) for value in values]
+            texts = [
+                value
+                if value is None or isinstance(value, str)
+                else json.dumps(value, ensure_ascii=False, default=str)
+                for value in python_values(table[index])
+            ]
             table = table.set_column(index, field.name, pa.array(texts, pa.string()))
             renamed.append(field.name)
     return table, renamed
 
 
 def _is_storable(field: pa.Field) -> bool:
+    import pyarrow.parquet as pq
+
     try:
         pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
     except pa.ArrowNotImplementedError:
         return False
     return True
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _value(scalar: Any) -> Any:

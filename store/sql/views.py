@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -33,14 +34,11 @@ from graphcredit.store.schema import (
     split_estimator_column,
 )
 
-_RUN = PARTITION_COLUMNS[:1]
 ANY_ITERATION = "iteration=[0-9]*"
 """The part of a file pattern that matches every iteration."""
 
 _PATH = "path of the file"
 """Name of the column with the path; no file of a store has a column of this name."""
-
-_ITERATION_FOLDERS = f"run_id=*/{ANY_ITERATION}"
 
 _DUCKDB_TYPES: dict[pa.DataType, str] = {
     pa.string(): "VARCHAR",
@@ -52,7 +50,6 @@ _DUCKDB_TYPES: dict[pa.DataType, str] = {
     pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
     pa.binary(): "BLOB",
 }
-_OF_IMAGES = ("task_id", "trajectory_id", "step_index", "images")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,14 +75,14 @@ class BaseView:
         """Whether the columns depend on the files."""
         return bool(self.parts) or self.has_metrics
 
-    def all_columns(self, found: Iterable[pa.Field]) -> tuple[Column, ...]:
-        """Return the columns of the view, given the columns of the files."""
-        return (*self.partitions, *self.columns, *self.extra_columns(found))
+    def all_columns(self, fields: Iterable[pa.Field]) -> tuple[Column, ...]:
+        """Return the columns of the view, given the fields of the files."""
+        return (*self.partitions, *self.columns, *self.extra_columns(fields))
 
-    def extra_columns(self, found: Iterable[pa.Field]) -> tuple[Column, ...]:
+    def extra_columns(self, fields: Iterable[pa.Field]) -> tuple[Column, ...]:
         """Return the columns of the files that the view has in addition to the schema's."""
         types: dict[str, set[pa.DataType]] = {}
-        for field in found:
+        for field in fields:
             types.setdefault(field.name, set()).add(field.type)
         for column in (*self.partitions, *self.columns):
             types.pop(column.name, None)
@@ -96,70 +93,42 @@ class BaseView:
         ]
         of_metrics = [
             metric_column(name, "written by an objective")
-            for name, found_types in types.items()
-            if self.has_metrics and found_types == {pa.float64()}
+            for name, kinds in types.items()
+            if self.has_metrics and kinds == {pa.float64()}
         ]
         return (*of_estimators, *of_metrics)
 
 
+def _of_iterations(name: str, files: str, columns: tuple[Column, ...], **more: Any) -> BaseView:
+    """Return a view of a table with a folder for each iteration."""
+    folder, _, file = files.partition("/")
+    pattern = f"{folder}/run_id=*/{ANY_ITERATION}/{file}.parquet"
+    return BaseView(
+        name=name, pattern=pattern, partitions=PARTITION_COLUMNS, columns=columns, **more
+    )
+
+
+_IMAGES = ("task_id", "trajectory_id", "step_index", "images")
+
 BASE_VIEWS: tuple[BaseView, ...] = (
-    BaseView(
-        name="steps",
-        pattern=f"steps/{_ITERATION_FOLDERS}/*.parquet",
-        partitions=PARTITION_COLUMNS,
-        # A query of all columns must not read the images.
-        columns=tuple(column for column in STEP_COLUMNS if column.name != "images"),
-    ),
-    BaseView(
-        name="credit",
-        pattern=f"credit/{_ITERATION_FOLDERS}/*.parquet",
-        partitions=PARTITION_COLUMNS,
-        columns=CREDIT_COLUMNS,
-        parts=ESTIMATOR_PARTS,
-    ),
-    BaseView(
-        name="nodes",
-        pattern=f"graph/{_ITERATION_FOLDERS}/nodes.parquet",
-        partitions=PARTITION_COLUMNS,
-        columns=NODE_COLUMNS,
-    ),
-    BaseView(
-        name="edges",
-        pattern=f"graph/{_ITERATION_FOLDERS}/edges.parquet",
-        partitions=PARTITION_COLUMNS,
-        columns=EDGE_COLUMNS,
-        parts=EDGE_PARTS,
-    ),
+    # A query of all columns must not read the images.
+    _of_iterations("steps", "steps/*", tuple(c for c in STEP_COLUMNS if c.name != "images")),
+    _of_iterations("credit", "credit/*", CREDIT_COLUMNS, parts=ESTIMATOR_PARTS),
+    _of_iterations("nodes", "graph/nodes", NODE_COLUMNS),
+    _of_iterations("edges", "graph/edges", EDGE_COLUMNS, parts=EDGE_PARTS),
     BaseView(
         name="state_scores",
         pattern="history/run_id=*/state_scores.parquet",
-        partitions=_RUN,
+        partitions=PARTITION_COLUMNS[:1],
         columns=STATE_SCORE_COLUMNS,
     ),
-    BaseView(
-        name="replay",
-        pattern=f"replay/{_ITERATION_FOLDERS}/*.parquet",
-        partitions=PARTITION_COLUMNS,
-        columns=REPLAY_COLUMNS,
-    ),
-    BaseView(
-        name="notes",
-        pattern=f"notes/{_ITERATION_FOLDERS}/notes.parquet",
-        partitions=PARTITION_COLUMNS,
-        columns=NOTE_COLUMNS,
-    ),
-    BaseView(
-        name="training",
-        pattern=f"training/{_ITERATION_FOLDERS}/*.parquet",
-        partitions=PARTITION_COLUMNS,
-        columns=TRAINING_COLUMNS,
-        has_metrics=True,
-    ),
-    BaseView(
-        name="step_images",
-        pattern=f"steps/{_ITERATION_FOLDERS}/*.parquet",
-        partitions=PARTITION_COLUMNS,
-        columns=tuple(column for column in STEP_COLUMNS if column.name in _OF_IMAGES),
+    _of_iterations("replay", "replay/*", REPLAY_COLUMNS),
+    _of_iterations("notes", "notes/notes", NOTE_COLUMNS),
+    _of_iterations("training", "training/*", TRAINING_COLUMNS, has_metrics=True),
+    _of_iterations(
+        "step_images",
+        "steps/*",
+        tuple(c for c in STEP_COLUMNS if c.name in _IMAGES),
         has_bytes=True,
     ),
 )
@@ -329,7 +298,8 @@ def run_stamps_sql(root: Path) -> str:
     folder = literal_path(str(root.resolve()))
     stamp = "md5(string_agg(concat_ws(':', filename, size, last_modified), '|' ORDER BY filename))"
     files = ", ".join(
-        quoted(f"{folder}/{table}/{_ITERATION_FOLDERS}/*.parquet") for table in ("steps", "credit")
+        quoted(f"{folder}/{table}/run_id=*/{ANY_ITERATION}/*.parquet")
+        for table in ("steps", "credit")
     )
     entities = f"SELECT {stamp} FROM read_blob({quoted(f'{folder}/er_graph/*.parquet')})"
     return f"""

@@ -1,4 +1,4 @@
-"""How far a command is: a bar on a terminal, and elsewhere a line when it was silent for long."""
+"""Progress: a bar on a terminal, elsewhere a line after a long silence."""
 
 from io import StringIO
 

@@ -72,22 +72,6 @@ def test_wrong_use_exits_with_2_and_says_what_is_right(
     assert not (store.root / "credit").exists()
 
 
-def test_a_directory_that_is_no_store_is_refused(tmp_path: Path):
-    result = graphcredit("credit", tmp_path, "-e", "grpo")
-    assert result.returncode == 2
-    assert "has no store.json" in result.stderr
-
-
-def test_a_damaged_shard_is_named(tmp_path: Path):
-    store = write_store(tmp_path / "s", worked_example(), worked_example("t1"))
-    path = store.shards()[1].path
-    path.write_bytes(path.read_bytes()[:100])
-    result = graphcredit("credit", store.root, "-e", "grpo")
-    assert result.returncode == 1
-    assert str(path) in result.stderr
-    assert "--quarantine" in result.stderr
-
-
 def test_the_catalog_is_rebuilt_and_waiting_spools_are_named(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example())
     store.spool_dir.mkdir()

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from graphcredit.cli.commands.sql import ResultFormat, sql
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.cli.output.tables import fit, print_table, write_csv, write_json
 from graphcredit.store import Store
@@ -139,13 +138,6 @@ def test_refusals_say_why_and_exit_with_2(store: Store, tmp_path: Path):
         result = graphcredit_sql(*arguments)
         assert (result.returncode, result.stdout) == (2, "")
         assert reason in result.stderr
-
-
-def test_unlocked_runs_any_statement(store: Store, tmp_path: Path):
-    target = tmp_path / "mine.csv"
-    query = f"COPY (SELECT count(*) AS n FROM steps) TO '{target}'"
-    assert graphcredit_sql(store.root, query, "--unlocked").returncode == 0
-    assert target.read_text() == "n\n8\n"
 
 
 def test_text_of_logs_cannot_act_on_the_terminal(tmp_path: Path):
@@ -281,32 +273,3 @@ def test_plain_text_keeps_what_does_not_act():
     assert plain_text("naïve 状態 🙂 a b") == "naïve 状態 🙂 a b"
     assert plain_text("a\nb\x1b", keep="\n") == "a\nb\\x1b"
     assert plain_text("\x9b\u2028\ud800") == r"\x9b\u2028\ud800"
-
-
-@pytest.mark.parametrize("format_", list(ResultFormat))
-def test_every_format_goes_through_links_and_into_pipes(
-    store: Store, tmp_path: Path, format_: ResultFormat
-):
-    pipe, link, behind = tmp_path / "pipe", tmp_path / "link", tmp_path / "behind"
-    os.mkfifo(pipe)
-    link.symlink_to(behind)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    for output in (link, pipe):
-        sql(
-            store.root,
-            "SELECT 42 AS answer",
-            format_=format_,
-            output=output,
-            limit_rows=None,
-            timeout=60.0,
-            memory=1024,
-            unlocked=True,
-        )
-    written = os.read(reader, 1 << 16)
-    os.close(reader)
-    assert link.is_symlink()
-    assert behind.read_bytes() == written
-    if format_ is ResultFormat.PARQUET:
-        assert pq.read_table(pa.BufferReader(written)).to_pylist() == [{"answer": 42}]
-    else:
-        assert b"42" in written

@@ -1,4 +1,4 @@
-"""What the system refuses ends every command in one line: the path, the reason, and what to do."""
+"""Errors of the system end every command in one line: path, reason and remedy."""
 
 import os
 import subprocess
@@ -99,6 +99,12 @@ def test_what_cannot_be_opened_is_named(
     assert str(path) in error
     reason = "Too many levels of symbolic links" if place is _loop else "File name too long"
     assert reason in error
+
+
+@pytest.mark.parametrize("command", [reader for reader in _READERS if "STORE" not in reader][:-1])
+def test_a_folder_that_is_no_store_is_refused(tmp_path: Path, command: str):
+    error = _assert_one_line(run(*_words(command, {"IN": tmp_path, "OUT": tmp_path / "out"})), 2)
+    assert f"{tmp_path} is not a store: it has no store.json" in error
 
 
 @pytest.mark.parametrize(("command", "place"), _WRITES)

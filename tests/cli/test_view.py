@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from graphcredit.cli.main import app
 from graphcredit.viewer.config import STORE_VARIABLE, TOKENIZER_VARIABLE, server_flags
 from tests.cli.in_process import run
-from tests.cli.test_credit import graphcredit
 from tests.worlds import worked_example, write_store
 
 
@@ -186,12 +185,6 @@ def test_the_tokenizer_goes_to_the_server(tmp_path: Path, monkeypatch: pytest.Mo
     )
     run("view", str(store.root), "--tokenizer", str(tmp_path), "--port", str(_free_port()))
     assert given[TOKENIZER_VARIABLE] == str(tmp_path)
-
-
-def test_what_is_no_store_is_refused(tmp_path: Path):
-    result = graphcredit("view", str(tmp_path))
-    assert result.returncode == 2
-    assert "is not a store" in result.stderr
 
 
 def test_a_bundle_is_written_and_its_first_page_named(tmp_path: Path):

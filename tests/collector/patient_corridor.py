@@ -4,15 +4,25 @@ import json
 import os
 import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
-from graphcredit.collector.collection import collect
+from graphcredit.collector import collection
 from graphcredit.collector.environments.base import Environment, Task, Transition
 from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
 from graphcredit.collector.options import CollectOptions
+from graphcredit.collector.policies.random import RandomPolicy
 from tests.collector.corridor import Corridor
 
-_steps_left = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+PATIENCE = "CORRIDOR_PATIENCE"
+"""Environment variable: after so many steps a worker waits for ever; 0 for never."""
+_steps_left = int(os.environ.get(PATIENCE, "0"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PatientPolicy(RandomPolicy):
+    """Plays at random; a worker that gets it imports this file, and knows its environment."""
 
 
 class PatientCorridor(Corridor):
@@ -42,26 +52,22 @@ def _list_tasks(
     return [Task(environment="corridor", spec=spec) for spec in (games or "").split(",")]
 
 
-# The worker imports this file, too, and gets the same arguments.
 ENVIRONMENTS["corridor"] = EnvironmentKind(list_tasks=_list_tasks, open=_open)
 
 
 def main(store: str, rooms: str, group_size: str) -> None:
     """Play corridors of some numbers of rooms and print the report."""
-    report = collect(
-        store,
-        _list_tasks(rooms, num_tasks=0, seed=0),
-        CollectOptions(
-            policy="random",
-            group_size=int(group_size),
-            max_steps=6,
-            workers=1,
-            concurrency=5,
-            games_dir=Path(store),
-        ),
-    )
+    with patch.object(collection, "parse_policy", lambda *_: PatientPolicy()):
+        report = collection.collect(
+            store,
+            _list_tasks(rooms, num_tasks=0, seed=0),
+            CollectOptions(
+                policy="random",
+                group_size=int(group_size),
+                max_steps=6,
+                workers=1,
+                concurrency=5,
+                games_dir=Path(store),
+            ),
+        )
     sys.stdout.write(json.dumps(report.as_json()) + "\n")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:4])

@@ -190,7 +190,7 @@ def test_a_game_that_dies_while_it_is_played_is_named(tmp_path: Path):
     with opened(tmp_path, write_game(tmp_path)) as environment:
         environment.reset()
         *_, process = ENGINES.running.values()
-        process._process.kill()
+        process._process._process.kill()
         with pytest.raises(UnplayableError, match="ended with exit code -9"):
             environment.step("look")
 

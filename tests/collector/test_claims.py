@@ -15,15 +15,20 @@ import pytest
 from graphcredit.collector.task_locks import claimed
 from graphcredit.store import create_store, open_store, read_steps
 from graphcredit.store.checks.run import check_store
+from tests.collector.patient_corridor import PATIENCE
 
-COMMAND = [sys.executable, "-m", "tests.collector.patient_corridor"]
+COMMAND = (
+    *(sys.executable, "-c"),
+    "import sys; from tests.collector.patient_corridor import main; main(*sys.argv[1:])",
+)
 GROUP_SIZE = 6
 
 
 def _start(store: Path, rooms: str, *, patience: int = 0) -> "subprocess.Popen[str]":
     """Collect in a process; with patience, its worker stops for ever after so many steps."""
     return subprocess.Popen(
-        [*COMMAND, str(store), rooms, str(GROUP_SIZE), str(patience)],
+        [*COMMAND, str(store), rooms, str(GROUP_SIZE)],
+        env=os.environ | {PATIENCE: str(patience)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

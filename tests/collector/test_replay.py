@@ -203,7 +203,6 @@ def test_a_killed_replay_goes_on_and_workers_give_the_same_rows(tmp_path: Path):
         for store, workers in zip(stores, (2, 2, 0), strict=True)
     ]
     assert made[0].num_already_replayed > 20
-    assert [len(report.casualties) for report in made] == [0, 0, 0]
     assert rows_of(stores[0]) == rows_of(stores[1]) == rows_of(stores[2])
     assert check_store(stores[0]).errors == ()
 

@@ -1,6 +1,7 @@
 """Collecting groups of real games, in several processes that may die."""
 
-import multiprocessing
+import os
+import signal
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,8 +15,10 @@ from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import ENVIRONMENTS
 from graphcredit.collector.options import CollectOptions
 from graphcredit.store import open_store, read_steps
+from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import MissingDependencyError, OptionError, StoreFormatError
 from graphcredit.store.progress import OnProgress, silent
+from tests.workers import worker_pids
 
 GAMES = "coin-l105-s1,custom-r5o5q4-s2"
 TASKS = ENVIRONMENTS["textworld"].list_tasks(GAMES, num_tasks=2, seed=0)
@@ -66,7 +69,6 @@ def test_every_trajectory_is_played_once_and_counted(tmp_path: Path, games_dir: 
     assert report.num_steps == sum(map(len, _actions(tmp_path / "store").values()))
     assert report.num_success + report.num_lost + report.num_truncated == 8
     assert told == [(count, 8) for count in range(1, 9)]
-    assert report.casualties == ()
     assert list((tmp_path / "store" / "spool").glob("*.arrows")) == []
 
 
@@ -97,27 +99,29 @@ def test_a_full_store_is_left_alone_and_a_larger_group_is_filled_up(
 
 
 @pytest.mark.play
-def test_a_worker_that_dies_is_reported_and_the_next_collection_plays_what_it_left(
-    tmp_path: Path, games_dir: Path
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_what_killed_workers_left_is_played_by_others_and_no_step_is_doubled(
+    tmp_path: Path, games_dir: Path, caplog: pytest.LogCaptureFixture, concurrency: int
 ):
     store = tmp_path / "store"
 
     def kill_one(what: str, done: float = 0, total: int = 0, note: str = "") -> None:
-        if done == 1:
-            multiprocessing.active_children()[0].kill()
+        if done in (1, 4):
+            os.kill(worker_pids()[0], signal.SIGKILL)
 
-    report = _collect(store, games_dir, on_progress=kill_one, group_size=6)
-    (casualty,) = report.casualties
-    assert "died playing textworld-" in casualty
-    assert casualty.endswith("exit code -9")
-    assert report.num_trajectories < 12
-    rest = _collect(store, games_dir, group_size=6)
-    assert rest.casualties == ()
-    assert rest.num_already_complete >= report.num_trajectories
+    report = _collect(store, games_dir, kill_one, group_size=6, concurrency=concurrency)
+    assert len(caplog.messages) == 2
+    assert report.num_recovered_steps > 0
     ended = _ends(store)
     assert set(ended.values()) == {1}
-    assert {name.partition(".")[0] for name in ended} == _ids(TASKS, 6)
     assert len(ended) == 12
+    assert {name.partition(".")[0] for name in ended} == _ids(TASKS, 6)
+    assert report.num_trajectories <= 12
+    assert check_store(open_store(store)).errors == ()
+    assert _collect(store, games_dir, group_size=6).num_already_complete == 12
+    _collect(tmp_path / "whole", games_dir, group_size=6)
+    played = {name.partition(".")[0]: _actions(store)[name] for name in ended}
+    assert played == _actions(tmp_path / "whole")
 
 
 @pytest.mark.slow
@@ -130,7 +134,7 @@ def test_an_interrupt_lets_every_worker_finish_its_trajectory(tmp_path: Path, ga
 
     with pytest.raises(KeyboardInterrupt):
         _collect(store, games_dir, on_progress=interrupt)
-    assert multiprocessing.active_children() == []
+    assert worker_pids() == []
     begun = _actions(store)
     assert set(_ends(store)) == set(begun)
     assert 0 < len(begun) < 8

@@ -10,7 +10,6 @@ from experiments.credit_truth.credit import judged, reads_lists
 from experiments.credit_truth.figure import draw
 from experiments.credit_truth.judge import MANY, Unit, judge, made_by, units
 from experiments.credit_truth.learning import Curves, curves_of, learn
-from experiments.credit_truth.parts import rows_at
 from experiments.credit_truth.policies import POLICIES
 from experiments.credit_truth.report import tables
 from experiments.credit_truth.worlds.table import WORLDS
@@ -91,18 +90,9 @@ def test_a_full_run_has_every_world_and_policy():
     assert len({unit.name for unit in found}) == len(WORLDS) * len(POLICIES) * 5
 
 
-def test_rows_are_kept_until_what_decides_them_changes(tmp_path: Path):
-    made: list[str] = []
-
-    def make() -> pl.DataFrame:
-        made.append("again")
-        return pl.DataFrame({"number": [len(made)]})
-
-    mark = made_by(_unit("lift", "rare", "grpo"))
-    other = made_by(_unit("lift", "rare", "rloo"))
-    path = tmp_path / "rows.parquet"
-    found = [rows_at(path, name, make)["number"].item() for name in (mark, mark, other, other)]
-    assert found == [1, 1, 2, 2]
+def test_what_decides_the_rows_of_a_unit_is_in_its_mark():
+    marks = [made_by(_unit("lift", "rare", name)) for name in ("grpo", "grpo", "rloo")]
+    assert marks[0] == marks[1] != marks[2]
 
 
 def _row(world: str, policy: str, credit: str, fraction: float) -> dict[str, object]:

@@ -6,8 +6,7 @@ import pytest
 from experiments.credit_truth.exact import distances, policy_of, success_of
 from experiments.credit_truth.policies import POLICIES, logits_of
 from experiments.credit_truth.world import MAX_STATES, enumerate_world
-from experiments.credit_truth.worlds.design.table import DESIGN_WORLDS
-from experiments.credit_truth.worlds.table import WORLDS, world_named
+from experiments.credit_truth.worlds.table import DESIGN_WORLDS, WORLDS, world_named
 
 DISTANCES = {
     "push": 12,

@@ -2,21 +2,19 @@
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby, product
+from itertools import product
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import polars as pl
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.textworld import report, run, warm
+from experiments.markdown import frame
+from experiments.textworld import report, run
 from experiments.textworld.cells import (
     Cell,
     Tuning,
@@ -28,7 +26,6 @@ from experiments.textworld.cells import (
 )
 from experiments.textworld.curves import area, coverage, first_at, paired_test, smoothed
 from experiments.textworld.health import health
-from experiments.textworld.markdown import markdown
 from experiments.textworld.run import RISE, against_kept, chosen, quick
 from experiments.textworld.runs import KEPT, Runs, mean_success, older_formulas
 from experiments.textworld.settings import ARMS, SETTINGS
@@ -40,15 +37,10 @@ from experiments.textworld.tables import (
     variants_table,
 )
 from experiments.textworld.unseen import ends_of, interval, ranged
-from experiments.textworld.warm import KEPT_WARM, keep, make_warm
-from graphcredit.collector.policies.tokens import load_tokenizer
+from experiments.textworld.warm import KEPT_WARM, make_warm
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.store.errors import InputError
-from graphcredit.store.files.lock import alone_in
-from graphcredit.trainer.model.loading import load_weights
-from tests.collector.talkers import save_talker
 from tests.worlds import worked_example, write_store
 
 CELL = Cell(setting="easy", arm="grpo", learning_rate=3e-4, kl_coefficient=0.02, warm=1, seed=1)
@@ -279,61 +271,9 @@ def test_runs_are_not_made_beside_kept_ones_from_other_weights(
         _write_warm(tmp_path / "b", replace(CELL, warm=number), b"other weights")
     monkeypatch.setattr(run, "_in_processes", lambda do, tasks, count: None)
     monkeypatch.setattr("sys.argv", ["run", "--out", str(tmp_path / "b"), "--kept", str(kept)])
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # `main` sets it
     with pytest.raises(SystemExit, match=r"must begin from the same weights: .* \[1\] of easy"):
         run.main()
-
-
-def test_runs_of_a_gpu_are_beside_those_of_the_cpu_with_their_tuning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    kept, out = tmp_path / "kept", tmp_path / "out"
-    swept = [cell for cell in sweep("easy") if cell.arm == "grpo"]
-    for cell in [*swept, CELL]:
-        rate = 0.2 if cell.kl_coefficient == CELL.kl_coefficient else 0.1
-        _write(tmp_path / "cpu", cell, [6_000, 12_000], [rate, rate])
-    _report(monkeypatch, "--out", tmp_path / "cpu", "--kept", tmp_path / "none", "--save", kept)
-    table = pl.read_parquet(kept / "easy.parquet")
-    assert set(table["device"]) == {"cpu"}
-    table.drop("device").write_parquet(kept / "easy.parquet")  # as it was at first
-    on_gpu = replace(CELL, device="cuda")
-    asked: list[Cell] = []
-    monkeypatch.setattr(run, "_make", lambda runs, cells, count: asked.extend(cells))
-    monkeypatch.setattr(run, "use_device", lambda device: None)
-    options = ["--out", str(out), "--kept", str(kept), "--device", "cuda", "--arms", "grpo"]
-    monkeypatch.setattr("sys.argv", ["run", *options, "--seed", str(CELL.seed)])
-    run.main()
-    rates = sweep_rates("easy", {"grpo": (3e-4, CELL.kl_coefficient)}, "cuda")
-    assert asked == [*rates, on_gpu], "the KL coefficient is that of the CPU's sweep"
-    assert "kept of the CPU 0.200" in capsys.readouterr().out
-    _write(out, on_gpu, [6_000, 12_000], [0.3, 0.3])
-    shown: dict[str, str] = {}
-    for device in ("cpu", "cuda"):
-        _report(monkeypatch, "--out", out, "--kept", kept, "--device", device)
-        shown[device] = capsys.readouterr().out
-    assert "| grpo | 0.0003 / 0.02 | 1 | 0.200 | 0.200 |" in shown["cpu"]
-    assert "| grpo | 0.0003 / 0.02 | 1 | 0.300 | 0.300 |" in shown["cuda"]
-    assert set(pl.read_parquet(out / "easy.parquet")["device"]) == {"cpu", "cuda"}
-    assert (out / "easy-cuda.png").exists()
-
-
-def test_a_device_that_is_not_there_is_refused_before_anything_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    options = ["--quick", "--device", "cuda", "--out", str(tmp_path / "out")]
-    monkeypatch.setattr("sys.argv", ["run", *options])
-    with pytest.raises(SystemExit):
-        run.main()
-    assert "device cuda needs a GPU that torch can use: found none" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_a_run_samples_in_what_it_trains_in(tmp_path: Path, device: str):
-    config = replace(CELL, device=device).config(tmp_path)
-    assert config.train["device"] == device
-    assert config.collect.dtype == config.train["dtype"] == "float32"
 
 
 def test_only_the_arms_that_are_asked_for_are_tuned(
@@ -343,7 +283,7 @@ def test_only_the_arms_that_are_asked_for_are_tuned(
     monkeypatch.setattr(run, "_make", lambda runs, cells, count: asked.extend(cells))
     options = ["--out", str(tmp_path), "--arms", "grpo,spo3-scores", "--seed", "1"]
     monkeypatch.setattr("sys.argv", ["run", *options])
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # `main` sets it
     with pytest.raises(SystemExit):
         run.main()
     assert {cell.arm for cell in asked} == {"grpo", "spo3"}
@@ -390,7 +330,7 @@ def test_tables_have_a_row_for_each_arm_best_first(tmp_path: Path):
     gap = table["gap to grpo"][0]
     assert table["lowest to highest"].to_list() == [f"{gap:+.3f} to {gap:+.3f}", None]
     assert health_table(done, SETTINGS["easy"])["seconds"].to_list() == pytest.approx([30, 30])
-    assert "| graphgpo | 0.0003 / 0.02 | 6 |" in markdown(table)
+    assert "| graphgpo | 0.0003 / 0.02 | 6 |" in frame(table)
 
 
 def test_the_sweep_is_shown_by_arm_and_tuning(tmp_path: Path):
@@ -461,49 +401,6 @@ def test_runs_that_tune_play_no_held_out_games(tmp_path: Path):
     assert all(cell.config(tmp_path).evaluate for cell in repeats("general", best))
 
 
-def test_kept_warm_policies_are_where_all_runs_begin(tmp_path: Path):
-    path = Path(save_talker(tmp_path / "made" / "quick" / "warm-0" / "model"))
-    keep(tmp_path / "made", "quick", 0, tmp_path / "kept")
-    make_warm(tmp_path / "out", "quick", 0, kept=tmp_path / "kept")
-    model = warm_start(tmp_path / "out", "quick", 0) / "model"
-    assert not (model.parent / "store").exists(), "nothing was played"
-    before, after = load_weights(path).state_dict(), load_weights(model).state_dict()
-    assert before.keys() == after.keys()
-    for name, weights in before.items():
-        assert torch.equal(after[name], weights.to(torch.bfloat16).float())
-    assert (
-        load_tokenizer(str(model))("look")["input_ids"]
-        == load_tokenizer(str(path))("look")["input_ids"]
-    )
-    with (
-        alone_in(model.parent, "another is there"),
-        pytest.raises(InputError, match="another process"),
-    ):
-        make_warm(tmp_path / "out", "quick", 0, kept=tmp_path / "kept")
-    (model / "model.safetensors").write_bytes(b"own")
-    make_warm(tmp_path / "out", "quick", 0, kept=tmp_path / "kept")
-    assert (model / "model.safetensors").read_bytes() == b"own", "what is there stays"
-
-
-def test_a_warm_policy_that_is_kept_is_not_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    made: list[int] = []
-
-    def imitate(out: Path, name: str, number: int) -> None:
-        save_talker(warm_start(out, name, number) / "model")
-        made.append(number)
-
-    monkeypatch.setattr(warm, "imitate", imitate)
-    (tmp_path / "kept" / "hard-1").mkdir(parents=True)
-    options = ["--setting", "hard", "--out", str(tmp_path), "--keep", str(tmp_path / "kept")]
-    monkeypatch.setattr("sys.argv", ["warm", *options])
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    warm.main()
-    assert made == [0, 2]
-    assert {path.name for path in (tmp_path / "kept").iterdir()} == {"hard-0", "hard-1", "hard-2"}
-
-
 def test_kept_runs_began_from_the_kept_warm_policies(tmp_path: Path):
     numbers: dict[str, list[int]] = {}
     for directory in sorted(KEPT_WARM.iterdir()):
@@ -554,52 +451,6 @@ def test_a_report_shows_what_is_done_and_says_what_is_not(
     with pytest.raises(SystemExit):
         _report(monkeypatch, "--setting", "general", *options, "--baseline", "gigpo")
     assert "--baseline must have a run that is done: " in capsys.readouterr().err
-
-
-def test_the_tables_of_the_documentation_are_those_of_the_kept_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setattr(report, "plot", lambda *_: None)
-    for path in sorted(KEPT.glob("*.parquet")):
-        out = ("--out", tmp_path / "none", "--save", tmp_path / "saved")
-        _report(monkeypatch, "--setting", path.stem, "--kept", path.parent, *out)
-    printed = _tables(capsys.readouterr().out)
-    documented = _tables((KEPT.parents[2] / "docs" / "learning.md").read_text(encoding="utf-8"))
-    headers = {table.splitlines()[0] for table in printed}
-    shown = [table for table in documented if table.splitlines()[0] in headers]
-    assert {table.splitlines()[0] for table in shown} == headers, "of every kind, one is shown"
-    for table in shown:
-        assert table in printed
-
-
-def test_the_tables_under_queries_of_the_documentation_are_what_these_return(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.chdir(KEPT.parents[2])
-    text = Path("docs", "learning.md").read_text(encoding="utf-8")
-    shown = _tables(text)
-    queries = re.findall(r'duckdb\.sql\(\\"(.*?)\\"\)\.show\(\)', text)
-    assert len(queries) == text.count("duckdb.sql(") > 0
-    for query in queries:
-        assert markdown(duckdb.sql(query).pl()).rstrip() in shown, query
-
-
-def _tables(text: str) -> list[str]:
-    """Return the Markdown tables of a text."""
-    lines = ((line.startswith("|"), line) for line in text.splitlines())
-    groups = groupby(lines, key=lambda line: line[0])
-    return ["\n".join(line for _, line in group) for is_table, group in groups if is_table]
-
-
-def test_a_run_that_was_configured_otherwise_is_not_taken_for_one_of_today(tmp_path: Path):
-    _write(tmp_path, CELL, [12_000], [0.5])
-    assert Runs(out=tmp_path).made(CELL) is not None
-    path = tmp_path / CELL.name / "config.json"
-    config = json.loads(path.read_text())
-    path.write_text(json.dumps(config | {"iterations": 3}))
-    assert Runs(out=tmp_path).made(CELL) is not None
-    path.write_text(json.dumps(config | {"update_every": "group"}))
-    assert Runs(out=tmp_path).made(CELL) is None
 
 
 def test_held_out_games_have_a_table_of_their_own():
@@ -753,7 +604,7 @@ def test_pairs_are_made_one_after_another(tmp_path: Path, monkeypatch: pytest.Mo
     made: list[list[Cell]] = []
     monkeypatch.setattr(run, "_make", lambda runs, cells, count: made.append(list(cells)))
     monkeypatch.setattr("sys.argv", ["run", "--setting", "unseen", "--out", str(tmp_path)])
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # `main` sets it
     run.main()
     assert [{cell.warm for cell in cells} for cells in made if cells] == [{n} for n in range(1, 6)]
     assert all([cell.arm for cell in cells] == list(_UNSEEN) for cells in made if cells)

@@ -11,12 +11,8 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.embedding.cache import CachedEmbedder
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store.errors import InputError
-from graphcredit.store.files.atomic import (
-    atomic_directory,
-    atomic_path,
-    parquet_writer,
-    remove_left_overs,
-)
+from graphcredit.store.files.atomic import atomic_directory, atomic_path, remove_left_overs
+from graphcredit.store.files.tables import parquet_writer
 from graphcredit.store.sql.catalog import rebuild_catalog
 from tests.store.full_disk import full_disk
 from tests.worlds import worked_example, write_store

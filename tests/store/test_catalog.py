@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.checks.run import check_store
-from graphcredit.store.errors import PathError, QueryRefusedError, SchemaError, StoreFormatError
+from graphcredit.store.errors import PathError, QueryRefusedError, StoreFormatError
 from graphcredit.store.schema import CREDIT_COLUMNS, STEP_COLUMNS
-from graphcredit.store.sql.catalog import connect, rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.catalog import rebuild_catalog, run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.store.sql.views import VIEW_NAMES, duckdb_type
 from tests.examples import examples
-from tests.store.whole_store import CREDIT, STEPS, add_file, change_table, whole_store
+from tests.store.whole_store import CREDIT, STEPS, change_table, whole_store
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 _SHOWN = [column for column in STEP_COLUMNS if column.name != "images"]
@@ -280,13 +280,6 @@ def test_files_of_no_run_or_iteration_are_named(tmp_path: Path, folder: str, odd
         with pytest.raises(StoreFormatError, match="must be called"):
             store.shards()
     assert "path_name" in {error.rule.name for error in check_store(store).errors}
-
-
-def test_a_damaged_shard_is_named_with_the_remedy(tmp_path: Path):
-    store = whole_store(tmp_path / "store")
-    add_file(STEPS)(store.root)
-    with pytest.raises(SchemaError, match=r"w0-000000\.parquet.*graphcredit check"):
-        connect(store)
 
 
 def test_trusted_sql_may_do_anything_and_says_what_failed(tmp_path: Path):

@@ -18,8 +18,8 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import DamagedFileError
-from graphcredit.store.files.atomic import write_table
 from graphcredit.store.files.digest import DIGEST_KEY, verify
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph, read_er_graph
 from graphcredit.store.parquet.export import export_store
 from graphcredit.store.parquet.shards import is_verified, open_parquet

@@ -1,4 +1,4 @@
-"""What has two names in a store is named and left alone; other disks may hold its runs."""
+"""Files and folders with two names are reported and stay; runs may lie on other disks."""
 
 import os
 from collections.abc import Callable

@@ -15,6 +15,7 @@ from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, NewerSchemaError, NoteChangedError, PathError
 from graphcredit.store.files import atomic
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.parquet.notes import (
     NOTE_SCHEMA,
     Note,
@@ -136,7 +137,7 @@ def test_what_is_no_note_is_refused(store: Store, note: Note, message: str):
 def test_a_file_of_a_newer_version_is_not_replaced(store: Store):
     path = store.notes_path("r0", 0)
     newer = NOTE_SCHEMA.with_metadata({SCHEMA_VERSION_KEY: b"99"}).empty_table()
-    atomic.write_table(newer, path)
+    write_table(newer, path)
     before = path.read_bytes()
     with pytest.raises(NewerSchemaError):
         write_note(store, PLACE, ODD, seen=NOTHING)

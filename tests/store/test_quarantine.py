@@ -1,4 +1,4 @@
-"""What is refused moves away whole, what is sound stays, and a crash at any point loses nothing."""
+"""Quarantine moves refused files whole, keeps sound rows, and loses nothing in a crash."""
 
 import errno
 import json
@@ -19,7 +19,8 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.quarantine import plan
 from graphcredit.store.quarantine.lost import lost_trajectories
-from graphcredit.store.quarantine.move import Quarantined, quarantine_store
+from graphcredit.store.quarantine.move import quarantine_store
+from graphcredit.store.quarantine.plan import Move
 from graphcredit.store.sql.catalog import run_trusted_query
 from tests.store.whole_store import CREDIT, STEPS, add_file, set_value, whole_store
 from tests.worlds import START, step_table, trajectory, write_store
@@ -328,7 +329,7 @@ def test_what_moved_is_reported_when_an_error_ends_the_rest(
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", rename_credit)
-    moved: list[Quarantined] = []
+    moved: list[Move] = []
     with pytest.raises(OSError, match="Input/output error"):
         quarantine_store(store, on_move=moved.append)
     monkeypatch.undo()

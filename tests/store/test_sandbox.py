@@ -15,11 +15,11 @@ import pytest
 from graphcredit.credit.audit.run import audit
 from graphcredit.store import Store, create_store
 from graphcredit.store.checks.run import check_store
-from graphcredit.store.errors import OptionError, QueryRefusedError, SchemaError
+from graphcredit.store.errors import OptionError, QueryRefusedError
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.store.sql.sandbox import MIB, run_query
 from graphcredit.store.sql.views import VIEW_NAMES, identifier
-from tests.store.whole_store import CREDIT, STEPS, add_file, whole_store
+from tests.store.whole_store import CREDIT, STEPS, whole_store
 from tests.worlds import step_table, trajectory
 
 HOSTILE: dict[str, str] = {
@@ -289,13 +289,6 @@ def test_text_that_is_not_utf8_is_refused(tmp_path: Path):
     pq.write_table(table.set_column(index, "thought", bad), store.root / STEPS)
     with pytest.raises(QueryRefusedError, match=r"text must be UTF-8: .*graphcredit check"):
         run_query(store, "SELECT thought FROM steps")
-
-
-def test_a_damaged_shard_is_named(tmp_path: Path):
-    store = whole_store(tmp_path / "store")
-    add_file(STEPS)(store.root)
-    with pytest.raises(SchemaError, match=r"w0-000000\.parquet.*--quarantine"):
-        run_query(store, "FROM steps")
 
 
 def test_limits_out_of_range_are_refused(store: Store):

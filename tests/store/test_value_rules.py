@@ -1,4 +1,4 @@
-"""What the recorder takes, the check takes; what it refuses, the check finds in a foreign file."""
+"""The recorder and the check agree on every value."""
 
 import json
 from pathlib import Path

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from graphcredit.viewer.steps.action_pairs import ActionPairs
+from graphcredit.viewer.steps.agreement import ActionPairs
 
 
 def _table(**advantages: float) -> pa.Table:

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.viewer.graph.find import FoundStates, found, states_with
+from graphcredit.viewer.graph.facts import FoundStates, found, states_with
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from tests.viewer.browser import open_page
 from tests.viewer.stores import corridors, credited

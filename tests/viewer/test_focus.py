@@ -1,9 +1,10 @@
 """Which part of a graph is shown, on a graph that was drawn by hand."""
 
+import numpy as np
 import pytest
 
 from graphcredit.viewer.graph import visible_part
-from graphcredit.viewer.graph.layout import layered_positions, layers_of
+from graphcredit.viewer.graph.layout import layers_of, layout_of
 from graphcredit.viewer.graph.visible_part import (
     around,
     best_path,
@@ -46,15 +47,18 @@ def test_a_part_keeps_the_layers_of_the_whole_and_leaves_no_gaps():
     graph = graph_of("0 1 2 3", "0 4")
     part = graph.part(frozenset({0, 2, 3}))
     assert [edge.ends for edge in part.edges] == [(2, 3)]
-    places = layered_positions(part, layers_of(graph))
-    assert places == {0: (0.0, 0.0), 2: (1.0, 0.0), 3: (2.0, 0.0)}
+    places = layout_of(part, layers_of(graph), column=200, row=100, box=(9, 9)).places
+    assert places == {0: (0, 0), 2: (200, 0), 3: (400, 0)}
 
 
 def test_the_layout_is_the_same_every_time():
     graph = graph_of("0 1 5", "0 2 5", "0 3 6", "0 4 6", "2 6", goal=6)
-    assert layered_positions(graph) == layered_positions(graph)
-    first_layer = sorted(y for x, y in layered_positions(graph).values() if x == 1)
-    assert first_layer == [-1.5, -0.5, 0.5, 1.5]
+    layout, again = (
+        layout_of(graph, layers_of(graph), column=200, row=100, box=(9, 9)) for _ in range(2)
+    )
+    assert layout == again
+    first_layer = sorted(layout.places[state][1] for state in (1, 2, 3, 4))
+    assert np.diff(first_layer) == pytest.approx(np.diff(first_layer).mean())
 
 
 def test_what_matters_is_the_best_path_the_trajectory_and_remarkable_edges_with_the_way_there(

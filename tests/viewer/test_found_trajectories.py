@@ -11,7 +11,7 @@ from graphcredit.store import Store
 from graphcredit.store.parquet import notes
 from graphcredit.store.parquet.notes import Note, NotePlace, read_notes, write_note
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.viewer.queries import found_trajectories as queries
+from graphcredit.viewer.queries import trajectories as queries
 from tests.viewer.browser import boxes, click_row, component, markdown_of, open_page, page_of
 from tests.viewer.stores import HOSTILE, credited, two_tasks
 from tests.worlds import trajectory

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph.assets import asset
-from graphcredit.viewer.graph.cytoscape import draw_part
-from graphcredit.viewer.graph.export.page import graph_html
+from graphcredit.viewer.graph.drawing import draw_part
+from graphcredit.viewer.graph.export import graph_html
 from graphcredit.viewer.graph.facts import with_shown
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.shading import Shading

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from graphcredit.viewer.graph.names import distinctions, headline
 from graphcredit.viewer.graph.task_graph import Node
+from graphcredit.viewer.graph.words import distinctions, headline
 
 
 def nodes(texts: Sequence[str], goal: int | None = None) -> list[Node]:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.store import Store, create_store
+from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries.compare import differing_steps
 from tests.viewer.browser import click_row, markdown_of, open_page, page_of
-from tests.viewer.stores import credited, hostile, two_tasks
+from tests.viewer.stores import credited, two_tasks
 from tests.viewer.test_page_trajectory import charts
 from tests.worlds import trajectory, worked_example, write_store
 
@@ -118,22 +118,6 @@ def test_an_iteration_without_that_credit_says_how_to_get_it(
     app = open_page(monkeypatch, store, "compare", iteration=0, compare="Two iterations")
     assert "This iteration has no credit yet" in markdown_of(app)
     assert "--iteration 1" in app.code[0].value
-
-
-def test_without_credit_or_steps_the_page_says_how_to_get_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    app = open_page(monkeypatch, write_store(tmp_path / "s", worked_example()), "compare")
-    assert "This iteration has no credit yet" in markdown_of(app)
-    app = open_page(monkeypatch, create_store(tmp_path / "e"), "compare")
-    assert "This store has no steps yet" in markdown_of(app)
-
-
-def test_what_a_log_says_is_never_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, credited(tmp_path / "s", hostile(), names=NAMES), "compare")
-    assert not app.exception
-    assert "<script>" not in markdown_of(app)
-    assert "\x1b" not in app.dataframe[1].value["action"][0]
 
 
 def test_actions_of_two_iterations_are_judged_by_the_truth(

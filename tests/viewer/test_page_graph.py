@@ -9,14 +9,14 @@ from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.store import Store, create_store
+from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph import visible_part
-from graphcredit.viewer.pages.graph_parts import controls
-from graphcredit.viewer.pages.graph_parts.panel import tinted
+from graphcredit.viewer.pages.parts import graph_controls as controls
+from graphcredit.viewer.pages.parts.graph_panel import tinted
 from graphcredit.viewer.widgets.text import label
 from tests.viewer.browser import boxes, component, go, markdown_of, open_page
-from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
+from tests.viewer.stores import credited, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
 
 CORRIDOR = " a ".join(f"s{number}" for number in range(200))
@@ -249,30 +249,6 @@ def test_an_address_that_names_nothing_selects_nothing(
         "shown.",
     ]
     assert {"at", "view"} & {*app.query_params} == set()
-
-
-def test_hostile_text_reaches_no_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    store = credited(tmp_path / "s", hostile(), names=("graphgpo", "gigpo"))
-    for at in ("", "n0", "e0-2"):
-        app = open_page(monkeypatch, store, "graph", other="gigpo", at=at)
-        assert not app.exception
-        shown = markdown_of(app)
-        assert "![x](" not in shown
-        assert "<script>" not in shown
-        assert "\x1b" not in shown
-    assert HOSTILE.startswith("<script>")
-
-
-def test_without_credit_the_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, write_store(tmp_path / "s", worked_example()), "graph")
-    assert "no credit yet" in app.info[0].value
-    assert app.code[0].value.startswith("graphcredit credit ")
-
-
-def test_an_empty_store_says_how_to_fill_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, create_store(tmp_path / "s"), "graph")
-    assert not app.exception
-    assert "no steps yet" in app.info[0].value
 
 
 def test_a_damaged_graph_is_named(store: Store, monkeypatch: pytest.MonkeyPatch):

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from graphcredit.store import create_store
 from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries.iterations import silent_shares, training_facts
@@ -85,12 +84,6 @@ def test_an_iteration_that_cannot_be_read_is_named_beside_the_others(
     assert not app.exception
     assert any("iteration=000001" in code.value for code in app.code)
     assert "success" in _titles(app)
-
-
-def test_an_empty_store_says_how_to_fill_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, create_store(tmp_path / "s"), "over_time")
-    assert not app.exception
-    assert app.code[0].value.startswith("graphcredit collect ")
 
 
 def test_the_metrics_of_training_are_drawn_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

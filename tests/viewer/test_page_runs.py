@@ -39,14 +39,6 @@ def test_a_row_leads_to_its_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert app.query_params["iteration"] == "0"
 
 
-def test_an_empty_store_says_how_to_fill_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, create_store(tmp_path / "s"), "runs")
-    assert not app.exception
-    assert "no steps yet" in app.info[0].value
-    assert app.code[0].value.startswith("graphcredit collect ")
-    assert not app.dataframe
-
-
 def test_a_store_whose_first_steps_are_in_a_spool_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

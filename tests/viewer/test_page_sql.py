@@ -10,8 +10,7 @@ import pytest
 from graphcredit.store import Store, create_store
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.viewer.pages import sql as page
-from graphcredit.viewer.queries.saved import READY
-from graphcredit.viewer.widgets.csv_text import csv_text
+from graphcredit.viewer.pages.sql import READY, csv_text
 from tests.viewer.browser import markdown_of, open_page
 from tests.viewer.stores import credited, two_tasks
 

@@ -13,14 +13,13 @@ from streamlit.testing.v1 import AppTest
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.store import create_store
 from graphcredit.store.schema import REPLAY_COLUMNS
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps.html_export import trajectory_page
 from tests.store.whole_store import replay_key, replay_row, write_rows
 from tests.viewer.browser import click_row, component, markdown_of, open_page, opened
-from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
+from tests.viewer.stores import credited, two_tasks
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 
@@ -285,23 +284,6 @@ def test_a_trajectory_with_a_broken_value_says_that_it_gets_no_credit(
     assert not app.exception
     assert "gets no credit: a value is null, or a reward or cost is out" in markdown_of(app)
     assert [warning.value for warning in app.warning] == []
-
-
-def test_an_empty_store_has_no_trajectory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, create_store(tmp_path / "s"), "trajectory")
-    assert not app.exception
-    assert "This store has no steps yet" in markdown_of(app)
-
-
-def test_what_a_log_says_is_never_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    store = credited(tmp_path / "s", hostile())
-    app = open_page(monkeypatch, store, "trajectory", trajectory="y" + HOSTILE)
-    assert not app.exception
-    text = markdown_of(app)
-    assert "<script>" not in text
-    assert "![x]" not in text
-    assert any("<script>alert(1)</script> ![x]" in shown for shown in said(app))
-    assert all("\x1b" not in shown for shown in said(app))
 
 
 def test_a_trajectory_that_came_after_the_credit_says_how_to_get_it(

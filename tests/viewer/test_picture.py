@@ -10,7 +10,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError
-from graphcredit.viewer.graph.layout import layered_positions
+from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.svg import draw
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.widgets.colours import diverging
@@ -40,10 +40,7 @@ def test_parallel_actions_are_one_edge_with_the_mean_of_its_steps(tmp_path: Path
 def test_states_stand_in_layers_by_their_distance_from_the_start(tmp_path: Path):
     graph = _graph(_credited(write_store(tmp_path / "s", worked_example())))
     # A leads to B and C; C leads to D and to the goal, which stands behind all others.
-    layers = {state: x for state, (x, _) in layered_positions(graph).items()}
-    assert layers == {0: 0, 1: 1, 2: 1, 3: 2, 4: 3}
-    places = list(layered_positions(graph).values())
-    assert len(set(places)) == len(places)
+    assert layers_of(graph) == {0: 0, 1: 1, 2: 1, 3: 2, 4: 3}
 
 
 def test_the_picture_shows_every_state_and_every_action(tmp_path: Path):

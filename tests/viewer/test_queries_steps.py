@@ -8,7 +8,7 @@ import pytest
 
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import compare, trajectory
-from graphcredit.viewer.steps.action_pairs import ActionPairs
+from graphcredit.viewer.steps.agreement import ActionPairs
 from tests.viewer.stores import credited, two_tasks
 from tests.worlds import trajectory as steps_of
 from tests.worlds import worked_example, write_store

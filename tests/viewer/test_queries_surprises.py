@@ -7,7 +7,7 @@ import pytest
 
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.viewer.queries.surprises import against_outcome
+from graphcredit.viewer.queries.trajectories import against_outcome
 from tests.viewer.stores import credited
 from tests.worlds import trajectory, worked_example
 

@@ -21,8 +21,7 @@ from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries.estimators import words_of
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.trajectory import steps
-from graphcredit.viewer.steps.compared import GroupSteps
-from graphcredit.viewer.steps.reasons import reasons
+from graphcredit.viewer.steps.reasons import GroupSteps, reasons
 from tests.viewer.stores import credited
 from tests.worlds import trajectory, worked_example, write_store
 

@@ -9,10 +9,9 @@ import pytest
 
 from graphcredit.store import Store
 from graphcredit.store.provenance.summary import summary_paths
-from graphcredit.viewer.queries.found_trajectories import OUTCOMES, found_trajectories
 from graphcredit.viewer.queries.iterations import iteration_facts
-from graphcredit.viewer.queries.surprises import against_outcome
 from graphcredit.viewer.queries.tasks import task_facts
+from graphcredit.viewer.queries.trajectories import OUTCOMES, against_outcome, found_trajectories
 from tests.viewer.browser import open_page
 from tests.viewer.stores import credited, two_tasks
 from tests.worlds import step_table, trajectory, worked_example, write_store

@@ -101,17 +101,12 @@ def test_an_imported_log_names_its_model_in_its_first_step():
         assert model_of(extra) is None
 
 
-def test_tokens_are_marked_by_probability_or_by_the_advantage():
+def test_tokens_are_marked_by_probability():
     assert [band(p) for p in (0.0, -0.5, -2.0, -4.0, -9.0, float("nan"))] == [0, 1, 2, 3, 4, 4]
-    texts, ids, logprobs = ["a", "b"], [1, 2], [-0.01, -9.0]
-    by_chance = drawn_tokens(
-        texts, ids, logprobs, colour="log-probability", advantage=-0.5, limit=1.0
-    )
-    assert [token["band"] for token in by_chance["tokens"]] == [0, 4]
-    assert (len(by_chance["legend"]), by_chance["tint"]) == (5, None)
-    blamed = drawn_tokens(texts, ids, logprobs, colour="advantage", advantage=-0.5, limit=1.0)
-    assert [token["band"] for token in blamed["tokens"]] == [None, None]
-    assert (blamed["legend"], blamed["sign"]) == ([], "blame")
+    drawn = drawn_tokens(["a", "b"], [1, 2], [-0.01, -9.0])
+    assert [token["band"] for token in drawn["tokens"]] == [0, 4]
+    assert len(drawn["legend"]) == 5
+    assert drawn_tokens(["a"], [1], None)["legend"] == []
 
 
 def test_the_page_decodes_a_step_and_doubts_a_text_without_its_action(

@@ -12,15 +12,20 @@ import pytest
 from graphcredit.store import Store
 from graphcredit.store.schema import REPLAY_COLUMNS
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.viewer.graph.cytoscape import draw_part
+from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.facts import SHOWN, own_steps, with_shown
 from graphcredit.viewer.graph.layout import layers_of
-from graphcredit.viewer.graph.shading import OwnStep, Shading, true_scale
+from graphcredit.viewer.graph.shading import (
+    OwnStep,
+    Shading,
+    TrueDistances,
+    true_distances,
+    true_scale,
+)
 from graphcredit.viewer.graph.task_graph import Edge, TaskGraph, read_task_graph
-from graphcredit.viewer.graph.true_distances import TrueDistances, true_distances
 from graphcredit.viewer.queries.compare import truth_agreement
 from graphcredit.viewer.queries.graphs import task_steps
-from graphcredit.viewer.queries.surprises import against_outcome
+from graphcredit.viewer.queries.trajectories import against_outcome
 from graphcredit.viewer.queries.truth import progress_of, seen_change, true_change, verdict
 from tests.store.whole_store import replay_row, write_rows
 from tests.viewer.browser import markdown_of, open_page

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from graphcredit.store.files.atomic import atomic_path, write_table
+from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.tables import write_table
 from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.batching.plan import TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader

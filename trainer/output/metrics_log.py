@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from graphcredit.store.errors import MissingDependencyError
-from graphcredit.store.files.atomic import atomic_path, write_table
+from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store, is_name
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema, metric_column

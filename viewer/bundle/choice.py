@@ -1,4 +1,4 @@
-"""Which part of a store goes into a bundle: the choices of the viewer's boxes and filters."""
+"""The part of a store that goes into a bundle: the choices of the viewer's boxes and filters."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
@@ -11,7 +11,9 @@ import pyarrow.compute as pc
 
 from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.layout import Store
-from graphcredit.viewer.queries.tasks import KINDS
+from graphcredit.viewer.queries.estimators import credit_doubts, estimators
+from graphcredit.viewer.queries.tasks import KINDS, task_facts
+from graphcredit.viewer.queries.trajectories import against_outcome
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,3 +89,66 @@ def chosen_tasks(facts: pa.Table, choice: BundleChoice) -> pa.Table:
     if choice.tasks:
         rows = rows.filter(pc.is_in(rows["task_id"], pa.array(choice.tasks)))
     return rows
+
+
+_MOST_SURPRISES = 1000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chapter:
+    """One iteration of a bundle."""
+
+    run_id: str
+    iteration: int
+    tasks: pa.Table
+    """Rows of `task_facts`, those of the chosen tasks."""
+    estimator: str | None
+    """Whose credit is shown; None without any."""
+    surprises: pa.Table | None
+    """Rows of `against_outcome` about failures in these tasks; None without credit."""
+    doubts: Sequence[str]
+    """Reasons not to rely on the credit, a line each."""
+
+    @property
+    def files(self) -> dict[str, int]:
+        """Task to the number of its file, in the order of their names."""
+        return {
+            task: number for number, task in enumerate(sorted(self.tasks["task_id"].to_pylist()))
+        }
+
+    @property
+    def name(self) -> str:
+        """The run and the iteration, in words."""
+        return f"Run {self.run_id}, iteration {self.iteration}"
+
+
+def read_chapter(store: Store, run_id: str, iteration: int, choice: BundleChoice) -> Chapter:
+    """Read what the index of a bundle says of an iteration.
+
+    Raises:
+        OptionError: There is no such kind of tasks.
+        SchemaError: A file cannot be read.
+    """
+    known = estimators(store, run_id=run_id, iteration=iteration)
+    estimator = chosen_estimator(known, choice)
+    facts = task_facts(store, run_id=run_id, iteration=iteration, estimator=estimator, others=known)
+    tasks = chosen_tasks(facts, choice)
+    surprises = None
+    if estimator is not None:
+        found = against_outcome(
+            store,
+            run_id=run_id,
+            iteration=iteration,
+            estimator=estimator,
+            success=False,
+            num_rows=_MOST_SURPRISES,
+        )
+        surprises = found.filter(pc.is_in(found["task_id"], tasks["task_id"].combine_chunks()))
+    return Chapter(
+        run_id=run_id,
+        iteration=iteration,
+        tasks=tasks,
+        estimator=estimator,
+        surprises=surprises,
+        doubts=credit_doubts(store, run_id=run_id, iteration=None, number=iteration),
+    )

@@ -1,4 +1,7 @@
-"""The HTML of a bundle's own pages. All text goes through `text`: markup of a log has no effect."""
+"""The HTML of a bundle's own pages, and the names of its files. All text goes through `text`.
+
+So markup of a log has no effect. A task's own name may be no name for a file.
+"""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -108,3 +111,23 @@ def histogram(counts: Sequence[int] | None) -> str:
 def number(value: float | None, form: str = ".3g") -> str:
     """Return a number as text; nothing for null."""
     return "" if value is None else f"{value:{form}}"
+
+
+def folder(iteration: int) -> str:
+    """Return the folder of an iteration, beside the index."""
+    return f"iteration-{iteration:06d}"
+
+
+def task_file(number: int) -> str:
+    """Return the file of a task, in the folder of its iteration."""
+    return f"task-{number:05d}.html"
+
+
+def trajectory_file(task: int, number: int) -> str:
+    """Return the file of a trajectory, in the folder of its iteration.
+
+    Args:
+        task: The number of its task.
+        number: Its own number within the task.
+    """
+    return f"task-{task:05d}-{number:04d}.html"

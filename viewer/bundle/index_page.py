@@ -4,15 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.bundle import names
-from graphcredit.viewer.bundle.chapter import Chapter
+from graphcredit.viewer.bundle.choice import Chapter
 from graphcredit.viewer.bundle.html import (
     document,
+    folder,
     histogram,
     link,
     number,
     share,
     table,
+    task_file,
     text,
     warnings,
 )
@@ -66,10 +67,10 @@ _HEADS = ("task", "success", "trajectories", "return", "length", "states", "spre
 
 
 def _row(chapter: Chapter, row: Mapping[str, Any], number_of_file: int) -> list[str]:
-    file = names.task_file(number_of_file)
+    file = task_file(number_of_file)
     incomplete = f" + {row['num_incomplete']} incomplete" if row["num_incomplete"] else ""
     return [
-        link(f"{names.folder(chapter.iteration)}/{file}", row["task_id"]),
+        link(f"{folder(chapter.iteration)}/{file}", row["task_id"]),
         share(row["success_rate"]),
         f"{row['num_trajectories']}{incomplete}",
         number(row["mean_return"]),

@@ -1,9 +1,10 @@
-"""Write the pages of an iteration's tasks and trajectories."""
+"""The pages of an iteration's tasks and trajectories in a bundle."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,46 @@ import pyarrow.compute as pc
 
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.notes import read_notes
-from graphcredit.viewer.bundle import names
-from graphcredit.viewer.bundle.chapter import Chapter
-from graphcredit.viewer.bundle.html import navigation
-from graphcredit.viewer.bundle.task_page import GraphOfTask, task_page
-from graphcredit.viewer.graph.task_graph import read_task_graph
+from graphcredit.store.plural import counted
+from graphcredit.viewer.bundle.choice import Chapter
+from graphcredit.viewer.bundle.html import (
+    GRAPH_SCRIPT,
+    GRAPH_STYLE,
+    LIBRARY,
+    document,
+    folder,
+    link,
+    navigation,
+    number,
+    table,
+    task_file,
+    text,
+    trajectory_file,
+)
+from graphcredit.viewer.graph.drawing import draw_part
+from graphcredit.viewer.graph.export import Site, graph_html
+from graphcredit.viewer.graph.facts import with_shown
+from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.shading import Shading
+from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
+from graphcredit.viewer.graph.visible_part import READABLE, around, best_path
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
 from graphcredit.viewer.queries.trajectory import steps_of_task
+from graphcredit.viewer.steps import facts
 from graphcredit.viewer.steps.html_export import trajectory_page
 from graphcredit.viewer.widgets.note_words import words_of_trajectory
 from graphcredit.viewer.widgets.text import one_line
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GraphOfTask:
+    """What is drawn of a task with credit."""
+
+    graph: TaskGraph
+    steps: pa.Table
+    """From `queries.graphs.task_steps`."""
+    estimator: str
+    """Whose credit is shown."""
 
 
 def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str, str]]:
@@ -35,33 +66,33 @@ def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str
     Yields:
         For each task, its trajectories with the addresses of their pages, from the bundle's index.
     """
-    folder = root / names.folder(chapter.iteration)
-    folder.mkdir()
+    target = root / folder(chapter.iteration)
+    target.mkdir()
     here: Any = {"run_id": chapter.run_id, "iteration": chapter.iteration}
     notes = read_notes(store, **here).to_pylist()
     drawable = set(graph_tasks(store, **here)) if chapter.estimator else set[str]()
-    for task_id, number in chapter.files.items():
+    for task_id, file_number in chapter.files.items():
         trajectories = _by_trajectory(steps_of_task(store, **here, task_id=task_id))
         page = task_page(
             f"{task_id} · {chapter.name}",
-            number_of_task=number,
+            number_of_task=file_number,
             trajectories=trajectories,
             drawn=_graph(store, chapter, task_id) if task_id in drawable else None,
         )
-        _write(folder / names.task_file(number), page)
-        files = [names.trajectory_file(number, place) for place in range(len(trajectories))]
+        _write(target / task_file(file_number), page)
+        files = [trajectory_file(file_number, place) for place in range(len(trajectories))]
         for place, steps in enumerate(trajectories.values()):
             page = trajectory_page(
                 steps,
                 title=chapter.name,
                 estimator=chapter.estimator,
-                above=_navigation(number, task_id, files, place),
+                above=_navigation(file_number, task_id, files, place),
                 is_brief=True,
                 notes=words_of_trajectory(notes, steps["trajectory_id"][0].as_py()),
             )
-            _write(folder / files[place], page)
+            _write(target / files[place], page)
         yield {
-            name: f"{folder.name}/{file}" for name, file in zip(trajectories, files, strict=True)
+            name: f"{target.name}/{file}" for name, file in zip(trajectories, files, strict=True)
         }
 
 
@@ -85,7 +116,7 @@ def _graph(store: Store, chapter: Chapter, task_id: str) -> GraphOfTask:
 
 
 def _navigation(task: int, task_id: str, files: list[str], place: int) -> str:
-    links = [("../index.html", "All tasks"), (names.task_file(task), one_line(task_id))]
+    links = [("../index.html", "All tasks"), (task_file(task), one_line(task_id))]
     if place > 0:
         links.append((files[place - 1], "Previous trajectory"))
     if place + 1 < len(files):
@@ -95,3 +126,86 @@ def _navigation(task: int, task_id: str, files: list[str], place: int) -> str:
 
 def _write(path: Path, page: str) -> None:
     path.write_text(page, encoding="utf-8")
+
+
+_STEPS_OF_A_TRANSITION = 1
+"""Steps to list of each: the bundle has all of them on the pages of their trajectories."""
+
+_LISTED = ("trajectory_id", "step_index", "state_id", "next_state_id", "action", "succeeded")
+"""What is said of these steps, besides the advantage; the rest is on the trajectory's page."""
+
+
+def task_page(
+    title: str,
+    *,
+    number_of_task: int,
+    trajectories: Mapping[str, pa.Table],
+    drawn: GraphOfTask | None,
+) -> str:
+    """Return the page.
+
+    Args:
+        title: Its heading.
+        number_of_task: Number of its file.
+        trajectories: Name to the steps with their credit, in the order of their files.
+        drawn: The graph; None without credit.
+    """
+    above = navigation([("../index.html", "All tasks")])
+    estimator = None if drawn is None else drawn.estimator
+    below = _trajectories(number_of_task, trajectories, estimator)
+    if drawn is None:
+        note = "<p>No credit was assigned to it, so there is no graph.</p>"
+        return document(title, f"{above}<h1>{text(one_line(title, 400))}</h1>{note}{below}")
+    graph, column = drawn.graph, f"{drawn.estimator}_advantage"
+    shown = graph.part(_readable(graph))
+    if len(shown.nodes) < len(graph.nodes):
+        part = f"{len(shown.nodes):,} of {len(graph.nodes):,} states are drawn"
+        below = f"<p>{part}: those around the best path.</p>{below}"
+    shading = Shading(advantage=f"{drawn.estimator} advantage")
+    return graph_html(
+        draw_part(shown, layers_of(graph), shading),
+        shown,
+        with_shown(drawn.steps.select([*_LISTED, column]), column, None),
+        path=[],
+        ranked_by=shading.advantage,
+        title=title,
+        most_steps=_STEPS_OF_A_TRANSITION,
+        site=Site(
+            scripts=(f"../{LIBRARY}", f"../{GRAPH_SCRIPT}"),
+            style=f"../{GRAPH_STYLE}",
+            above=above,
+            below=below,
+        ),
+    )
+
+
+def _readable(graph: TaskGraph) -> frozenset[int]:
+    """Return all states of a small graph; of a greater one, those around its best path."""
+    if len(graph.nodes) <= READABLE:
+        return frozenset(node.state_id for node in graph.nodes)
+    return around(graph, best_path(graph), 1)
+
+
+def _trajectories(task: int, trajectories: Mapping[str, pa.Table], estimator: str | None) -> str:
+    rows = [
+        [
+            link(trajectory_file(task, index), name),
+            facts.outcome(steps["success"][-1].as_py()),
+            counted(steps.num_rows, "step"),
+            facts.total(steps),
+            *_extremes(trajectory_file(task, index), steps, estimator),
+        ]
+        for index, (name, steps) in enumerate(trajectories.items())
+    ]
+    heads = ("trajectory", "outcome", "length", "return", "highest advantage", "lowest advantage")
+    return "<h2>Trajectories</h2>" + table(heads, rows)
+
+
+def _extremes(file: str, steps: pa.Table, estimator: str | None) -> Sequence[str]:
+    if estimator not in facts.estimators(steps):
+        return ("", "")
+    return [
+        link(f"{file}#step-{steps['step_index'][row].as_py()}", steps["action"][row].as_py(), 40)
+        + f" {number(value, '+.2f')}"
+        for _, row, value in facts.extreme_steps(steps, estimator)
+    ]

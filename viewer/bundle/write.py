@@ -10,13 +10,11 @@ from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.snapshot import stamp
 from graphcredit.store.progress import OnProgress, silent
-from graphcredit.viewer.bundle.chapter import Chapter, read_chapter
-from graphcredit.viewer.bundle.choice import BundleChoice, chosen_iterations
+from graphcredit.viewer.bundle.choice import BundleChoice, Chapter, chosen_iterations, read_chapter
 from graphcredit.viewer.bundle.html import GRAPH_SCRIPT, GRAPH_STYLE, LIBRARY, PARTS_STYLE
 from graphcredit.viewer.bundle.index_page import index_page
 from graphcredit.viewer.bundle.pages import write_pages
-from graphcredit.viewer.graph.assets import asset
-from graphcredit.viewer.graph.export.assets import page_script, page_style
+from graphcredit.viewer.graph.assets import asset, page_script, page_style
 
 MARKER = "bundle.json"
 """The file by which a folder is recognised as a bundle."""

@@ -1,16 +1,14 @@
-"""What the component of tokens draws: each token's text, coloured and underlined by what it is."""
+"""The data of the component of tokens: the text of each, marked by its probability."""
 
 from collections.abc import Sequence
 from math import exp
-from typing import Any, Literal
+from typing import Any
 
-from graphcredit.viewer.widgets.colours import diverging
 from graphcredit.viewer.widgets.text import visible
 
 MOST_TOKENS = 4_000
 """Most tokens of one response to draw."""
 
-Colour = Literal["log-probability", "advantage"]
 
 _BANDS = (
     (0.9, "p ≥ 0.9"),
@@ -23,13 +21,7 @@ _BANDS = (
 
 
 def drawn_tokens(
-    texts: Sequence[str],
-    ids: Sequence[int],
-    logprobs: Sequence[float] | None,
-    *,
-    colour: Colour,
-    advantage: float | None,
-    limit: float,
+    texts: Sequence[str], ids: Sequence[int], logprobs: Sequence[float] | None
 ) -> dict[str, Any]:
     """Return the data of the component.
 
@@ -37,28 +29,19 @@ def drawn_tokens(
         texts: What each token adds to the text.
         ids: The token ids.
         logprobs: Their log-probabilities, if they were logged.
-        colour: What the colours are: a token's log-probability, or the advantage of its step, which
-            the trainer gives to each of its tokens.
-        advantage: That advantage, if there is one.
-        limit: The end of the colours of advantages.
     """
-    is_by_advantage = colour == "advantage"
     known = logprobs if logprobs is not None else [None] * len(ids)
     tokens = [
         {
             "text": visible(text),
             "about": _about(position, token, logprob),
-            "band": None if is_by_advantage or logprob is None else band(logprob),
+            "band": None if logprob is None else band(logprob),
         }
         for position, (text, token, logprob) in enumerate(
             zip(texts, ids[:MOST_TOKENS], known, strict=False)
         )
     ]
-    if not is_by_advantage or advantage is None:
-        legend = [words for _, words in _BANDS] if logprobs is not None else []
-        return {"tokens": tokens, "legend": legend, "tint": None, "sign": ""}
-    sign = "credit" if advantage > 0 else "blame" if advantage < 0 else "nothing"
-    return {"tokens": tokens, "legend": [], "tint": diverging(advantage, limit), "sign": sign}
+    return {"tokens": tokens, "legend": [] if logprobs is None else [words for _, words in _BANDS]}
 
 
 def band(logprob: float) -> int:

@@ -1,18 +1,17 @@
-"""Details of states and transitions: actions by advantage, steps, trajectories as overlays."""
+"""Details of states and transitions: actions by advantage, steps, overlays, states with words."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.viewer.graph.keys import edge_key, node_key
-from graphcredit.viewer.graph.shading import Ends, OwnStep, Shading
-from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
+from graphcredit.viewer.graph.shading import OwnStep, Shading
+from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,6 +162,44 @@ def remarkable(graph: TaskGraph, shading: Shading, *, most: int) -> list[Edge]:
     credited = [edge for edge in valued if _value(edge, shading) > 0][: most // 2]
     blamed = [edge for edge in valued if _value(edge, shading) < 0][-(most - most // 2) :]
     return [*credited, *blamed]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundStates:
+    """What was searched for, and the states whose text contains it."""
+
+    words: str = ""
+    """Empty if nothing is searched for."""
+    keys: Sequence[str] = ()
+    """Keys of the states in the drawing."""
+    total: int = 0
+    """How many there are in the whole graph."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the data of the component."""
+        return {"words": self.words, "keys": list(self.keys), "total": self.total}
+
+
+def states_with(graph: TaskGraph, words: str) -> list[int]:
+    """Return the states whose text contains some words, as they are, but for upper and lower case.
+
+    Empty words are in no state.
+    """
+    wanted = words.strip().lower()
+    if not wanted:
+        return []
+    return [node.state_id for node in graph.nodes if wanted in node.state.lower()]
+
+
+def found(graph: TaskGraph, shown: TaskGraph, words: str) -> FoundStates:
+    """Return the states of a graph with some words, and which of them are shown."""
+    there = {node.state_id for node in shown.nodes}
+    states = states_with(graph, words)
+    return FoundStates(
+        words=words,
+        keys=[node_key(state) for state in states if state in there],
+        total=len(states),
+    )
 
 
 def _text(node: Node) -> str:

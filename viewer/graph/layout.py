@@ -1,10 +1,52 @@
-"""The layout of a graph: states in layers, by their number of steps from the start."""
+"""The layout of a graph: states in columns by their number of steps from the start, and its edges.
 
-from collections.abc import Mapping
+igraph's Sugiyama layout orders each column so that few edges cross, and gives each edge that passes
+a column a place of its own there, so that it runs through no state.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import igraph
 
-from graphcredit.viewer.graph.task_graph import TaskGraph
+from graphcredit.viewer.graph.task_graph import Edge, TaskGraph
+
+Point: TypeAlias = tuple[float, float]
+
+_ASPECT = 1.5
+_WIDEST_COLUMN, _WIDEST_ROW = 420, 190
+_PASSING = 0.35
+"""Rows that an edge takes in a column that it passes; a state takes one."""
+_APART = 8.0
+"""Pixels from an edge to the middle between it and its reverse."""
+_LEAN = 0.3
+"""How far from the middle of the gap between columns an edge turns, as a share of the gap."""
+_LETTER, _LINE = 6.6, 15.0
+"""Size of a letter of a label, in pixels."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layout:
+    """Where the states and edges of a graph are drawn, in pixels."""
+
+    places: Mapping[int, Point]
+    """State to its centre."""
+    controls: Sequence[Sequence[Point]]
+    """[num_edges] control points of quadratic curves, one after the other, that meet in the middle
+    between two of them; empty for a straight edge and a loop."""
+
+    def moved(self, left: float, top: float) -> "Layout":
+        """Return the same layout, moved: it begins at `left` and `top`."""
+        points = [*self.places.values(), *(point for way in self.controls for point in way)]
+        dx = left - min(x for x, _ in self.places.values())
+        dy = top - min(y for _, y in points)
+        return Layout(
+            places={state: (x + dx, y + dy) for state, (x, y) in self.places.items()},
+            controls=[[(x + dx, y + dy) for x, y in way] for way in self.controls],
+        )
 
 
 def drawn(graph: TaskGraph) -> igraph.Graph:
@@ -33,29 +75,173 @@ def layers_of(graph: TaskGraph) -> dict[int, int]:
     return layers | {goal: last + 1}
 
 
-def layered_positions(
-    graph: TaskGraph, layers: Mapping[int, int] | None = None
-) -> dict[int, tuple[float, float]]:
-    """Return {state_id: (layer, place in the layer)}; the layers are centred on 0.
-
-    igraph orders each layer so that few edges cross. The places are evenly spaced, because igraph's
-    own coordinates are crowded.
+def layout_of(
+    graph: TaskGraph, layers: Mapping[int, int], *, column: float, row: float, box: Point
+) -> Layout:
+    """Return the layout of a graph, about as wide as a page.
 
     Args:
-        graph: The graph to draw.
+        graph: What is drawn.
         layers: From `layers_of` the whole graph, if this is a part of it; layers without a drawn
             state take no room.
+        column: Least distance of two columns.
+        row: Least distance of two states of a column.
+        box: Width and height of the largest state.
     """
-    of_state = layers_of(graph) if layers is None else layers
-    used = sorted({of_state[node.state_id] for node in graph.nodes})
-    column = [used.index(of_state[node.state_id]) for node in graph.nodes]
-    size = len(graph.nodes)
-    coordinates = drawn(graph).layout_sugiyama(layers=column).coords[:size]
-    placed: dict[int, tuple[float, float]] = {}
-    for layer in range(len(used)):
-        members = [index for index in range(size) if column[index] == layer]
-        members.sort(key=lambda index: (coordinates[index][0], index))
-        for place, index in enumerate(members):
-            centre = (len(members) - 1) / 2
-            placed[graph.nodes[index].state_id] = (float(layer), place - centre)
-    return placed
+    states, passing = _slots(graph, layers)
+    width = max((x for x, _ in states.values()), default=0) + 1
+    height = 2 * max((y for _, y in states.values()), default=0) + 1
+    wide = min(max(column, height * row * _ASPECT / width), max(_WIDEST_COLUMN, column))
+    high = min(max(row, width * column / _ASPECT / height), max(_WIDEST_ROW, row))
+    places = {state: (x * wide, y * high) for state, (x, y) in states.items()}
+    ends = {edge.ends for edge in graph.edges}
+    controls = [
+        _controls(
+            [places[edge.source], *((x * wide, y * high) for x, y in slots), places[edge.target]],
+            _APART if edge.ends[::-1] in ends else 0.0,
+            box[0],
+            high,
+        )
+        for edge, slots in zip(graph.edges, passing, strict=True)
+    ]
+    return Layout(places=places, controls=controls)
+
+
+def _slots(
+    graph: TaskGraph, layers: Mapping[int, int]
+) -> tuple[dict[int, Point], list[list[Point]]]:
+    """Return column and row of each state, and of each edge in the columns that it passes.
+
+    igraph's own rows are crowded, so only their order is kept. Rows are centred on 0.
+    """
+    used = sorted({layers[node.state_id] for node in graph.nodes})
+    column = [used.index(layers[node.state_id]) for node in graph.nodes]
+    found: Any = drawn(graph).layout_sugiyama(layers=column)
+    passing: list[list[Point]] = [[] for _ in graph.edges]
+    members: dict[int, list[tuple[float, int, int]]] = defaultdict(list)
+    for index, (across, _) in enumerate(found.coords[: len(graph.nodes)]):
+        members[column[index]].append((across, -1, index))
+    for number, way in enumerate(found.edge_routing):
+        for across, layer in way:
+            members[round(layer)].append((across, number, 0))
+    states: dict[int, Point] = {}
+    for x in sorted(members):
+        at = -sum(1 if edge < 0 else _PASSING for _, edge, _ in members[x]) / 2
+        for _, edge, index in sorted(members[x]):
+            size = 1 if edge < 0 else _PASSING
+            if edge < 0:
+                states[graph.nodes[index].state_id] = (x, at + size / 2)
+            else:
+                passing[edge].append((x, at + size / 2))
+            at += size
+    for edge, slots in zip(graph.edges, passing, strict=True):
+        slots.sort(reverse=states[edge.target][0] < states[edge.source][0])
+    return states, passing
+
+
+def _controls(points: list[Point], apart: float, box_width: float, row: float) -> list[Point]:
+    """Return the control points of an edge, which leaves and enters states from the side.
+
+    Args:
+        points: Its start, where it passes columns, and its end.
+        apart: Pixels from the middle between it and its reverse; it keeps to the upper side, and
+            to the lower side on the way back.
+        box_width: Width of the largest state.
+        row: Distance of two states of a column.
+    """
+    (x0, y0), (x1, y1) = points[0], points[-1]
+    if points[0] == points[-1]:
+        return []
+    if x0 == x1:
+        # Past one state that is next to it, or around those between.
+        beside = (1.0 if abs(y1 - y0) < 1.5 * row else 2.5) * (box_width / 2 + _APART)
+        return [(x0 + (beside if y1 > y0 else -beside), (y0 + y1) / 2)]
+    if not apart and len({y for _, y in points}) == 1:
+        return []
+    up = -apart if x1 > x0 else apart
+    controls: list[Point] = []
+    for (xa, ya), (xb, yb) in pairwise(points):
+        lean = _LEAN * (abs(xb - xa) - box_width) * (1 if xb > xa else -1)
+        middle = (xa + xb) / 2 - (up if (yb > ya) == (xb > xa) else -up)
+        controls += [(middle - lean, ya + up), (middle + lean, yb + up)]
+    return controls
+
+
+def middle_of(start: Point, controls: Sequence[Point], end: Point) -> Point:
+    """Return the middle of an edge, where its label is drawn unless it is moved."""
+    count = len(controls)
+    if count % 2:
+        return _between(_between(start, controls[0]), _between(controls[0], end))
+    return (
+        _between(controls[count // 2 - 1], controls[count // 2]) if count else _between(start, end)
+    )
+
+
+def label_places(
+    edges: Sequence[Edge],
+    layout: Layout,
+    labels: Sequence[str],
+    *,
+    sizes: Mapping[int, tuple[float, float]],
+    order: Sequence[int],
+) -> list[Point | None]:
+    """Return the centre of each edge's label, which hides no state and no other label.
+
+    Args:
+        edges: Of the graph.
+        layout: Of the graph.
+        labels: [num_edges] what is written; empty for nothing.
+        sizes: Width and height of each state.
+        order: Edges by importance: the labels of the first ones find room.
+
+    Returns:
+        [num_edges]; None where there is no label or no room for it.
+    """
+    taken = [
+        (x - w / 2, y - h / 2, x + w / 2, y + h / 2)
+        for state, (x, y) in layout.places.items()
+        for w, h in [sizes[state]]
+    ]
+    found: list[Point | None] = [None] * len(edges)
+    for index in order:
+        if not labels[index]:
+            continue
+        half = len(labels[index]) * _LETTER / 2
+        for x, y in _candidates(edges[index], layout, index, sizes):
+            box = (x - half, y - _LINE / 2, x + half, y + _LINE / 2)
+            if not any(
+                box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
+                for other in taken
+            ):
+                taken.append(box)
+                found[index] = (x, y)
+                break
+    return found
+
+
+def _candidates(
+    edge: Edge, layout: Layout, index: int, sizes: Mapping[int, tuple[float, float]]
+) -> list[Point]:
+    """Return places for a label, the best first: on the edge, then a little beside it."""
+    start, end = layout.places[edge.source], layout.places[edge.target]
+    if edge.source == edge.target:
+        return [(start[0], start[1] - sizes[edge.source][1] / 2 - up) for up in (22, 34)]
+    controls = layout.controls[index]
+    joints = [start, *(_between(*pair) for pair in pairwise(controls)), end]
+    turns = controls or [_between(start, end)]
+    points = [
+        _between(_between(left, turn, share), _between(turn, right, share), share)
+        for (left, right), turn in zip(pairwise(joints), turns, strict=True)
+        for share in (0.3, 0.5, 0.7, 1.0)
+    ][:-1]
+    # Before the middle, so that the labels of an edge and its reverse are apart.
+    (x, y) = points[(len(points) - 1) * 2 // 5]
+    points.sort(key=lambda point: abs(point[0] - x) + abs(point[1] - y))
+    above = -13 if end[0] > start[0] else 13
+    is_level = abs(end[1] - start[1]) < abs(end[0] - start[0]) / 4
+    shifts = (above, -above, 3 * above, -3 * above) if is_level else (0, above, -above)
+    return [(x, y + shift) for shift in shifts for x, y in points]
+
+
+def _between(one: Point, other: Point, share: float = 0.5) -> Point:
+    return one[0] + (other[0] - one[0]) * share, one[1] + (other[1] - one[1]) * share

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.viewer.graph.facts import SHOWN
-from graphcredit.viewer.graph.keys import edge_key, node_key
 from graphcredit.viewer.graph.shading import signed
+from graphcredit.viewer.graph.task_graph import edge_key, node_key
 from graphcredit.viewer.widgets.text import one_line, visible
 
 LONGEST = 6000

@@ -1,23 +1,22 @@
 """Draw a task's state graph as an SVG file.
 
-States are in layers by their distance from the start. Blue edges deserve credit, orange ones blame;
-dashed ones had no effect. All text is escaped: a log cannot put markup into a picture.
+States are in columns by their distance from the start. Blue edges deserve credit, orange ones
+blame; dashed ones had no effect. All text is escaped: a log cannot put markup into a picture.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Iterator
+from itertools import pairwise
 from xml.sax.saxutils import escape
 
-from graphcredit.viewer.graph.layout import layered_positions
+from graphcredit.viewer.graph.layout import Layout, Point, label_places, layers_of, layout_of
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
+from graphcredit.viewer.graph.words import headline
 from graphcredit.viewer.widgets.colours import NEUTRAL, colour_limit, diverging
+from graphcredit.viewer.widgets.text import one_line
 
-_LAYER, _PLACE = 214, 92
+_COLUMN, _ROW = 214, 92
 _WIDTH, _HEIGHT = 118, 40
-_MARGIN, _HEAD = 30, 78
-_LABEL_LENGTH = 22
-
-_Point: TypeAlias = tuple[float, float]
+_MARGIN, _HEAD = 30, 98
 
 
 def draw(graph: TaskGraph, *, title: str) -> str:
@@ -27,24 +26,23 @@ def draw(graph: TaskGraph, *, title: str) -> str:
         graph: From `read_task_graph`.
         title: The heading, one line.
     """
-    places = layered_positions(graph)
-    lowest = min(y for _, y in places.values())
-    centre = {
-        key: (
-            _MARGIN + _WIDTH / 2 + x * _LAYER,
-            _HEAD + _HEIGHT + (y - lowest) * _PLACE,
-        )
-        for key, (x, y) in places.items()
-    }
-    width = max(x for x, _ in centre.values()) + _WIDTH / 2 + _MARGIN
-    height = max(y for _, y in centre.values()) + _HEIGHT + _MARGIN
+    layout = layout_of(
+        graph, layers_of(graph), column=_COLUMN, row=_ROW, box=(_WIDTH, _HEIGHT)
+    ).moved(_MARGIN + _WIDTH / 2, _HEAD + _HEIGHT)
+    width = max(x for x, _ in layout.places.values()) + _WIDTH / 2 + _MARGIN
+    points = [*layout.places.values(), *(point for way in layout.controls for point in way)]
+    height = max(y for _, y in points) + _HEIGHT + _MARGIN
     limit = colour_limit(edge.advantage for edge in graph.edges)
     most = max((edge.visits for edge in graph.edges), default=1)
     body = [
         *_head(title, limit),
-        *(line for edge in graph.edges for line in _edge(edge, centre, limit, most)),
-        *(line for node in graph.nodes for line in _node(node, *centre[node.state_id])),
-        *(line for edge in graph.edges for line in _label(edge, centre)),
+        *(
+            line
+            for index, edge in enumerate(graph.edges)
+            for line in _edge(edge, _ends(edge, layout, index), limit, most)
+        ),
+        *(line for node in graph.nodes for line in _node(node, *layout.places[node.state_id])),
+        *_labels(graph, layout),
     ]
     size = f'width="{max(width, 620):.0f}" height="{height:.0f}"'
     style = 'font-family="DejaVu Sans, Verdana, sans-serif"'
@@ -71,96 +69,66 @@ def _node(node: Node, x: float, y: float) -> Iterator[str]:
     left, top = x - _WIDTH / 2, y - _HEIGHT / 2
     yield f'<rect x="{left:.0f}" y="{top:.0f}" width="{_WIDTH}" height="{_HEIGHT}" rx="9" {pen}/>'
     distance = "no way seen" if node.goal_distance is None else f"{node.goal_distance:g} to go"
-    name = "GOAL" if node.is_goal else f"{node.state_id}  {_headline(node.state)}"
+    name = "GOAL" if node.is_goal else f"{node.state_id}  {one_line(headline(node), 14)}"
     yield _text(x, y - 3, name, 11, weight="bold")
     yield _text(x, y + 12, f"{distance} · {node.visits}×", 9.5, colour="#495057")
 
 
-def _edge(edge: Edge, centre: Mapping[int, _Point], limit: float, most: int) -> Iterator[str]:
+def _ends(edge: Edge, layout: Layout, index: int) -> list[Point]:
+    """Return where an edge leaves its box, its control points, and where it enters a box."""
+    start, end = layout.places[edge.source], layout.places[edge.target]
+    if edge.source == edge.target:
+        x, top = start[0], start[1] - _HEIGHT / 2
+        return [(x - 26, top), (x - 40, top - 34), (x + 40, top - 34), (x + 26, top)]
+    controls = layout.controls[index]
+    first, last = (controls[0], controls[-1]) if controls else (end, start)
+    return [_border(start, first), *controls, _border(end, last)]
+
+
+def _border(centre: Point, towards: Point) -> Point:
+    """Return where the line from the centre of a box to a point outside crosses its border."""
+    dx, dy = towards[0] - centre[0], towards[1] - centre[1]
+    share = min(_WIDTH / 2 / max(abs(dx), 1e-9), _HEIGHT / 2 / max(abs(dy), 1e-9))
+    return centre[0] + dx * share, centre[1] + dy * share
+
+
+def _edge(edge: Edge, points: list[Point], limit: float, most: int) -> Iterator[str]:
     colour = NEUTRAL if edge.advantage is None else diverging(edge.advantage, limit)
     thickness = 1.4 + 4.6 * edge.visits / most
     dash = ' stroke-dasharray="5 4"' if edge.is_pruned else ""
     pen = f'fill="none" stroke="{colour}" stroke-width="{thickness:.1f}"{dash}'
-    curve = _Curve(edge, centre)
-    yield f'<path d="{curve.path()}" {pen}/>'
-    yield f'<path d="{curve.arrow(5 + thickness)}" fill="{colour}"/>'
-
-
-def _label(edge: Edge, centre: Mapping[int, _Point]) -> Iterator[str]:
-    """Write the action near the right end of its edge, where the edges of a state are apart."""
-    text, *others = edge.actions
-    more = f" and {len(others)} more" if others else ""
-    if len(text) > _LABEL_LENGTH:
-        text = text[: _LABEL_LENGTH - 1] + "…"
-    goes_right = centre[edge.target][0] > centre[edge.source][0]
-    goes_left = centre[edge.target][0] < centre[edge.source][0]
-    x, y = _Curve(edge, centre).point(0.76 if goes_right else 0.22 if goes_left else 0.5)
-    yield _text(x, y + (11 if goes_left else -4), text + more, 9.5, halo=True)
-
-
-class _Curve:
-    """The curve of an edge, between the borders of two boxes, bent so that edges do not overlap."""
-
-    def __init__(self, edge: Edge, centre: Mapping[int, _Point]) -> None:
-        (x0, y0), (x3, y3) = centre[edge.source], centre[edge.target]
-        self._points: tuple[_Point, _Point, _Point, _Point]
-        if edge.source == edge.target:
-            top = y0 - _HEIGHT / 2
-            self._points = (
-                (x0 - 26, top),
-                (x0 - 40, top - 34),
-                (x0 + 40, top - 34),
-                (x0 + 26, top),
-            )
-        elif x3 > x0:
-            self._points = _sideways((x0 + _WIDTH / 2, y0 - 9), (x3 - _WIDTH / 2, y3 - 9), 0.0)
-        elif x3 < x0:
-            self._points = _sideways((x0 - _WIDTH / 2, y0 + 10), (x3 + _WIDTH / 2, y3 + 10), 30.0)
-        else:
-            way = 1 if y3 > y0 else -1
-            x = x0 + way * 30
-            start, end = (x, y0 + way * _HEIGHT / 2), (x, y3 - way * _HEIGHT / 2)
-            bend = way * 14 * max(1.0, abs(y3 - y0) / _PLACE - 1)
-            self._points = (start, (x + bend, start[1]), (x + bend, end[1]), end)
-
-    def path(self) -> str:
-        """Return the SVG path of the line."""
-        (x0, y0), (x1, y1), (x2, y2), (x3, y3) = self._points
-        return f"M{x0:.1f} {y0:.1f}C{x1:.1f} {y1:.1f} {x2:.1f} {y2:.1f} {x3:.1f} {y3:.1f}"
-
-    def point(self, share: float) -> _Point:
-        """Return the point of the curve at a parameter from 0 to 1."""
-        rest = 1 - share
-        weights = (rest**3, 3 * rest**2 * share, 3 * rest * share**2, share**3)
-        x = sum(weight * point[0] for weight, point in zip(weights, self._points, strict=True))
-        y = sum(weight * point[1] for weight, point in zip(weights, self._points, strict=True))
-        return x, y
-
-    def arrow(self, size: float) -> str:
-        """Return the SVG path of the arrow head."""
-        _, _, (x2, y2), (x3, y3) = self._points
-        dx, dy = x3 - x2, y3 - y2
-        length = (dx * dx + dy * dy) ** 0.5 or 1.0
-        dx, dy = dx / length * size, dy / length * size
-        left = (x3 - dx - dy / 2, y3 - dy + dx / 2)
-        right = (x3 - dx + dy / 2, y3 - dy - dx / 2)
-        return f"M{x3:.1f} {y3:.1f}L{left[0]:.1f} {left[1]:.1f}L{right[0]:.1f} {right[1]:.1f}Z"
-
-
-def _sideways(start: _Point, end: _Point, sag: float) -> tuple[_Point, _Point, _Point, _Point]:
-    reach = (end[0] - start[0]) / 2
-    return (
-        start,
-        (start[0] + reach, start[1] + sag),
-        (end[0] - reach, end[1] + sag),
-        end,
+    (x0, y0), *controls, (x1, y1) = points
+    joints = [((a + c) / 2, (b + d) / 2) for (a, b), (c, d) in pairwise(controls)]
+    curve = "".join(
+        f"Q{cx:.1f} {cy:.1f} {x:.1f} {y:.1f}"
+        for (cx, cy), (x, y) in zip(controls, [*joints, (x1, y1)], strict=False)
     )
+    yield f'<path d="M{x0:.1f} {y0:.1f}{curve or f"L{x1:.1f} {y1:.1f}"}" {pen}/>'
+    before = points[-2]
+    dx, dy = x1 - before[0], y1 - before[1]
+    scale = (5 + thickness) / ((dx * dx + dy * dy) ** 0.5 or 1.0)
+    dx, dy = dx * scale, dy * scale
+    tip = f"M{x1:.1f} {y1:.1f}L{x1 - dx - dy / 2:.1f} {y1 - dy + dx / 2:.1f}"
+    yield f'<path d="{tip}L{x1 - dx + dy / 2:.1f} {y1 - dy - dx / 2:.1f}Z" fill="{colour}"/>'
 
 
-def _headline(state: str) -> str:
-    """Return the label of a state: its first words, without the decoration of room names."""
-    first = state.strip().split("\n", 1)[0].strip("-= \t")
-    return first if len(first) <= 14 else first[:13] + "…"
+def _labels(graph: TaskGraph, layout: Layout) -> Iterator[str]:
+    """Yield the actions that have room, those of the greatest advantages first."""
+    labels = [
+        one_line(edge.actions[0], 22)
+        + (f" and {len(edge.actions) - 1} more" if len(edge.actions) > 1 else "")
+        for edge in graph.edges
+    ]
+    places = label_places(
+        graph.edges,
+        layout,
+        labels,
+        sizes={node.state_id: (_WIDTH, _HEIGHT) for node in graph.nodes},
+        order=sorted(range(len(labels)), key=lambda i: -abs(graph.edges[i].advantage or 0.0)),
+    )
+    for label, place in zip(labels, places, strict=True):
+        if place is not None:
+            yield _text(place[0], place[1] + 4, label, 9.5, halo=True)
 
 
 def _text(

@@ -1,14 +1,17 @@
-"""Read one task's state graph from the store's graph tables."""
+"""One task's state graph, read from the store's graph tables, and keys of its parts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
 from graphcredit.store.sql.views import identifier
 from graphcredit.viewer.queries.views import answer, columns
+
+Ends: TypeAlias = tuple[int, int]
+"""Source and target of a transition, which identify it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +55,7 @@ class Edge:
     """Whether no step had an effect."""
 
     @property
-    def ends(self) -> tuple[int, int]:
+    def ends(self) -> Ends:
         """Source and target, which identify the edge."""
         return self.source, self.target
 
@@ -77,6 +80,30 @@ class TaskGraph:
             nodes=tuple(node for node in self.nodes if node.state_id in states),
             edges=tuple(edge for edge in self.edges if {*edge.ends} <= states),
         )
+
+
+def node_key(state_id: int) -> str:
+    """Return the key of a state in the drawing."""
+    return f"n{state_id}"
+
+
+def edge_key(ends: Ends) -> str:
+    """Return the key of a transition in the drawing."""
+    return f"e{ends[0]}-{ends[1]}"
+
+
+def parse_key(key: str) -> int | Ends | None:
+    """Return the state, or the ends of the transition, of a key; None if the key is invalid."""
+    numbers = key[1:].split("-")
+    if not all(number.isascii() and number.isdigit() for number in numbers):
+        return None
+    match key[:1], [int(number) for number in numbers]:
+        case "n", [state_id]:
+            return state_id
+        case "e", [source, target]:
+            return source, target
+        case _:
+            return None
 
 
 def read_task_graph(
@@ -127,7 +154,7 @@ def _edges_sql(column: str) -> str:
     """
 
 
-def _ends(row: dict[str, Any]) -> tuple[int, int]:
+def _ends(row: dict[str, Any]) -> Ends:
     return row["state_id"], row["next_state_id"]
 
 

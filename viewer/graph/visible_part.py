@@ -7,8 +7,7 @@ from itertools import islice
 import igraph
 
 from graphcredit.viewer.graph.layout import drawn
-from graphcredit.viewer.graph.shading import Ends
-from graphcredit.viewer.graph.task_graph import Edge, TaskGraph
+from graphcredit.viewer.graph.task_graph import Edge, Ends, TaskGraph
 
 READABLE = 30
 """Most states of a graph that is shown as a whole by default."""

@@ -1,18 +1,20 @@
-"""The words of a drawing: labels, tips and the notes of its legend."""
+"""The words of a drawing: labels, tips, the notes of its legend, and what tells states apart."""
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.names import headline
-from graphcredit.viewer.graph.shading import OwnStep, Shading, signed
+from graphcredit.viewer.graph.shading import OwnStep, Shading, TrueDistances, signed
 from graphcredit.viewer.graph.task_graph import Edge, Node
-from graphcredit.viewer.graph.true_distances import TrueDistances
 from graphcredit.viewer.queries.truth import MARKS
-from graphcredit.viewer.widgets.text import one_line
+from graphcredit.viewer.widgets.text import one_line, visible
 
 _LABEL_LENGTH = 22
 _MOST_NUMBERS = 4
-_MOST_NAMES = 4
+_WORDS = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_SHORTEST = 4
+_MOST_WORDS = 400
 
 
 def state_name(node: Node) -> str:
@@ -28,58 +30,6 @@ def box_label(node: Node, apart: Mapping[int, str]) -> str:
     name = "GOAL" if node.is_goal else f"{node.state_id} {one_line(headline(node), 12)}"
     told = apart.get(node.state_id)
     return "\n".join([name, *([told] if told else []), f"{distance} · {node.visits}×"])
-
-
-def fold_label(kind: str, nodes: Sequence[Node], values: Sequence[float | None]) -> str:
-    """Return three lines on a fold: which states, their seen distances, and their credit.
-
-    Args:
-        kind: chain or room.
-        nodes: Its states.
-        values: The advantages of the transitions between them.
-    """
-    far = ["no way seen" if n.goal_distance is None else f"{n.goal_distance:g}" for n in nodes]
-    number = f"{len(nodes)} states"
-    if kind == "chain":
-        which, ends = f"{number} {nodes[0].state_id} → {nodes[-1].state_id}", (far[0], far[-1])
-        distance = ends[0] if ends[0] == ends[1] else " → ".join(ends)
-    else:
-        which = f"{number} behind one"
-        known = [n.goal_distance for n in nodes if n.goal_distance is not None]
-        ends = (f"{min(known):g}", f"{max(known):g}") if known else (far[0], far[0])
-        distance = ends[0] if ends[0] == ends[1] else " to ".join(ends)
-    return "\n".join(
-        [which, distance if distance == "no way seen" else f"{distance} to go", _range(values)]
-    )
-
-
-def fold_tip(kind: str, nodes: Sequence[Node], values: Sequence[float | None]) -> str:
-    """Return what the pointer tells of a fold; the arguments are those of its label."""
-    number = counted(len(values), "transition")
-    if kind == "chain":
-        where, named = "in a row", (nodes[0], nodes[-1])
-    else:
-        where, named = "behind one state", tuple(nodes[:_MOST_NAMES])
-    facts = f"{counted(len(nodes), 'state')} {where}, {number} between: {_range(values)}"
-    more = len(nodes) - len(named) if kind == "room" else 0
-    return "\n".join([facts, *map(state_name, named), *([f"and {more} more"] if more else [])])
-
-
-def fold_notes(kinds: Collection[str]) -> list[str]:
-    """Return the notes of the legend on the folds of a drawing."""
-    named = {
-        "chain": "a chain of states",
-        "room": "a room, what lies behind one state",
-    }
-    found = [words for kind, words in named.items() if kind in kinds]
-    return [f"stacked: {' or '.join(found)}, and the range of its advantages"] if found else []
-
-
-def _range(values: Sequence[float | None]) -> str:
-    """Return the least and the greatest advantage."""
-    known = [value for value in values if value is not None]
-    ends = list(dict.fromkeys([signed(min(known)), signed(max(known))])) if known else ["–"]
-    return " to ".join(ends)
 
 
 def scale_ends(values: Sequence[float], limit: float) -> list[str]:
@@ -156,3 +106,52 @@ def edge_tip(edge: Edge, shading: Shading) -> str:
         ),
     ]
     return "\n".join(lines)
+
+
+def headline(node: Node) -> str:
+    """Return the first line of a state's text, without decoration."""
+    first = visible(node.state).strip().partition("\n")[0]
+    return first.strip("-= \t")
+
+
+def distinctions(nodes: Iterable[Node], max_length: int = 16) -> dict[int, str]:
+    """Return, for states that share their first line, the words of each that fewest others have.
+
+    A state that has no such word is told by a word that it lacks.
+    """
+    alike: defaultdict[str, list[Node]] = defaultdict(list)
+    for node in nodes:
+        if not node.is_goal:
+            alike[headline(node)].append(node)
+    return {
+        node.state_id: words
+        for same in alike.values()
+        if len(same) > 1
+        for node, words in zip(same, _told_apart(same, max_length), strict=True)
+        if words
+    }
+
+
+def _told_apart(same: list[Node], max_length: int) -> list[str]:
+    texts = [_words(node.state) for node in same]
+    count = Counter(word for words in texts for word in words)
+    return [_rarest(words, count, len(same), max_length) for words in texts]
+
+
+def _rarest(words: dict[str, None], count: Counter[str], size: int, max_length: int) -> str:
+    """Return the rarest words of a text that not all have, as many as there is room for."""
+    told = ""
+    for word in sorted((word for word in words if count[word] < size), key=count.__getitem__):
+        if told and len(told) + 1 + len(word) > max_length:
+            break
+        told = f"{told} {word}".lstrip()
+    lacking = [word for word in count if word not in words]
+    if not told and lacking:
+        told = f"no {max(lacking, key=count.__getitem__)}"
+    return one_line(told, max_length) if told else ""
+
+
+def _words(text: str) -> dict[str, None]:
+    """Return the different words of a text, in its order."""
+    words = _WORDS.findall(visible(text))[:_MOST_WORDS]
+    return dict.fromkeys(word.casefold() for word in words if len(word) >= _SHORTEST)

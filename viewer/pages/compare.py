@@ -8,12 +8,12 @@ import streamlit as st
 from graphcredit.viewer.queries import compare as queries
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.truth import MARKS, Verdict, progress_of, true_change, verdict
-from graphcredit.viewer.steps.action_pairs import ActionPairs
-from graphcredit.viewer.steps.compare_chart import agreement_map
+from graphcredit.viewer.steps.agreement import ActionPairs, agreement_map
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.chart import show_chart
-from graphcredit.viewer.widgets.text import one_line, show_table, show_text
+from graphcredit.viewer.widgets.charts import show_chart
+from graphcredit.viewer.widgets.tables import choose_row, signed_number
+from graphcredit.viewer.widgets.text import one_line, show_text
 
 _NUM_ROWS = 200
 """Most steps to list."""
@@ -26,11 +26,10 @@ def show() -> None:
     st.header("Compare")
     store = viewed_store()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        run = selection.choose_run(store)
-        iteration = None if run is None else selection.choose_iteration(store, run)
-        if run is None or iteration is None:
-            missing.no_steps(store)
+        place = selection.choose_place(store)
+        if place is None:
             return
+        run, iteration = place
         names = ask(estimators, run_id=run, iteration=iteration)
         estimator = selection.choose_estimator(names)
         if estimator is None:
@@ -39,7 +38,11 @@ def show() -> None:
         kind = st.segmented_control(
             "Compare", _KINDS, default=_KINDS[0], required=True, key="compare", bind="query-params"
         )
-        others = _others(names, estimator) if kind == _KINDS[0] else _iterations(run, iteration)
+        others = (
+            [name for name in names if name != estimator]
+            if kind == _KINDS[0]
+            else _iterations(run, iteration)
+        )
         other = _choose_other(others, kind)
     missing.doubtful_credit(run, iteration)
     if other is None and kind == _KINDS[0]:
@@ -50,10 +53,6 @@ def show() -> None:
         _estimators(run, iteration, estimator, other)
     else:
         _two_iterations(run, iteration, estimator, other)
-
-
-def _others(names: list[str], estimator: str) -> list[str]:
-    return [name for name in names if name != estimator]
 
 
 def _iterations(run: str, iteration: int) -> list[str]:
@@ -141,7 +140,7 @@ def _with_truth(rows: pa.Table) -> pa.Table:
     ]
     marks = [" ".join(MARKS[one] or "–" for one in both) if any(both) else "" for both in verdicts]
     shown = shown.add_column(4, "truth", pa.array(marks, pa.string()))
-    return shown.add_column(5, "true distance", pa.array(changes, pa.string()))
+    return shown.add_column(5, "true", pa.array(changes, pa.string()))
 
 
 def _measures(unit: str, number: int, correlation: float | None, flip_share: float) -> None:
@@ -174,20 +173,11 @@ def _against_truth(where: dict[str, Any], left: str, right: str) -> None:
 
 def _tasks(agreement: pa.Table) -> None:
     st.caption("Tasks with the most sign flips first. Click a row to see its graph.")
-    chosen = show_table(
-        agreement,
-        column_config={
-            "task_id": "task",
-            "num_steps": "steps",
-            "correlation": st.column_config.NumberColumn(format="%.3f"),
-            "flip_share": st.column_config.NumberColumn("sign flips", format="percent"),
-        },
-        height=330,
-        on_select="rerun",
-        selection_mode="single-row",
-        key="compared_tasks",
+    columns = ("task_id", "num_steps", "correlation", "flip_share")
+    row = choose_row(
+        agreement, columns, key="compared_tasks", title="Agreement by task", height=330
     )
-    for row in chosen["selection"]["rows"]:
+    if row is not None:
         selection.open_page("graph", task=agreement["task_id"][row].as_py())
 
 
@@ -206,30 +196,12 @@ def _rows(rows: pa.Table, names: dict[str, str]) -> None:
         st.caption("There are no differences.")
         return
     shown = _with_truth(rows)
-    signed = {
-        side: st.column_config.NumberColumn(one_line(name), format="%+.3f")
-        for side, name in names.items()
-    }
-    chosen = show_table(
+    row = choose_row(
         shown,
-        column_config={
-            "task_id": "task",
-            "trajectory_id": "trajectory",
-            "step_index": "step",
-            "truth": st.column_config.TextColumn(
-                help="Whether the left and the right advantage have the sign of the true progress."
-            ),
-            **signed,
-        },
-        on_select="rerun",
-        selection_mode="single-row",
+        shown.column_names,
         key="differing",
+        title="What differs most",
+        config={side: signed_number(one_line(name)) for side, name in names.items()},
     )
-    for place in chosen["selection"]["rows"]:
-        row = rows.slice(place, 1).to_pylist()[0]
-        selection.open_page(
-            "trajectory",
-            task=row["task_id"],
-            trajectory=row["trajectory_id"],
-            step=row["step_index"],
-        )
+    if row is not None:
+        selection.open_row(rows, row)

@@ -1,35 +1,23 @@
 """The Graph page: a task's state graph, coloured by credit."""
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import streamlit as st
 
-from graphcredit.store.plural import counted
+from graphcredit.viewer.browser_fixes import folded
 from graphcredit.viewer.graph import facts, visible_part
 from graphcredit.viewer.graph.component import show_graph
-from graphcredit.viewer.graph.cytoscape import Drawing, draw_part
-from graphcredit.viewer.graph.export.page import graph_html
-from graphcredit.viewer.graph.find import found, states_with
-from graphcredit.viewer.graph.folds import Fold, folds_of
-from graphcredit.viewer.graph.keys import parse_key
+from graphcredit.viewer.graph.drawing import Drawing, draw_part
+from graphcredit.viewer.graph.export import graph_html
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.play import Play, play_of
-from graphcredit.viewer.graph.shading import Ends, Shading
-from graphcredit.viewer.graph.task_graph import TaskGraph
-from graphcredit.viewer.graph.true_distances import true_distances
-from graphcredit.viewer.pages.graph_parts import controls as controls
-from graphcredit.viewer.pages.graph_parts.iterations import (
-    ReadIterations,
-    iterations_with_graphs,
-    read_iterations,
-    say_which,
-    show_elsewhere,
-)
-from graphcredit.viewer.pages.graph_parts.panel import Panel
-from graphcredit.viewer.pages.graph_parts.place import (
+from graphcredit.viewer.graph.shading import Shading, StateScale, TrueDistances, true_distances
+from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, parse_key
+from graphcredit.viewer.pages.parts import graph_controls as controls
+from graphcredit.viewer.pages.parts.graph_panel import Panel
+from graphcredit.viewer.pages.parts.graph_place import (
     GraphPlace,
     choose_place,
     choose_trajectory,
@@ -38,10 +26,9 @@ from graphcredit.viewer.pages.graph_parts.place import (
 )
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
+from graphcredit.viewer.steps.choose import complete_address
 from graphcredit.viewer.widgets import missing, selection
-from graphcredit.viewer.widgets.address import complete_address
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.folded import folded
 
 _MOST_REMARKABLE = 12
 """Transitions to show first in a graph that is too large to be read as a whole."""
@@ -49,104 +36,121 @@ _ROOM_FOR_FOUND = 60
 """States to add to what matters, for states that were searched for and the ways to them."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Choices:
+    """What the user chose to see of a graph."""
+
+    trajectory: str | None
+    """The trajectory that is laid over it."""
+    part: str
+    """The part of the advantage that colours the transitions."""
+    graph: TaskGraph
+    """The whole graph, with that advantage."""
+    view: controls.View
+    states: StateScale
+    marks_truth: bool
+
+
 def show() -> None:
     """Show the page."""
     st.header("Graph")
     store = viewed_store()
     complete_address(store)
-    choices = folded("graph")
-    with choices:
+    boxes = folded("graph")
+    with boxes:
         place = choose_place(store)
     if place is None:
         return
     steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
     truth = true_distances(steps)
-    with choices:
-        trajectory = choose_trajectory(steps)
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            part = controls.choose_part(place.estimator, steps.column_names)
-            column = f"{place.estimator}_{part}"
-            graph = read_graph(place, place.iteration, column)
-            view = controls.choose_view(graph, has_trajectory=trajectory is not None)
-            scale = controls.choose_state_colour(graph, truth)
-            is_marked = truth is not None and controls.choose_truth()
-            iterations = _iterations(place, graph, column)
+    with boxes:
+        chosen = _choose(place, steps, truth)
     missing.doubtful_credit(place.run_id, place.iteration)
-    whole = graph if iterations is None else iterations.over.whole
-    selected = _selected(whole, steps)
-    other = other_side(place, graph, part, steps)
-    steps = facts.with_shown(steps, column, other.values)
-    advantage = f"{place.estimator} {part.replace('_', ' ')}"
-    shading = Shading(
-        advantage=f"{advantage}{other.name}",
-        others=other.of_edges,
-        states=scale,
-        own={} if trajectory is None else facts.own_steps(steps, trajectory),
-        truth=truth if is_marked else None,
-    )
-    looks = shading if iterations is None else Shading(advantage=advantage, states=scale)
-    states = _states(whole, steps, view, trajectory, selected, looks)
-    shown = whole.part(states)
-    remarkable = facts.remarkable(shown, looks, most=_MOST_REMARKABLE)
-    folds = folds_of(shown, {state for edge in remarkable for state in edge.ends})
-    layers = layers_of(whole)
-    in_folds = {edge.ends for fold in folds for edge in fold.edges}
-    drawn_part = visible_part.thinned(shown, layers, {*in_folds, *shading.own, selected})
-    frames = None if iterations is None else iterations.frames(states)
-    drawing = draw_part(drawn_part, layers, looks, folds, frames)
-    path = [] if trajectory is None else facts.names_on(steps, trajectory)
-    play = _play(place, steps, trajectory)
+    selected = _selected(chosen.graph, steps)
+    steps, shading = _shaded(place, chosen, steps, truth)
+    states = _states(chosen, steps, selected, shading)
     picture, panel = st.columns([7, 3])
     with picture:
-        _say_what_is_shown(whole, shown, looks, folds)
-        if len(drawn_part.edges) < len(shown.edges):
-            st.caption(
-                f"{len(drawn_part.edges):,} of {len(shown.edges):,} transitions between them are "
-                "drawn, the most visited; the lists have all."
-            )
-        if iterations is not None:
-            say_which(iterations, is_compared=place.other is not None)
-        show_graph(
-            drawing,
-            path=path,
-            selected=controls.picked_key(selected),
-            found=found(whole, shown, controls.words()),
-            play=play,
-            on_click=controls.pick,
-            on_find=controls.search,
-        )
-        _offer_export(place, drawn_part, steps, looks.advantage, drawing, path, play)
+        _picture(place, chosen, steps, shading, selected, states)
     lists = Panel(
         run_id=place.run_id,
         iteration=place.iteration,
         task_id=place.task_id,
-        column=column,
-        graph=graph,
-        shown=graph.part(states),
+        column=f"{place.estimator}_{chosen.part}",
+        graph=chosen.graph,
+        shown=chosen.graph.part(states),
         steps=steps,
         shading=replace(shading, truth=truth),
-        trajectory=trajectory,
+        trajectory=chosen.trajectory,
     )
-    here = selected if _has(graph, selected) else None
     with panel:
-        if iterations is not None and selected is not None and here is None:
-            show_elsewhere(iterations.over, selected)
-        lists.show(here)
-    if isinstance(here, tuple):
-        lists.show_steps(here)
+        lists.show(selected)
+    if isinstance(selected, tuple):
+        lists.show_steps(selected)
 
 
-def _iterations(place: GraphPlace, graph: TaskGraph, column: str) -> ReadIterations | None:
-    """Offer the graphs of all iterations if there are several; return them if they are wanted."""
-    if len(iterations_with_graphs(place.run_id)) < 2 or not controls.choose_over_iterations():
-        return None
-    return read_iterations(
-        graph,
-        run_id=place.run_id,
-        iteration=place.iteration,
-        task_id=place.task_id,
-        column=column,
+def _choose(place: GraphPlace, steps: pa.Table, truth: TrueDistances | None) -> _Choices:
+    """Show the boxes of what of the graph is shown, and how."""
+    trajectory = choose_trajectory(steps)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        part = controls.choose_part(place.estimator, steps.column_names)
+        graph = read_graph(place, place.iteration, f"{place.estimator}_{part}")
+        return _Choices(
+            trajectory=trajectory,
+            part=part,
+            graph=graph,
+            view=controls.choose_view(graph, has_trajectory=trajectory is not None),
+            states=controls.choose_state_colour(graph, truth),
+            marks_truth=truth is not None and controls.choose_truth(),
+        )
+
+
+def _shaded(
+    place: GraphPlace, chosen: _Choices, steps: pa.Table, truth: TrueDistances | None
+) -> tuple[pa.Table, Shading]:
+    """Return the steps with what is `SHOWN`, and the meaning of the colours."""
+    other = other_side(place, chosen.graph, chosen.part, steps)
+    steps = facts.with_shown(steps, f"{place.estimator}_{chosen.part}", other.values)
+    return steps, Shading(
+        advantage=f"{place.estimator} {chosen.part.replace('_', ' ')}{other.name}",
+        others=other.of_edges,
+        states=chosen.states,
+        own={} if chosen.trajectory is None else facts.own_steps(steps, chosen.trajectory),
+        truth=truth if chosen.marks_truth else None,
     )
+
+
+def _picture(
+    place: GraphPlace,
+    chosen: _Choices,
+    steps: pa.Table,
+    shading: Shading,
+    selected: int | Ends | None,
+    states: frozenset[int],
+) -> None:
+    """Show the drawing, what it has of the whole graph, and its export."""
+    shown = chosen.graph.part(states)
+    layers = layers_of(chosen.graph)
+    part = visible_part.thinned(shown, layers, {*shading.own, selected})
+    drawing = draw_part(part, layers, shading)
+    path = [] if chosen.trajectory is None else facts.names_on(steps, chosen.trajectory)
+    play = _play(place, steps, chosen.trajectory)
+    _say_what_is_shown(chosen.graph, shown, shading)
+    if len(part.edges) < len(shown.edges):
+        st.caption(
+            f"{len(part.edges):,} of {len(shown.edges):,} transitions between them are drawn, "
+            "the most visited; the lists have all."
+        )
+    show_graph(
+        drawing,
+        path=path,
+        selected=controls.picked_key(selected),
+        found=facts.found(chosen.graph, shown, controls.words()),
+        play=play,
+        on_click=controls.pick,
+        on_find=controls.search,
+    )
+    _offer_export(place, part, steps, shading.advantage, drawing, path, play)
 
 
 def _has(graph: TaskGraph, selected: int | Ends | None) -> bool:
@@ -170,20 +174,16 @@ def _selected(graph: TaskGraph, steps: pa.Table) -> int | Ends | None:
 
 
 def _states(
-    graph: TaskGraph,
-    steps: pa.Table,
-    view: controls.View,
-    trajectory: str | None,
-    selected: int | Ends | None,
-    shading: Shading,
+    chosen: _Choices, steps: pa.Table, selected: int | Ends | None, shading: Shading
 ) -> frozenset[int]:
     """Return the states to show."""
+    graph, view, trajectory = chosen.graph, chosen.view, chosen.trajectory
     own = [] if trajectory is None else facts.states_on(steps, trajectory)
     if view.name == "matters":
         edges = facts.remarkable(graph, shading, most=_MOST_REMARKABLE)
         shown = visible_part.what_matters(graph, own, edges)
         at = selected if isinstance(selected, tuple) else () if selected is None else (selected,)
-        sought = states_with(graph, controls.words())
+        sought = facts.states_with(graph, controls.words())
         return visible_part.with_found(graph, shown | frozenset(at), sought, room=_ROOM_FOR_FOUND)
     if view.name == "everything":
         return visible_part.most_visited(graph, frozenset(node.state_id for node in graph.nodes))
@@ -211,15 +211,8 @@ def _play(place: GraphPlace, steps: pa.Table, trajectory: str | None) -> Play:
     return play_of(steps, texts, trajectory)
 
 
-def _say_what_is_shown(
-    graph: TaskGraph, shown: TaskGraph, shading: Shading, folds: Sequence[Fold]
-) -> None:
+def _say_what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading) -> None:
     words = f"{len(shown.nodes):,} of {len(graph.nodes):,} states"
-    if folds:
-        inside = sum(len(fold.nodes) for fold in folds)
-        kinds = Counter(fold.kind for fold in folds)
-        named = " and ".join(counted(number, kind) for kind, number in sorted(kinds.items()))
-        words += f", {inside:,} of them in {named} that open by a click"
     if graph.goal is None:
         words += "; no trajectory succeeded, so the goal is not among them"
     if shading.others is not None:

@@ -20,8 +20,8 @@ from graphcredit.viewer.queries.iterations import (
 )
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.curves import CLICK, curve
-from graphcredit.viewer.widgets.per_run import per_run
+from graphcredit.viewer.widgets.charts import CLICK, curve
+from graphcredit.viewer.widgets.missing import per_run
 from graphcredit.viewer.widgets.text import one_line
 
 _EVERY = 5

@@ -1,64 +1,31 @@
 """The Runs page: a table of the iterations of each run, and the audit."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.layout import Store
+from graphcredit.store.parquet.snapshot import Stamp, stamp
 from graphcredit.viewer.queries.iterations import action_entropies, iteration_facts
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import viewed_store
-from graphcredit.viewer.widgets.findings import show_findings
-from graphcredit.viewer.widgets.per_run import per_run
-from graphcredit.viewer.widgets.text import show_table
+from graphcredit.viewer.widgets.missing import per_run
+from graphcredit.viewer.widgets.tables import choose_row
+from graphcredit.viewer.widgets.text import one_line, show_code, show_text
 
-_COLUMNS = {
-    "run": st.column_config.TextColumn("run", pinned=True),
-    "iteration": st.column_config.NumberColumn("iteration", pinned=True),
-    "success_rate": st.column_config.ProgressColumn(
-        "success",
-        min_value=0.0,
-        max_value=1.0,
-        format="percent",
-        help="Share of complete trajectories.",
-    ),
-    "mean_return": st.column_config.NumberColumn("return", format="%.3f", help="Mean return."),
-    "mean_length": st.column_config.NumberColumn(
-        "length", format="%.1f", help="Mean length in steps."
-    ),
-    "invalid_share": st.column_config.NumberColumn(
-        "invalid", format="percent", help="Steps whose action could not be parsed or was refused."
-    ),
-    "degenerate_share": st.column_config.NumberColumn(
-        "degenerate",
-        format="percent",
-        help="Groups whose trajectories all have the same return, so that they teach nothing.",
-    ),
-    "action_entropy": st.column_config.NumberColumn(
-        "entropy",
-        format="%.3f",
-        help="Entropy of the actions taken in a state, in nats, averaged over states by visits. "
-        "With few samples it is too low, so compare iterations of equal group size. "
-        "It needs credit, which defines the states.",
-    ),
-    "num_groups": st.column_config.NumberColumn("groups"),
-    "num_trajectories": st.column_config.NumberColumn("complete", help="Complete trajectories."),
-    "num_credited": st.column_config.NumberColumn(
-        "credited",
-        help="Complete trajectories with credit. If they are fewer than the complete ones, "
-        "assign credit again.",
-    ),
-    "num_incomplete": st.column_config.NumberColumn(
-        "incomplete",
-        help="Trajectories that lack steps, an end or a value. They get no credit.",
-    ),
-    "num_steps": st.column_config.NumberColumn("steps"),
-}
-"""The table's columns, in order."""
-
+_COLUMNS = (
+    *("run", "iteration", "success_rate", "mean_return", "mean_length", "invalid_share"),
+    *("degenerate_share", "action_entropy", "num_groups", "num_trajectories", "num_credited"),
+    *("num_incomplete", "num_steps"),
+)
 _ENTROPY = "action_entropies"
 """Key of the entropies in the session."""
+_SIGNS = {"error": "🟥", "warning": "🟨", "info": "🟦"}
 
 
 def show() -> None:
@@ -73,9 +40,12 @@ def show() -> None:
     if facts is not None:
         facts = _with_entropy(facts)
         st.caption("Select a row to see its tasks; a click on a column's name sorts.")
-        _table(facts)
+        row = choose_row(facts, _COLUMNS, key="runs_table", title="Iterations")
+        if row is not None:
+            picked = facts.slice(row, 1).to_pylist()[0]
+            selection.open_page("tasks", run=picked["run"], iteration=picked["iteration"])
         selection.link("over_time", "The same as curves, with the metrics of training")
-    _audit(store)
+    _choose_audit(store)
     _count_entropy(store, runs)
 
 
@@ -96,26 +66,61 @@ def _count_entropy(store: Store, runs: Sequence[str]) -> None:
         st.rerun()
 
 
-def _table(facts: pa.Table) -> None:
-    chosen = show_table(
-        facts,
-        column_config=_COLUMNS,
-        # Hide columns without any value.
-        column_order=[name for name in _COLUMNS if facts[name].null_count < facts.num_rows],
-        key="runs_table",
-        on_select="rerun",
-        selection_mode="single-row",
-        alt="Iterations",
-    )
-    for row in chosen["selection"]["rows"]:
-        picked = facts.slice(row, 1).to_pylist()[0]
-        selection.open_page("tasks", run=picked["run"], iteration=picked["iteration"])
-
-
-def _audit(store: Store) -> None:
+def _choose_audit(store: Store) -> None:
     st.subheader("Audit")
     with st.container(horizontal=True):
         run = selection.choose_run(store)
         iteration = None if run is None else selection.choose_iteration(store, run)
     if run is not None and iteration is not None:
-        show_findings(store, run, iteration)
+        _show_findings(store, run, iteration)
+
+
+def _show_findings(store: Store, run_id: str, iteration: int) -> None:
+    """Show a button that runs `graphcredit audit` on an iteration, then what it found."""
+    asked = (str(store.root), run_id, iteration)
+    if st.button(
+        "Audit this iteration", help="Check that groups are sound and that credit can be trusted."
+    ):
+        st.session_state["audited"] = asked
+    if st.session_state.get("audited") != asked:
+        return
+    report, complaint = _audit(*asked, stamp(store, run_id, iteration))
+    if report is None:
+        st.error("The audit failed:")
+        show_code(complaint)
+    elif not report["findings"]:
+        st.success("The audit found nothing.")
+    else:
+        for finding in report["findings"]:
+            _show_finding(finding)
+
+
+def _show_finding(finding: dict[str, Any]) -> None:
+    # The names of checks are ours, but details quote the log.
+    title = finding["check"].replace("_", " ")
+    with st.expander(f"{_SIGNS[finding['severity']]} {finding['severity']}: {title}"):
+        show_text(finding["message"])
+        show_text(f"Remedy: {finding['remedy']}")
+        for place in finding["places"]:
+            where = {"run": place["run_id"], "iteration": place["iteration"]}
+            if place["task_id"] is not None:
+                selection.link("graph", one_line(place["task_id"]), **where, task=place["task_id"])
+            show_text(place["detail"])
+        more = finding["num_places"] - len(finding["places"])
+        if more:
+            st.caption(f"and {more:,} more")
+
+
+@st.cache_data(max_entries=50, show_spinner="Auditing …")
+def _audit(
+    root: str, run_id: str, iteration: int, files: Stamp
+) -> tuple[dict[str, Any] | None, str]:
+    """Return the report, or None and the error message; a separate process reads the steps."""
+    # -P: a module in the user's working directory must not shadow ours.
+    command = [sys.executable, "-P", "-m", "graphcredit.cli.main", "audit", root, "--json"]
+    scope = ["--run", run_id, "--iteration", str(iteration)]
+    done = subprocess.run([*command, *scope], capture_output=True, text=True, check=False)
+    # Exit code 1 means that some findings are errors.
+    if done.returncode in (0, 1) and done.stdout:
+        return json.loads(done.stdout), ""
+    return None, done.stderr

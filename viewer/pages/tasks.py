@@ -8,71 +8,25 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.pages.tasks_parts.against_outcome import show_against_outcome
-from graphcredit.viewer.pages.tasks_parts.filters import Limits, choose_limits, tagged
-from graphcredit.viewer.pages.tasks_parts.trajectory_list import show_trajectories
+from graphcredit.viewer.browser_fixes import folded
+from graphcredit.viewer.pages.parts.filters import Limits, choose_limits, tagged
+from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.folded import folded
 from graphcredit.viewer.widgets.note_words import NoteRows
 from graphcredit.viewer.widgets.notes import notes_of
-from graphcredit.viewer.widgets.text import show_table
+from graphcredit.viewer.widgets.tables import choose_row
 
 _MAX_ROWS = 2000
 """Most rows to show. More would take a browser seconds; filters and orders reach the others."""
 
-_COLUMNS = {
-    "task_id": st.column_config.TextColumn("task", pinned=True),
-    "success_rate": st.column_config.ProgressColumn(
-        "success",
-        min_value=0.0,
-        max_value=1.0,
-        format="percent",
-        help="Share of complete trajectories.",
-    ),
-    "advantage_spread": st.column_config.NumberColumn(
-        "spread",
-        format="%.3f",
-        help="Standard deviation of the estimator's advantages over the group's steps: "
-        "at 0 the group teaches nothing.",
-    ),
-    "advantages": st.column_config.BarChartColumn(
-        "advantages",
-        help="Steps by advantage: blame on the left, 0 in the middle, credit on the right. All "
-        "tasks have the same scale.",
-    ),
-    "returns": st.column_config.BarChartColumn("returns", help="One bar per trajectory."),
-    "disagreement": st.column_config.NumberColumn(
-        "disagree",
-        format="percent",
-        help="Steps to which one estimator gives credit and another one blame.",
-    ),
-    "num_trajectories": st.column_config.NumberColumn("complete", help="Complete trajectories."),
-    "num_incomplete": st.column_config.NumberColumn(
-        "incomplete", help="Trajectories that lack steps or an end. They get no credit."
-    ),
-    "num_states": st.column_config.NumberColumn("states", help="The goal is one of them."),
-    "num_merges": st.column_config.NumberColumn(
-        "merges", help="Texts that were merged into the state of another text."
-    ),
-    "singleton_share": st.column_config.NumberColumn(
-        "singletons",
-        format="percent",
-        help="Steps without another step of the group from the same state to compare with.",
-    ),
-    "mean_return": st.column_config.NumberColumn("return", format="%.3f", help="Mean return."),
-    "mean_length": st.column_config.NumberColumn(
-        "length", format="%.1f", help="Mean length in steps."
-    ),
-    "invalid_share": st.column_config.NumberColumn(
-        "invalid", format="percent", help="Steps whose action could not be parsed or was refused."
-    ),
-    "num_steps": st.column_config.NumberColumn("steps"),
-}
-"""The table's columns, in order."""
-
+_COLUMNS = (
+    *("task_id", "success_rate", "advantage_spread", "advantages", "returns", "disagreement"),
+    *("num_trajectories", "num_incomplete", "num_states", "num_merges", "singleton_share"),
+    *("mean_return", "mean_length", "invalid_share", "num_steps"),
+)
 _ORDERS = {
     "widest spread": ("advantage_spread", "descending"),
     "most disagreement": ("disagreement", "descending"),
@@ -89,14 +43,10 @@ def show() -> None:
     st.header("Tasks")
     store = viewed_store()
     with st.container(horizontal=True):
-        run = selection.choose_run(store)
-        if run is None:
-            missing.no_steps(store)
+        place = selection.choose_place(store)
+        if place is None:
             return
-        iteration = selection.choose_iteration(store, run)
-        if iteration is None:
-            missing.no_steps(store)
-            return
+        run, iteration = place
         names = ask(estimators, run_id=run, iteration=iteration)
         estimator = selection.choose_estimator(names)
     if estimator is None:
@@ -178,16 +128,6 @@ def _table(rows: pa.Table) -> None:
         + ". Select a row to see its graph; a click on a column's name sorts."
     )
     shown = rows.slice(0, _MAX_ROWS)
-    # Hide columns without any value.
-    has_values = [name for name in _COLUMNS if shown[name].null_count < shown.num_rows]
-    chosen = show_table(
-        shown,
-        column_config=_COLUMNS,
-        column_order=has_values,
-        key="tasks_table",
-        on_select="rerun",
-        selection_mode="single-row",
-        alt="Tasks",
-    )
-    for row in chosen["selection"]["rows"]:
+    row = choose_row(shown, _COLUMNS, key="tasks_table", title="Tasks")
+    if row is not None:
         selection.open_page("graph", task=shown["task_id"][row].as_py())

@@ -7,12 +7,13 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
+from graphcredit.viewer.browser_fixes import folded, opened
 from graphcredit.viewer.chat.component import show_chat
 from graphcredit.viewer.chat.transcript import conversation
-from graphcredit.viewer.pages.trajectory_parts.notes import show_notes
-from graphcredit.viewer.pages.trajectory_parts.others import show_others
-from graphcredit.viewer.pages.trajectory_parts.pictures import show_seen
-from graphcredit.viewer.pages.trajectory_parts.tokens import tokens_of_step
+from graphcredit.viewer.pages.parts.notes import show_notes
+from graphcredit.viewer.pages.parts.others import show_others
+from graphcredit.viewer.pages.parts.pictures import show_seen
+from graphcredit.viewer.pages.parts.tokens import tokens_of_step
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.queries.estimators import estimators, words_of
 from graphcredit.viewer.queries.graphs import task_steps
@@ -27,18 +28,16 @@ from graphcredit.viewer.steps import charts
 from graphcredit.viewer.steps import facts as step_facts
 from graphcredit.viewer.steps.chat_data import drawn_messages
 from graphcredit.viewer.steps.choose import choose_steps
-from graphcredit.viewer.steps.compared import GroupSteps
 from graphcredit.viewer.steps.html_export import trajectory_page
-from graphcredit.viewer.steps.reasons import reasons
+from graphcredit.viewer.steps.reasons import GroupSteps, reasons
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.chart import show_chart
-from graphcredit.viewer.widgets.folded import folded, opened
+from graphcredit.viewer.widgets.charts import show_chart
 from graphcredit.viewer.widgets.note_words import NoteWords, words_of_trajectory
 from graphcredit.viewer.widgets.notes import notes_of
 from graphcredit.viewer.widgets.selection import after, choose_estimator, current, link, select
-from graphcredit.viewer.widgets.text import show_table, show_text, visible
-from graphcredit.viewer.widgets.text_box import show_box
+from graphcredit.viewer.widgets.tables import choose_row, signed_number
+from graphcredit.viewer.widgets.text import show_box, show_text, visible
 
 
 def show() -> None:
@@ -82,7 +81,7 @@ def show() -> None:
         show_notes(table, step, notes)
     if here is not None:
         show_others(here, table, step, go_to=_go_to)
-    tokens_of_step(table, step, estimator)
+    tokens_of_step(table, step)
     _all_steps(table, step, _replays(table), noted)
 
 
@@ -273,14 +272,14 @@ def _all_steps(table: pa.Table, step: int, replays: pa.Table, noted: NoteWords) 
     if noted.keys() - {None}:
         words = [noted.get(index) for index in table["step_index"].to_pylist()]
         columns["note"] = pa.array(words, pa.string())
-    number = st.column_config.NumberColumn(format="%+.3f")
+    shown = pa.table(columns)
     with place:
-        chosen = show_table(
-            pa.table(columns),
-            column_config={f"{name} advantage": number for name in names},
-            on_select="rerun",
-            selection_mode="single-row",
+        row = choose_row(
+            shown,
+            shown.column_names,
             key=_key("all_steps", table, step),
+            title="All steps",
+            config={f"{name} advantage": signed_number() for name in names},
         )
-    for row in chosen["selection"]["rows"]:
+    if row is not None:
         _go_to(step=row)

@@ -1,16 +1,18 @@
-"""The select boxes for one trajectory, for every page that shows one."""
+"""The boxes that choose one trajectory, and the address that names one without its place."""
 
 from typing import Any
 
 import pyarrow as pa
+import streamlit as st
 
+from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
 from graphcredit.viewer.queries import trajectory as queries
+from graphcredit.viewer.queries.trajectory import places_of
 from graphcredit.viewer.steps.facts import outcome
-from graphcredit.viewer.widgets import missing
-from graphcredit.viewer.widgets.address import complete_address
+from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.selection import choose, choose_iteration, choose_run, choose_task
+from graphcredit.viewer.widgets.text import code_label
 
 
 def choose_steps() -> pa.Table | None:
@@ -22,18 +24,16 @@ def choose_steps() -> pa.Table | None:
     """
     store = viewed_store()
     complete_address(store)
-    run = choose_run(store)
-    iteration = None if run is None else choose_iteration(store, run)
-    if run is None or iteration is None:
-        missing.no_steps(store)
+    place = selection.choose_place(store)
+    if place is None:
         return None
-    where: dict[str, Any] = {"run_id": run, "iteration": iteration}
-    task = choose_task(ask(queries.task_ids, **where))
+    where: dict[str, Any] = dict(zip(("run_id", "iteration"), place, strict=True))
+    task = selection.choose_task(ask(queries.task_ids, **where))
     if task is None:
         missing.no_steps(store)
         return None
-    found = ask(queries.trajectories, **where, task_id=task).to_pylist()
-    rows = {row["trajectory_id"]: row for row in found}
+    trajectories = ask(queries.trajectories, **where, task_id=task).to_pylist()
+    rows = {row["trajectory_id"]: row for row in trajectories}
 
     def title(trajectory_id: str) -> str:
         row = rows[trajectory_id]
@@ -41,5 +41,33 @@ def choose_steps() -> pa.Table | None:
         total = "null" if row["return"] is None else f"{row['return']:g}"
         return f"{ending}, return {total}, {counted(row['num_steps'], 'step')}: {trajectory_id}"
 
-    trajectory = choose("trajectory", "Trajectory", list(rows), show=title)
+    trajectory = selection.choose("trajectory", "Trajectory", list(rows), show=title)
     return ask(queries.steps, **where, trajectory_id=trajectory)
+
+
+def complete_address(store: Store) -> None:
+    """Put run, iteration and task of the address's trajectory into the address.
+
+    A trajectory's id is unique in an iteration; of several, the last iteration of the last run
+    counts. What the address does say restricts the search.
+    """
+    chosen = selection.current()
+    name = chosen.trajectory
+    if name is None or None not in (chosen.run, chosen.iteration, chosen.task):
+        return
+    runs = (
+        store.runs() if chosen.run is None else [run for run in store.runs() if run == chosen.run]
+    )
+    found = [
+        {"run": run, **place}
+        for run in reversed(runs)
+        for place in ask(
+            places_of, run_id=run, iteration=None, trajectory_id=name, number=chosen.iteration
+        ).to_pylist()
+    ]
+    if not found:
+        st.warning(f"The store has no trajectory {code_label(name)} there.")
+        return
+    if len(found) > 1:
+        st.caption(f"{len(found)} trajectories have this id: the last one is shown.")
+    selection.select(**found[0], trajectory=name, step=chosen.step)

@@ -1,15 +1,18 @@
 """Messages about missing or broken data, with the command that makes or repairs it."""
 
 import shlex
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
 
+import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import MOST_TELLING, credit_doubts
 from graphcredit.viewer.queries.rollouts import summary_of
+from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.text import show_code
 
@@ -117,14 +120,6 @@ def no_tokens() -> None:
     )
 
 
-def no_er_graph() -> None:
-    """Say that the store has no entity-relation graph."""
-    st.info(
-        "This store has no entity-relation graph. Search tasks have one: `er_graph/` with its "
-        "`entities.parquet` and `relations.parquet`."
-    )
-
-
 @contextmanager
 def guarded(what: str) -> Generator[None]:
     """Show a GraphcreditError in place of the element that it broke; the page continues.
@@ -141,3 +136,29 @@ def guarded(what: str) -> Generator[None]:
 
 def _command(store: Store, name: str, options: str) -> None:
     show_code(f"graphcredit {name} {shlex.quote(str(store.root))} {options}")
+
+
+def per_run(
+    store: Store,
+    runs: Sequence[str],
+    query: Callable[..., pa.Table],
+    what: str | None,
+    **arguments: Any,
+) -> pa.Table | None:
+    """Return the result of a query for all runs, with a column `run`; None if nothing can be read.
+
+    If a run has a damaged file, it is queried iteration by iteration, so that the undamaged
+    iterations are shown. `what` is the subject of the message about the others; with None there is
+    no message.
+    """
+    parts: list[pa.Table] = []
+    for run in runs:
+        try:
+            found = [ask(query, run_id=run, iteration=None, **arguments)]
+        except GraphcreditError:
+            found = []
+            for iteration in store.iterations(run):
+                with missing.guarded(what) if what else suppress(GraphcreditError):
+                    found.append(ask(query, run_id=run, iteration=iteration, **arguments))
+        parts += [part.add_column(0, "run", pa.repeat(run, part.num_rows)) for part in found]
+    return pa.concat_tables(parts) if parts else None

@@ -16,8 +16,7 @@ from graphcredit.store.parquet.notes import (
 from graphcredit.viewer.config import LOOPBACK
 from graphcredit.viewer.widgets.cache import viewed_store
 from graphcredit.viewer.widgets.note_words import NoteRows, words_of_note
-from graphcredit.viewer.widgets.text import show_text
-from graphcredit.viewer.widgets.text_box import show_box
+from graphcredit.viewer.widgets.text import show_box, show_text
 
 _REFUSED = "refused note"
 

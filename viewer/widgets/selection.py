@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeVar
 
+import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer import sitemap
+from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.text import code_label, label, one_line
 
 _MEMORY = "selection"
@@ -131,12 +133,20 @@ def open_page(page: str, **changes: Any) -> None:
     st.switch_page(sitemap.page(page), query_params=_params(after(**changes)))
 
 
+def open_row(rows: pa.Table, row: int) -> None:
+    """Show the trajectory of a row, and its step if the rows are steps."""
+    fields = {"task_id": "task", "trajectory_id": "trajectory", "step_index": "step"}
+    chosen = rows.slice(row, 1).to_pylist()[0]
+    open_page("trajectory", **{fields[name]: chosen[name] for name in fields if name in chosen})
+
+
 def choose(
     name: str,
     title: str,
     options: Sequence[_T],
     *,
     default: _T | None = None,
+    nothing: str | None = None,
     show: Callable[[Any], str] = str,
     help: str | None = None,  # noqa: A002  (Streamlit's name)
     width: int | Literal["stretch"] = "stretch",
@@ -148,34 +158,52 @@ def choose(
         title: The label of the box.
         options: The options.
         default: The choice if the URL has none; by default the first option.
+        nothing: Text of a first option that selects nothing, which is then the default.
         show: Returns the text of an option, which is put on one line and made visible.
         help: Help text of the box.
         width: Width of the box in pixels; by default the room that other boxes leave.
 
     Returns:
-        The chosen option, which is then in the URL; None if there are no options.
+        The chosen option, which is then in the URL; None for nothing, or if there are no options.
     """
-    if not options:
+    offered: list[Any] = [*([] if nothing is None else [""]), *options]
+    if not offered:
         return None
+
+    def words(option: Any) -> str:
+        return nothing if nothing is not None and option == "" else show(option)
+
     wanted = getattr(current(), name)
-    if wanted not in options:
-        instead = options[0] if default is None else default
+    if wanted not in offered:
+        instead = offered[0] if default is None else default
         if wanted is not None:
-            not_here(title, str(wanted), show(instead))
+            not_here(title, str(wanted), words(instead))
         wanted = instead
-        select(**{name: wanted})
+        select(**{name: None if wanted == "" else wanted})
     key = f"choose_{name}"
     st.session_state[key] = wanted
     st.selectbox(
         title,
-        options,
+        offered,
         key=key,
-        format_func=lambda option: one_line(show(option)),
+        format_func=lambda option: one_line(words(option)),
         help=help,
         width=width,
-        on_change=lambda: select(**{name: st.session_state[key]}),
+        on_change=lambda: select(
+            **{name: None if st.session_state[key] == "" else st.session_state[key]}
+        ),
     )
-    return wanted
+    return None if wanted == "" else wanted
+
+
+def choose_place(store: Store) -> tuple[str, int] | None:
+    """Show boxes of run and iteration; say what to do if the store has none, and return None."""
+    run = choose_run(store)
+    iteration = None if run is None else choose_iteration(store, run)
+    if run is None or iteration is None:
+        missing.no_steps(store)
+        return None
+    return run, iteration
 
 
 def choose_run(store: Store) -> str | None:

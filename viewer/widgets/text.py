@@ -9,7 +9,9 @@ Streamlit is imported at its first use: the HTML exports need the functions that
 
 import re
 import unicodedata
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -89,7 +91,7 @@ def show_table(table: pa.Table, **options: Any) -> Any:
     """
     import streamlit as st
 
-    # The key tells the script of `viewer/manners` that rows can be chosen.
+    # The key tells the script of `viewer/browser_fixes` that rows can be chosen.
     has_choice = "on_select" in options
     with st.container(key=f"rows_{options['key']}") if has_choice else nullcontext():
         return st.dataframe(visible_cells(table), hide_index=True, **options)
@@ -113,3 +115,38 @@ def _picture(match: re.Match[str]) -> str:
     if unicodedata.category(match[0]) == "Cs":
         return "\N{REPLACEMENT CHARACTER}"
     return f"⟨U+{code:04X}⟩"
+
+
+_STYLE = """
+pre {
+  margin: 0; max-height: 300px; overflow: auto; padding: 8px 11px; border-radius: 6px;
+  font-family: var(--st-code-font, monospace); font-size: 12.8px; line-height: 1.45;
+  white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4;
+  color: var(--st-text-color, #212529); background: #7f87921f;
+}
+"""
+
+_SCRIPT = """
+export default function ({ data, parentElement }) {
+  parentElement.querySelector("pre").textContent = data.text;
+}
+"""
+
+
+def show_box(text: str | None, *, key: str) -> None:
+    """Show every character of a text in a box, in the font of code; it scrolls if it is long.
+
+    `st.text` removes white space around a text, and `st.code` makes the browser load 1.6 MB.
+
+    Args:
+        text: The text.
+        key: Tells the box from others of the page.
+    """
+    _box()(key=f"text_box_{key}", data={"text": visible(text)})
+
+
+@cache
+def _box() -> Callable[..., Any]:
+    from streamlit.components.v2 import component
+
+    return component("graphcredit_box", html="<pre></pre>", css=_STYLE, js=_SCRIPT)

@@ -18,7 +18,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from textworld.envs.pddl.logic import Atom, GameLogic, PddlState
 from textworld.generator.game import EntityInfo
 from textworld.logic import Proposition
 
@@ -29,7 +28,9 @@ from graphcredit.collector.environments.alfworld.names import shown_names
 from graphcredit.collector.environments.alfworld.problem import Problem, read_fact
 from graphcredit.store.errors import InputError
 
-_fast_downward: Any = import_module("fast_downward")  # which has no types
+# The planner has no types, and TextWorld's part for it none where the planner is not installed.
+_fast_downward: Any = import_module("fast_downward")
+_pddl: Any = import_module("textworld.envs.pddl.logic")
 
 _NOTHING_HAPPENS = "Nothing happens."
 """The game's reply to what is not admissible."""
@@ -94,15 +95,15 @@ class Engine:
             raise InputError(f"a game must have the field {missing[0]}: {file} has none")
         remember_rules()
         self._with_plan = with_plan
-        self._logic = GameLogic(game["pddl_domain"], game["grammar"])
+        self._logic = _pddl.GameLogic(game["pddl_domain"], game["grammar"])
         self._planner: Any = _fast_downward.load_lib()
         self._planner.set_state_id.argtypes = [c_int]
-        self._state: Any = PddlState(self._planner, game["pddl_problem"], self._logic)
+        self._state: Any = _pddl.PddlState(self._planner, game["pddl_problem"], self._logic)
         _check_unread(self._state.task, game["grammar"], file)
         self._problem = Problem.read(self._state.task, self._logic.domain, game["pddl_problem"])
         self._things = self._name_things()
         self._names: dict[str, str] = {thing: info.name for thing, info in self._things.items()}
-        self._atoms: Any = (Atom * self._planner.get_state_size())()
+        self._atoms: Any = (_pddl.Atom * self._planner.get_state_size())()
         self._by_number: dict[int, _Command] = {}
         self._words: dict[str, str] = {}
         self._plans: dict[str, tuple[str, ...] | None] = {}
@@ -217,7 +218,7 @@ class Engine:
             The facts for the grammar after it, and the planner's. TextWorld's grammar takes every
             effect for real, also one whose condition does not hold.
         """
-        effects: Any = (Atom * command.num_effects)()
+        effects: Any = (_pddl.Atom * command.num_effects)()
         self._planner.apply_operator(command.action.id, effects)
         facts, truths = set(node.facts), set(node.truths)
         for fact in (effect.get_fact(self._state.name2type) for effect in effects):

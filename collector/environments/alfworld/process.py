@@ -1,25 +1,25 @@
 """Each game in a process of its own, which may die without harm to other games.
 
-The planner ends its process at some errors: a game whose PDDL it refuses, memory that it does not
-get. All environments of one game in this process share its engine, because an engine can be asked
-for any sequence of actions. Only the games asked last have an engine; another one is started when
-it is needed, and finds its way by the same actions.
+The planner calls `exit` at some errors: a game whose PDDL it refuses, memory that it does not get.
+It would end a worker that plays dozens of games. So its engine is a worker process of its own, one
+for all environments of a game in this process, because an engine can be asked for any sequence of
+actions. Only the games asked last have an engine; another one is started when it is needed, and
+finds its way by the same actions. An engine that dies is not started again: it would die again, and
+what it says last names the reason.
 """
 
-import json
 import os
-import select
-import subprocess
-import sys
 import tempfile
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from graphcredit.collector.environments.alfworld.answer import Answer
 from graphcredit.store.errors import UnplayableError
+from graphcredit.store.workers.process import WorkerProcess
 
 MAX_ENGINES = 8
 """Most engines that are running at a time; each takes 80 to 250 MB."""
@@ -39,23 +39,24 @@ class GameFile:
     """Whether answers include a plan."""
 
 
-class _Process:
+def _answers(game: GameFile, sequences: Iterator[Sequence[str]]) -> Iterator[Answer]:
+    """Load a game and answer sequences of actions; it is the work of an engine's process."""
+    from graphcredit.collector.environments.alfworld.engine import Engine
+
+    engine = Engine(game.path, with_plan=game.with_plan)
+    return map(engine.answer, sequences)
+
+
+class _EngineProcess:
     """One running engine."""
 
     def __init__(self, game: GameFile) -> None:
         self._game = game
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-        self._process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "graphcredit.collector.environments.alfworld.serve"),
-                *(str(game.path), "plan" if game.with_plan else "no plan"),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._said,
-            env=os.environ
-            | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "0"},
+        self._process = WorkerProcess(
+            environment=os.environ | {"PYTHONHASHSEED": "0"}, output=self._said
         )
+        self._process.begin(partial(_answers, game))
 
     def answer(self, actions: Sequence[str]) -> Answer:
         """Return what a sequence of actions leads to.
@@ -63,54 +64,45 @@ class _Process:
         Raises:
             UnplayableError: The process is dead, refused the game, or takes too long.
         """
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(list(actions)).encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError:
-            pass  # it is dead, which is noticed below; it may have said why
-        found = json.loads(self._line() or "null")
-        if found is None:
-            raise UnplayableError(f"{self._game.path} {self._death()}")
-        if "error" in found:
-            raise UnplayableError(f"{self._game.path} cannot be played: {found['error']}")
-        found["actions"] = tuple(found["actions"])
-        found["plan"] = None if found["plan"] is None else tuple(found["plan"])
-        return Answer(**found)
+        self._process.send(tuple(actions))
+        if not self._process.connection.poll(ANSWER_SECONDS):
+            self._process.kill()
+        message = self._process.receive()
+        if message is None:
+            raise UnplayableError(f"{self._game.path} cannot be played: {self._death()}")
+        error, answer = message
+        if error is not None:
+            raise UnplayableError(
+                f"{self._game.path} cannot be played: {type(error).__name__}: {error}"
+            )
+        return answer
 
     def close(self) -> None:
         """End the process."""
         self._process.kill()
-        self._process.communicate()
+        self._process.wait()
         self._said.close()
-
-    def _line(self) -> bytes:
-        """Return a line of output; nothing if the process is dead, or was too slow and is now."""
-        assert self._process.stdout is not None
-        if not select.select([self._process.stdout], [], [], ANSWER_SECONDS)[0]:
-            self._process.kill()
-        return self._process.stdout.readline()
 
     def _death(self) -> str:
         code = self._process.wait()
         self._said.seek(0)
         words = " ".join(self._said.read().decode(errors="replace").split())[-_LAST_WORDS:]
         said = f", and said last: {words}" if words else ""
-        return f"cannot be played: its process ended with exit code {code}{said}"
+        return f"its process ended with exit code {code}{said}"
 
 
 @dataclass(kw_only=True, slots=True)
 class Engines:
     """The engines of this process, by game."""
 
-    running: OrderedDict[GameFile, _Process] = field(
-        default_factory=OrderedDict[GameFile, _Process]
+    running: OrderedDict[GameFile, _EngineProcess] = field(
+        default_factory=OrderedDict[GameFile, _EngineProcess]
     )
     """In the order of their last use."""
     users: Counter[GameFile] = field(default_factory=Counter[GameFile])
     """Open environments by game."""
     refused: dict[GameFile, str] = field(default_factory=dict[GameFile, str])
-    """Why a game could not be played; it is not tried again while it has users."""
+    """Why a game could not be played; it is not tried again."""
 
     def join(self, game: GameFile) -> None:
         """Count an environment of a game."""
@@ -133,7 +125,7 @@ class Engines:
         if game not in self.running:
             while len(self.running) >= MAX_ENGINES:
                 self.running.popitem(last=False)[1].close()
-            self.running[game] = _Process(game)
+            self.running[game] = _EngineProcess(game)
         self.running.move_to_end(game)
         try:
             return self.running[game].answer(actions)

@@ -5,24 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats.responses_items import (
-    answers_of,
-    is_call,
-    is_result,
-)
-from graphcredit.collector.importers.formats.row_images import with_images_placed
-from graphcredit.collector.importers.logs.chat import chat_messages, is_chat
-from graphcredit.collector.importers.logs.messages import (
-    ASSISTANT,
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.chat import chat_messages, is_chat
+from graphcredit.collector.importers.messages.responses import answers_of, is_call, is_result
+from graphcredit.collector.importers.messages.rollout import (
     NO_SAMPLING,
     LoggedRollout,
     LoggedSampling,
     Message,
     Omission,
+    Rollouts,
     with_sampling,
 )
-from graphcredit.collector.importers.logs.records import Record
-from graphcredit.collector.importers.logs.values import (
+from graphcredit.collector.importers.messages.row_images import with_images_placed
+from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_list,
     as_mapping,
@@ -30,11 +26,14 @@ from graphcredit.collector.importers.logs.values import (
     as_text,
     as_verdict,
     field_at,
+    fields_of,
     first_of,
     is_limit,
+    joined,
     no_verdict,
     numbers_of,
     parse_json,
+    without,
 )
 
 LISTS = ("messages", "traj", "conversations", "conversation", "trajectory", "history", "chat")
@@ -64,17 +63,18 @@ NESTED = ("meta", "metadata", "info", "result")
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record has messages, or a prompt with its completion."""
-    if is_chat(value):
-        return True
-    if not isinstance(value, Mapping):
-        return False
-    row = cast("Mapping[str, Any]", value)
-    return any(is_chat(_chat(row.get(name))) for name in LISTS) or _pair_of(row) is not None
+    row = fields_of(value)
+    return is_chat(value) or _list_of(row) is not None or _pair_of(row) is not None
 
 
 def _chat(value: object) -> object:
     """Return a list of messages, also where a data set has it as JSON text."""
     return parse_json(value) if isinstance(value, str) and value.startswith("[") else value
+
+
+def _list_of(row: Mapping[str, Any]) -> str | None:
+    """Return the name of the field with all messages."""
+    return next((name for name in LISTS if is_chat(_chat(row.get(name)))), None)
 
 
 def _pair_of(row: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -86,36 +86,31 @@ def _pair_of(row: Mapping[str, Any]) -> tuple[str, str] | None:
     return None
 
 
-def read(record: Record) -> Iterator[LoggedRollout | Omission]:
+def read(record: Record) -> Rollouts:
     """Yield the rollout of a row, or of a file that is one list of messages."""
-    if is_chat(record.value):
-        row: Mapping[str, Any] = {"messages": record.value}
-    else:
-        row = as_mapping(record.value, "a row")
-    if _is_empty(row):
-        yield Omission(reason="row without messages")
+    is_list = is_chat(record.value)
+    source = {"messages": record.value} if is_list else as_mapping(record.value, "a row")
+    lists = [_chat(source[name]) for name in LISTS if source.get(name) is not None]
+    if lists and all(each == [] for each in lists) and _pair_of(source) is None:
+        yield Omission(reason="row without messages")  # as of a failed rollout
         return
-    source, (row, unplaced) = row, images_placed(row)
+    row, unplaced = images_placed(source)
     policy = as_text(row.get("policy_version"))
+    sampling = NO_SAMPLING if policy is None else LoggedSampling(policy_version=policy)
     trial = first_of(row, ("trial", "rollout_id", "rollout_index", "sample_idx"))
     task = as_text(_named(row, GROUPS))
-    reward = _named(row, REWARDS)
     success = success_of(row)
+    is_truncated = row.get("truncated")
     yield LoggedRollout(
-        messages=_with_turn_rewards(
-            messages_of_row(
-                row, NO_SAMPLING if policy is None else LoggedSampling(policy_version=policy)
-            ),
-            row,
-        ),
+        messages=_with_turn_rewards(messages_of_row(row, sampling), row),
         record=source,
-        label=":".join(part for part in (task, as_text(trial)) if part is not None),
+        label=joined(task, trial),
         task=task,
-        reward=_total(reward),
+        reward=_total(_named(row, REWARDS)),
         rewards=_named_rewards(row),
         success=as_verdict(success[1]),
         left_out={**no_verdict(*success), **unplaced},
-        truncated=_is_truncated(row),
+        truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(_named(row, STOPS)),
         info=info_of(row),
         notes=(_HAS_ERROR,) if row.get("error") else (),
     )
@@ -126,23 +121,14 @@ _HAS_ERROR = "some rows have an `error`; they are trajectories like the others"
 
 def images_placed(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, int]]:
     """Return a row whose images beside the messages are in them, and what is left out of it."""
-    name = next((name for name in LISTS if is_chat(_chat(row.get(name)))), None)
-    pair = _pair_of(row) if name is None else None
+    name, pair = _list_of(row), _pair_of(row)
     if name is not None:
         lists = {name: as_list(_chat(row[name]), name)}
-    elif pair is not None:
-        roles = zip(pair, ("user", "assistant"), strict=True)
-        lists = {field: as_list(_as_chat(row[field], role), field) for field, role in roles}
     else:
-        lists = {}
+        roles = zip(pair or (), ("user", "assistant"), strict=False)
+        lists = {field: as_list(_as_chat(row[field], role), field) for field, role in roles}
     placed, num_left = with_images_placed(row, lists)
     return placed, {"image of a row without a place in its messages": num_left} if num_left else {}
-
-
-def _is_empty(row: Mapping[str, Any]) -> bool:
-    """Return whether a row has a list for messages with nothing in it, as of a failed rollout."""
-    lists = [_chat(row[name]) for name in LISTS if row.get(name) is not None]
-    return bool(lists) and all(found == [] for found in lists) and _pair_of(row) is None
 
 
 def _named(row: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -152,9 +138,7 @@ def _named(row: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 def _named_fields(row: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """Yield the fields of these names that are not null: of the row, then of what it nests."""
-    parts = (row.get(name) for name in NESTED)
-    nested = [cast("Mapping[str, Any]", part) for part in parts if isinstance(part, Mapping)]
-    for part in (row, *nested):
+    for part in (row, *(fields_of(row.get(name)) for name in NESTED)):
         for name in names:
             if part.get(name) is not None:
                 yield name, part[name]
@@ -175,16 +159,15 @@ def _with_turn_rewards(
     listed = [cast("list[Any]", rewards) for rewards in lists if isinstance(rewards, list)]
     if not listed:
         return messages
-    own = [n for n, m in enumerate(messages) if m.role == ASSISTANT and not m.is_context]
-    rewards = next((r for r in listed if len(r) == len(own) > 1), None)
+    num_turns = sum(message.is_answer for message in messages)
+    rewards = next((iter(r) for r in listed if len(r) == num_turns > 1), None)
     if rewards is None:
         return messages
-    of_message = dict(zip(own, rewards, strict=True))
     return tuple(
-        replace(message, reward=as_number(of_message[n], "a turn's reward"))
-        if n in of_message
+        replace(message, reward=as_number(next(rewards), "a turn's reward"))
+        if message.is_answer
         else message
-        for n, message in enumerate(messages)
+        for message in messages
     )
 
 
@@ -194,11 +177,9 @@ def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[M
     Raises:
         RecordError: The row has none.
     """
-    named = [name for name in LISTS if name in row]
-    pair = _pair_of(row)
-    name = next((name for name in named if is_chat(_chat(row[name]))), None)
-    if name is None and pair is None and named:
-        name = named[0]  # the error says what is wrong with it
+    name, pair = _list_of(row), _pair_of(row)
+    if name is None and pair is None:  # the error says what is wrong with a list
+        name = next((name for name in LISTS if name in row), None)
     if name is not None:
         return _messages_of_list(as_list(_chat(row[name]), name), name, sampling)
     if pair is None:
@@ -207,11 +188,9 @@ def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[M
             f"a row must have a list of messages ({', '.join(LISTS)}), or prompt and completion: "
             f"found none in its fields: {names}"
         )
-    messages = (
-        *chat_messages(_as_chat(row[pair[0]], "user"), pair[0], is_context=True),
-        *chat_messages(_as_chat(row[pair[1]], "assistant"), pair[1]),
-    )
-    return tuple(with_sampling(message, sampling) for message in messages)
+    prompt = chat_messages(_as_chat(row[pair[0]], "user"), pair[0], is_context=True)
+    answers = chat_messages(_as_chat(row[pair[1]], "assistant"), pair[1])
+    return (*prompt, *(with_sampling(message, sampling) for message in answers))
 
 
 def _messages_of_list(items: list[Any], name: str, sampling: LoggedSampling) -> tuple[Message, ...]:
@@ -223,18 +202,14 @@ def _messages_of_list(items: list[Any], name: str, sampling: LoggedSampling) -> 
         if any(is_call(kind) or is_result(kind) for kind in kinds):
             return tuple(answers_of([as_mapping(item, name) for item in items], sampling))
         raise
-    if any("loss" in message.source or "weight" in message.source for message in messages):
-        messages = tuple(map(_untrained, messages))
+    # An answer that the log excludes from training is context: an example, or a stub.
+    excluded = [m.source.get("loss") is False or m.source.get("weight") == 0 for m in messages]
+    if any(excluded):
+        pairs = zip(messages, excluded, strict=True)
+        messages = tuple([replace(m, is_context=True) if is_no else m for m, is_no in pairs])
     if sampling is NO_SAMPLING:
         return messages
     return tuple(with_sampling(message, sampling) for message in messages)
-
-
-def _untrained(message: Message) -> Message:
-    """Return an answer that the log excludes from training as context: an example, or a stub."""
-    source = message.source
-    is_excluded = source.get("loss") is False or source.get("weight") == 0
-    return replace(message, is_context=True) if is_excluded else message
 
 
 def _as_chat(value: object, role: str) -> object:
@@ -244,9 +219,7 @@ def _as_chat(value: object, role: str) -> object:
 def _named_rewards(row: Mapping[str, Any]) -> dict[str, float]:
     named = numbers_of(row)
     for name in ("metrics", "scores", "rewards", *REWARDS):
-        nested = row.get(name)
-        if isinstance(nested, Mapping):
-            named |= numbers_of(cast("Mapping[str, Any]", nested))
+        named |= numbers_of(row.get(name))
     return named
 
 
@@ -256,20 +229,13 @@ def success_of(row: Mapping[str, Any]) -> tuple[str, Any]:
     The first that says yes or no, else the first that is there, else null: `correct` may be the
     answer.
     """
-    found = list(_named_fields(row, SUCCESSES))
+    fields = list(_named_fields(row, SUCCESSES))
     if isinstance(row.get("target"), bool):
-        found.append(("target", row["target"]))
-    clear = (field for field in found if as_verdict(field[1]) is not None)
-    return next(clear, found[0] if found else ("", None))
-
-
-def _is_truncated(row: Mapping[str, Any]) -> bool:
-    if isinstance(row.get("truncated"), bool):
-        return row["truncated"]
-    return is_limit(_named(row, STOPS))
+        fields.append(("target", row["target"]))
+    clear = (field for field in fields if as_verdict(field[1]) is not None)
+    return next(clear, fields[0] if fields else ("", None))
 
 
 def info_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a row says besides its messages."""
-    left = {*LISTS, *(name for pair in PAIRS for name in pair)}
-    return {k: v for k, v in row.items() if k not in left and v is not None}
+    return without(row, {*LISTS, *(name for pair in PAIRS for name in pair)})

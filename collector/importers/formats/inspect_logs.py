@@ -1,50 +1,50 @@
 """Inspect's logs: `.eval` archives and `.json` files, a sample for each task and epoch."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats.parts import each_part
-from graphcredit.collector.importers.logs.chat import chat_messages
-from graphcredit.collector.importers.logs.messages import (
+from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.messages.chat import chat_messages
+from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     LoggedRollout,
     LoggedSampling,
     Message,
     Omission,
+    Rollouts,
+    each_part,
+    sampling_of,
 )
-from graphcredit.collector.importers.logs.records import Record, RowError
-from graphcredit.collector.importers.logs.values import (
+from graphcredit.collector.importers.messages.values import (
     as_list,
     as_mapping,
-    as_number,
     as_text,
     field_at,
-    first_of,
+    fields_of,
 )
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _REFUSALS = ("parsing", "approval")
 _ATTACHMENT = "attachment://"
+_INFO = ("id", "epoch", "target", "scores", "metadata", "limit", "total_time")
 
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record is a sample of an archive, or a whole `.json` log."""
-    if not isinstance(value, Mapping):
-        return False
-    log = cast("Mapping[str, Any]", value)
-    return set(log) == {"header", "sample"} or {"version", "eval", "plan"} <= log.keys()
+    names = fields_of(value).keys()
+    return set(names) == {"header", "sample"} or {"version", "eval", "plan"} <= names
 
 
-def read(record: Record) -> Iterator[LoggedRollout | Omission]:
+def read(record: Record) -> Rollouts:
     """Yield the rollouts of a record."""
     log = as_mapping(record.value, "a log")
     if "sample" in log:
         if isinstance(log["sample"], RowError):
             raise log["sample"]
-        yield from _sample(as_mapping(log["sample"], "a sample"), _mapping(log["header"]))
+        yield from _sample(as_mapping(log["sample"], "a sample"), fields_of(log["header"]))
         return
     samples = as_list(log.get("samples") or [], "samples")
     if not samples:
@@ -52,35 +52,30 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     yield from each_part(samples, "samples", lambda sample: _sample(sample, log))
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _sample(
-    sample: Mapping[str, Any], header: Mapping[str, Any]
-) -> Iterator[LoggedRollout | Omission]:
+def _sample(sample: Mapping[str, Any], header: Mapping[str, Any]) -> Rollouts:
     for name, reason in (("error", "with an error"), ("invalidation", "that was invalidated")):
         if sample.get(name):
             yield Omission(reason=f"sample {reason}")
             return
-    evaluation = _mapping(header.get("eval"))
+    evaluation = fields_of(header.get("eval"))
     raw = sample.get("messages") or _last_conversation(sample)
-    messages = chat_messages(_resolved(raw, _mapping(sample.get("attachments"))), "messages")
-    rewards = _rewards(_mapping(sample.get("scores")))
+    messages = chat_messages(_resolved(raw, fields_of(sample.get("attachments"))), "messages")
+    rewards = _rewards(fields_of(sample.get("scores")))
     task = f"{evaluation.get('task', 'task')}:{as_text(sample.get('id'))}"
-    sampling = _sampling(evaluation)
+    sampling = sampling_of(evaluation.get("model_generate_config"))
     of_turns = _intermediate_scores(sample)
+    info = {name: sample[name] for name in _INFO if sample.get(name) not in (None, {})}
+    model = evaluation.get("model")
     yield LoggedRollout(
         messages=tuple(_message(m, sampling, of_turns) for m in messages),
         record=sample,
         label=f"{task}:{as_text(sample.get('epoch'))}",
         trajectory_id=as_text(sample.get("uuid")),
         task=task,
-        run=None,
         reward=next(iter(rewards.values()), None),
         rewards=rewards,
         truncated=sample.get("limit") is not None,
-        info=_info(sample, evaluation),
+        info=info if model is None else {**info, "model": model},
         notes=_notes(sample, rewards),
     )
 
@@ -105,10 +100,9 @@ def _last_conversation(sample: Mapping[str, Any]) -> list[Any]:
     """
     pool = field_at(sample, "events_data.messages") or sample.get("message_pool") or []
     events = as_list(sample.get("events") or [], "events")
-    calls = (_mapping(e) for e in reversed(events) if _mapping(e).get("event") == "model")
-    for call in calls:
+    for call in map(fields_of, reversed(events)):
         answer = field_at(call, "output.choices.0.message")
-        if answer is not None:
+        if call.get("event") == "model" and answer is not None:
             refs = call.get("input_refs") or ()
             pooled = [message for first, end in refs for message in pool[first:end]]
             return [*pooled, *as_list(call.get("input") or [], "input"), answer]
@@ -119,8 +113,7 @@ def _intermediate_scores(sample: Mapping[str, Any]) -> dict[str, float]:
     """Return the scores that were given on the way, by the id of the answer before."""
     scores: dict[str, float] = {}
     answer: str | None = None
-    for item in as_list(sample.get("events") or [], "events"):
-        event = _mapping(item)
+    for event in map(fields_of, as_list(sample.get("events") or [], "events")):
         if event.get("event") == "model":
             answer = field_at(event, "output.choices.0.message.id")
         elif event.get("event") == "score" and event.get("intermediate") and answer is not None:
@@ -144,14 +137,6 @@ def _resolved(value: Any, attachments: Mapping[str, Any]) -> Any:
             return value
 
 
-def _sampling(evaluation: Mapping[str, Any]) -> LoggedSampling:
-    settings = _mapping(evaluation.get("model_generate_config"))
-    return LoggedSampling(
-        temperature=as_number(settings.get("temperature"), "temperature"),
-        top_p=as_number(settings.get("top_p"), "top_p"),
-    )
-
-
 def _message(message: Message, sampling: LoggedSampling, of_turns: Mapping[str, float]) -> Message:
     if message.role == ASSISTANT:
         return replace(
@@ -171,8 +156,8 @@ def _rewards(scores: Mapping[str, Any]) -> dict[str, float]:
     """Return the scores by scorer; a score with several values has a name for each."""
     rewards: dict[str, float] = {}
     for scorer, score in scores.items():
-        value = _mapping(score).get("value")
-        named = {f"{scorer}.{k}": v for k, v in _mapping(value).items()} or {scorer: value}
+        value = fields_of(score).get("value")
+        named = {f"{scorer}.{k}": v for k, v in fields_of(value).items()} or {scorer: value}
         for name, one in named.items():
             number = _number(one)
             if number is not None:
@@ -184,10 +169,3 @@ def _number(value: object) -> float | None:
     """Return the number of a score: correct, incorrect, partial and no answer are letters."""
     number = _LETTERS.get(value) if isinstance(value, str) else value
     return float(number) if isinstance(number, int | float) and math.isfinite(number) else None
-
-
-def _info(sample: Mapping[str, Any], evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("id", "epoch", "target", "scores", "metadata", "limit", "total_time")
-    own = {name: sample[name] for name in names if sample.get(name) not in (None, {})}
-    model = first_of(evaluation, ("model",))
-    return {**own, "model": model} if model is not None else own

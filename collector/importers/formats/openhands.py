@@ -1,50 +1,53 @@
 """OpenHands: `output.jsonl` of its evaluations, whose rows have a history of events."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.openhands_events import Events, is_event
-from graphcredit.collector.importers.logs.messages import (
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     USER,
     LoggedRollout,
     Message,
     Omission,
+    Rollouts,
 )
-from graphcredit.collector.importers.logs.records import Record
-from graphcredit.collector.importers.logs.values import (
+from graphcredit.collector.importers.messages.values import (
     as_list,
     as_mapping,
     as_number,
     as_text,
     field_at,
+    fields_of,
     first_of,
     is_limit,
+    joined,
     numbers_of,
-    text_of_content,
+    without,
 )
 
-_VERDICTS = ("success", "resolved", "report.resolved", "test_result.resolved")
-_NESTED_VERDICTS = ("test_result.report.resolved", "test_result.success")
+_VERDICTS = (
+    *("success", "resolved", "report.resolved", "test_result.resolved"),
+    *("test_result.report.resolved", "test_result.success"),
+)
 
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record has a history of events."""
-    if not isinstance(value, Mapping):
-        return False
-    row = cast("Mapping[str, Any]", value)
-    history = row.get("history")
-    if not isinstance(history, list) or not history:
-        return False
-    first = cast("list[Any]", history)[0]
-    return is_event(first[0] if isinstance(first, list) and first else first)
+    history = fields_of(value).get("history")
+    return isinstance(history, list) and any(
+        map(is_event, _flat(cast("list[Any]", history)[:1])[:1])
+    )
 
 
-def read(record: Record) -> Iterator[LoggedRollout | Omission]:
+def read(record: Record) -> Rollouts:
     """Yield the rollout of a row."""
     row = as_mapping(record.value, "a row")
-    success = _verdict(row)
+    verdicts = (field_at(row, name) for name in _VERDICTS)
+    success = next((value for value in verdicts if isinstance(value, bool)), None)
     error = as_text(row.get("error")) or ""
     is_truncated = is_limit(error)
     if error and success is None and not is_truncated:
@@ -53,31 +56,19 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     events = Events()
     for number, event in enumerate(_flat(as_list(row.get("history"), "history"))):
         events.add(as_mapping(event, f"history[{number}]"))
-    task = _task(row)
+    task, results = _task(row), fields_of(row.get("test_result"))
     yield LoggedRollout(
         messages=_with_instruction(events.messages, row),
         record=row,
-        label=":".join(p for p in (task, as_text(row.get("attempt"))) if p is not None),
+        label=joined(task, row.get("attempt")),
         task=task,
-        reward=as_number(first_of({**_results(row), **row}, ("reward", "score")), "the reward"),
-        rewards=numbers_of(_results(row)),
+        reward=as_number(first_of({**results, **row}, ("reward", "score")), "the reward"),
+        rewards=numbers_of(results),
         success=success,
         truncated=is_truncated,
-        info={
-            k: v for k, v in row.items() if k not in ("history", "instruction") and v is not None
-        },
+        info=without(row, ("history", "instruction")),
         left_out=events.left_out,
     )
-
-
-def _results(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    results = row.get("test_result")
-    return cast("Mapping[str, Any]", results) if isinstance(results, Mapping) else {}
-
-
-def _verdict(row: Mapping[str, Any]) -> bool | None:
-    found = (field_at(row, name) for name in (*_VERDICTS, *_NESTED_VERDICTS))
-    return next((value for value in found if isinstance(value, bool)), None)
 
 
 def _task(row: Mapping[str, Any]) -> str | None:
@@ -88,13 +79,10 @@ def _task(row: Mapping[str, Any]) -> str | None:
     return as_text(first_of(row, ("instance_id", "task_id")))
 
 
-def _flat(history: Sequence[Any]) -> Iterator[Any]:
-    """Yield the events; the oldest logs pair an action with its observation."""
-    for item in history:
-        if isinstance(item, list):
-            yield from cast("list[Any]", item)
-        else:
-            yield item
+def _flat(history: Sequence[Any]) -> list[Any]:
+    """Return the events; the oldest logs pair an action with its observation."""
+    pairs = (cast("list[Any]", item) if isinstance(item, list) else [item] for item in history)
+    return [event for pair in pairs for event in pair]
 
 
 def _with_instruction(messages: Sequence[Message], row: Mapping[str, Any]) -> tuple[Message, ...]:

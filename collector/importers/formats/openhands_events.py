@@ -6,11 +6,15 @@ SDK have a `kind`. Several events may be parts of one answer of the model.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
-from graphcredit.collector.importers.logs.chat import chat_message, tool_call
-from graphcredit.collector.importers.logs.image_parts import images_of
-from graphcredit.collector.importers.logs.messages import (
+from graphcredit.collector.importers.messages.chat import (
+    chat_message,
+    seen,
+    tool_call,
+)
+from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     SYSTEM,
     TOOL,
@@ -18,14 +22,15 @@ from graphcredit.collector.importers.logs.messages import (
     Message,
     ToolCall,
 )
-from graphcredit.collector.importers.logs.values import (
+from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_text,
     canonical,
     field_at,
+    fields_of,
     first_of,
     short,
-    text_of_content,
+    without,
 )
 
 _UNSEEN = frozenset(
@@ -45,9 +50,7 @@ _NO_ARGUMENTS = frozenset(
 
 def is_event(value: object) -> bool:
     """Return whether a value is an event of OpenHands."""
-    if not isinstance(value, Mapping):
-        return False
-    event = cast("Mapping[str, Any]", value)
+    event = fields_of(value)
     kind = event.get("kind")
     names = (event.get("action"), event.get("observation"))
     is_older = any(isinstance(name, str) for name in names) and "role" not in event
@@ -82,19 +85,8 @@ class Events:
         reason = "event that the model did not see"
         self.left_out[reason] = self.left_out.get(reason, 0) + 1
 
-    def _see(
-        self, role: str, content: object, source: Mapping[str, Any], *, is_refused: bool = False
-    ) -> None:
-        text = text_of_content(content)
-        self.messages.append(
-            Message(
-                role=role,
-                text=text,
-                is_refused=is_refused,
-                image_parts=images_of(content),
-                source=dict(source),
-            )
-        )
+    def _see(self, role: str, content: object, event: Mapping[str, Any], **more: Any) -> None:
+        self.messages.append(seen(role, content, event, **more))
 
     def _answer(self, message: Message, response: object) -> None:
         """Add an answer, or what it adds to the answer that an earlier event began."""
@@ -119,20 +111,15 @@ class Events:
                 self._see(SYSTEM, field_at(prompt, "text") or prompt, event)
             case "MessageEvent":
                 message = chat_message(event.get("llm_message"), "llm_message")
-                if message.role == ASSISTANT:
-                    answer = replace(message, source=dict(event))
-                    self._answer(answer, event.get("llm_response_id"))
-                else:
-                    self.messages.append(replace(message, source=dict(event)))
+                is_answer = message.role == ASSISTANT
+                response = event.get("llm_response_id") if is_answer else None
+                self._answer(replace(message, source=dict(event)), response)
             case "ActionEvent":
                 self._answer(_sdk_action(event), event.get("llm_response_id"))
             case "ObservationEvent":
-                observation = event.get("observation")
-                content = observation
-                if isinstance(observation, Mapping):
-                    content = first_of(
-                        cast("Mapping[str, Any]", observation), ("content", "output", "text")
-                    )
+                content = event.get("observation")
+                if isinstance(content, Mapping):
+                    content = first_of(fields_of(content), ("content", "output", "text"))
                 self._see(TOOL, content, event)
             case "AgentErrorEvent" | "UserRejectObservation":
                 text = first_of(event, ("error", "rejection_reason"))
@@ -144,15 +131,17 @@ class Events:
 
     def _add_action(self, event: Mapping[str, Any]) -> None:
         arguments = event.get("args")
-        values = cast("Mapping[str, Any]", arguments) if isinstance(arguments, Mapping) else event
+        values = fields_of(arguments) if isinstance(arguments, Mapping) else event
         kind, source = event["action"], event.get("source") or self._speaker()
         if kind == "system":
             self._see(SYSTEM, values.get("content"), event)
         elif kind in _UNSEEN:
             self._leave_out()
         elif source == "user":
-            said = first_of(values, ("content", "message"))
-            self._see(USER, _with_images(said, values), event)
+            content = first_of(values, ("content", "message"))
+            urls = first_of(values, ("image_urls", "images_urls"))
+            parts = [content, {"type": "image", "image_urls": urls}]
+            self._see(USER, parts if urls else content, event)
         else:
             response = as_text(field_at(event, "tool_call_metadata.model_response.id"))
             if response not in self._answers:  # the event of its first call has all of them
@@ -174,12 +163,6 @@ class Events:
             self._see(TOOL, event.get("content"), event, is_refused=kind == "user_rejected")
 
 
-def _with_images(content: object, values: Mapping[str, Any]) -> object:
-    """Return the content of an older message of the user as parts, if there are images beside."""
-    urls = first_of(values, ("image_urls", "images_urls"))
-    return [content, {"type": "image", "image_urls": urls}] if urls else content
-
-
 def _sdk_action(event: Mapping[str, Any]) -> Message:
     called = event.get("tool_call")
     name = as_text(event.get("tool_name")) or "tool"
@@ -198,23 +181,17 @@ def _sdk_action(event: Mapping[str, Any]) -> Message:
 
 def _action(kind: str, values: Mapping[str, Any], event: Mapping[str, Any]) -> Message:
     """Return an older action: the whole answer of the model if the event has it."""
-    answer = field_at(event, "tool_call_metadata.model_response.choices.0.message")
-    if isinstance(answer, Mapping):
-        whole = {"role": "assistant", **cast("Mapping[str, Any]", answer)}
-        return replace(chat_message(whole, "model_response"), source=dict(event))
+    whole = field_at(event, "tool_call_metadata.model_response.choices.0.message")
+    if isinstance(whole, Mapping):
+        raw = {"role": "assistant", **fields_of(whole)}
+        return replace(chat_message(raw, "model_response"), source=dict(event))
     thought = values.get("thought")
-    thought = field_at(thought, "text") if isinstance(thought, Mapping) else thought
-    if kind == "message":
-        return Message(
-            role=ASSISTANT,
-            text=text_of_content(values.get("content")),
-            thought=text_of_content(thought),
-            source=dict(event),
-        )
-    used = {k: v for k, v in values.items() if k not in _NO_ARGUMENTS and v is not None}
-    return Message(
-        role=ASSISTANT,
-        text=text_of_content(thought),
-        tool_calls=(ToolCall(name=kind, arguments=canonical(used)),),
-        source=dict(event),
+    thought = text_of_content(
+        field_at(thought, "text") if isinstance(thought, Mapping) else thought
     )
+    if kind == "message":
+        text, calls = text_of_content(values.get("content")), ()
+    else:
+        arguments = canonical(without(values, _NO_ARGUMENTS))
+        text, thought, calls = thought, "", (ToolCall(name=kind, arguments=arguments),)
+    return Message(role=ASSISTANT, text=text, thought=thought, tool_calls=calls, source=dict(event))

@@ -1,12 +1,11 @@
 """Spans of OpenTelemetry, Phoenix and Langfuse: recognised, and refused with the reason."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
 
-from graphcredit.collector.importers.logs.messages import LoggedRollout, Omission
-from graphcredit.collector.importers.logs.records import Record
-from graphcredit.collector.importers.logs.values import RecordError, field_at
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.rollout import Rollouts
+from graphcredit.collector.importers.messages.values import RecordError, field_at, fields_of
 
 REFUSAL = (
     "spans cannot be imported: they tell which calls were made, not which of them are one rollout "
@@ -16,16 +15,14 @@ REFUSAL = (
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record is a span, or a trace of spans."""
-    if not isinstance(value, Mapping):
-        return False
-    row = cast("Mapping[str, Any]", value)
+    row = fields_of(value)
     is_trace = isinstance(row.get("observations"), list) and isinstance(row.get("trace"), Mapping)
     ids = field_at(row, "context.span_id"), row.get("span_id"), row.get("parentObservationId")
     is_span = any(isinstance(one, str) for one in ids) and "name" in row
     return is_trace or is_span or "resourceSpans" in row
 
 
-def read(record: Record) -> Iterator[LoggedRollout | Omission]:
+def read(record: Record) -> Rollouts:
     """Refuse the record.
 
     Raises:

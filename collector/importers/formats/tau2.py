@@ -9,25 +9,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats.parts import each_part
-from graphcredit.collector.importers.logs.chat import chat_message
-from graphcredit.collector.importers.logs.messages import (
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.chat import chat_message
+from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     LoggedRollout,
     LoggedSampling,
     Message,
     Omission,
+    Rollouts,
+    each_part,
+    sampling_of,
 )
-from graphcredit.collector.importers.logs.records import Record
-from graphcredit.collector.importers.logs.values import (
+from graphcredit.collector.importers.messages.values import (
     as_list,
     as_mapping,
     as_number,
     as_text,
     field_at,
+    fields_of,
     is_limit,
+    joined,
     numbers_of,
-    text_of_content,
+    without,
 )
 
 _OWN = frozenset({"task_id", "messages"})
@@ -35,56 +40,46 @@ _OWN = frozenset({"task_id", "messages"})
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record is a file of results, or one simulation."""
-    if not isinstance(value, Mapping):
-        return False
-    log = cast("Mapping[str, Any]", value)
+    log = fields_of(value)
     if isinstance(log.get("simulations"), list):
         return "tasks" in log or "info" in log
     return _OWN | {"reward_info", "termination_reason"} <= log.keys()
 
 
-def read(record: Record) -> Iterator[LoggedRollout | Omission]:
+def read(record: Record) -> Rollouts:
     """Yield the rollouts of the simulations; those with a failed system are left out."""
     log = as_mapping(record.value, "results")
     if "simulations" not in log:
         yield from _simulation(log, {})
         return
-    info = log.get("info")
-    settings = cast("Mapping[str, Any]", info) if isinstance(info, Mapping) else {}
+    settings = fields_of(log.get("info"))
     simulations = as_list(log["simulations"], "simulations")
     if not simulations:
         yield Omission(reason="file of results without simulations")
     yield from each_part(simulations, "simulations", lambda one: _simulation(one, settings))
 
 
-def _simulation(
-    simulation: Mapping[str, Any], settings: Mapping[str, Any]
-) -> Iterator[LoggedRollout | Omission]:
+def _simulation(simulation: Mapping[str, Any], settings: Mapping[str, Any]) -> Rollouts:
     reason = as_text(simulation.get("termination_reason")) or ""
     if "infrastructure" in reason:
         yield Omission(reason="simulation that an error of its infrastructure ended")
         return
-    domain = as_text(field_at(settings, "environment_info.domain_name"))
-    task = ":".join(p for p in (domain, as_text(simulation.get("task_id"))) if p is not None)
-    arguments = field_at(settings, "agent_info.llm_args")
+    domain = field_at(settings, "environment_info.domain_name")
+    task = joined(domain, simulation.get("task_id"))
     raw = [as_mapping(m, "a message") for m in _flat(simulation.get("messages"))]
     seen = [message for message in raw if not _is_of_the_users_tools(message)]
+    unseen = {"message between the user and its own tools": len(raw) - len(seen)}
     yield LoggedRollout(
-        messages=tuple(_messages(seen, _sampling(arguments))),
+        messages=tuple(_messages(seen, sampling_of(field_at(settings, "agent_info.llm_args")))),
         record=simulation,
-        label=":".join(p for p in (task, as_text(simulation.get("trial"))) if p),
+        label=joined(task, simulation.get("trial")),
         trajectory_id=as_text(simulation.get("id")),
         task=task,
         reward=as_number(field_at(simulation, "reward_info.reward"), "reward_info.reward"),
-        rewards=_rewards(simulation),
+        rewards=numbers_of(field_at(simulation, "reward_info.reward_breakdown")),
         truncated=is_limit(reason),
-        info={
-            **{k: v for k, v in simulation.items() if k not in _OWN and v is not None},
-            "model": field_at(settings, "agent_info.llm"),
-        },
-        left_out={"message between the user and its own tools": len(raw) - len(seen)}
-        if len(seen) < len(raw)
-        else {},
+        info={**without(simulation, _OWN), "model": field_at(settings, "agent_info.llm")},
+        left_out=unseen if len(seen) < len(raw) else {},
     )
 
 
@@ -122,16 +117,3 @@ def _thought(raw: Mapping[str, Any]) -> str:
     thoughts = (text_of_content(field_at(block, "thinking")) for block in blocks)
     apart = text_of_content(field_at(raw, "raw_data.message.reasoning_content"))
     return "\n\n".join(thought for thought in thoughts if thought) or apart
-
-
-def _sampling(arguments: object) -> LoggedSampling:
-    return LoggedSampling(
-        temperature=as_number(field_at(arguments, "temperature"), "temperature"),
-        top_p=as_number(field_at(arguments, "top_p"), "top_p"),
-    )
-
-
-def _rewards(simulation: Mapping[str, Any]) -> dict[str, float]:
-    """Return the parts of the reward: of the database, what was said, and so on."""
-    parts = field_at(simulation, "reward_info.reward_breakdown")
-    return numbers_of(cast("Mapping[str, Any]", parts)) if isinstance(parts, Mapping) else {}

@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from graphcredit.collector.importers.logs.chat import chat_message, chat_messages
-from graphcredit.collector.importers.logs.image_parts import images_of
-from graphcredit.collector.importers.logs.messages import (
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.chat import chat_message, chat_messages, seen
+from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     EVALUATED,
     USER,
@@ -15,23 +16,25 @@ from graphcredit.collector.importers.logs.messages import (
     LoggedSampling,
     Message,
     Omission,
+    Rollouts,
     run_of_evaluation,
     with_sampling,
 )
-from graphcredit.collector.importers.logs.records import Record
-from graphcredit.collector.importers.logs.values import (
+from graphcredit.collector.importers.messages.values import (
+    as_integer,
     as_list,
     as_mapping,
     as_number,
     as_text,
     as_verdict,
-    first_of,
+    fields_of,
     is_limit,
+    joined,
     no_verdict,
     numbers_of,
     parse_json,
-    text_of_content,
     version_of,
+    without,
 )
 
 FILTERED = (
@@ -40,25 +43,19 @@ FILTERED = (
 )
 
 
-def _has(value: object, *names: str) -> bool:
-    return isinstance(value, Mapping) and set(names) <= cast("Mapping[str, Any]", value).keys()
-
-
 def is_rllm(value: object, path: Path) -> bool:
     """Return whether a record is an episode of rLLM."""
-    return _has(value, "episode_id", "trajectories", "task")
+    return {"episode_id", "trajectories", "task"} <= fields_of(value).keys()
 
 
-def read_rllm(record: Record) -> Iterator[LoggedRollout | Omission]:
+def read_rllm(record: Record) -> Rollouts:
     """Yield the rollouts of an episode: one for each of its trajectories."""
     episode = as_mapping(record.value, "an episode")
     trajectories = as_list(episode["trajectories"], "trajectories")
     if not trajectories:
         yield Omission(reason="episode without a trajectory")
-    step = episode.get("training_step")
-    reason = as_text(episode.get("termination_reason")) or ""
     correct = episode.get("is_correct")
-    task = as_text(first_of(episode, ("task_hash",)))
+    task = as_text(episode.get("task_hash"))
     is_evaluation = any(part.startswith("val_") for part in record.path.parts[-2:])
     for number, item in enumerate(trajectories):
         trajectory = as_mapping(item, f"trajectories[{number}]")
@@ -70,43 +67,33 @@ def read_rllm(record: Record) -> Iterator[LoggedRollout | Omission]:
             label=f"{as_text(episode['episode_id'])}{role}",
             task=None if task is None else f"{task}{role}",
             run=run_of_evaluation(None) if is_evaluation else None,
-            iteration=step if isinstance(step, int) else None,
+            iteration=as_integer(episode.get("training_step")),
             notes=(EVALUATED,) if is_evaluation else (),
             reward=as_number(trajectory.get("reward"), "reward"),
-            rewards=numbers_of(_mapping(episode.get("metrics"))),
+            rewards=numbers_of(episode.get("metrics")),
             success=as_verdict(correct),
             left_out=no_verdict("is_correct", correct),
-            truncated=is_limit(reason),
-            info={k: v for k, v in episode.items() if k != "trajectories" and v is not None},
+            truncated=is_limit(as_text(episode.get("termination_reason"))),
+            info=without(episode, ("trajectories",)),
         )
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _rllm_messages(steps: Sequence[Any]) -> Iterator[Message]:
     for item in steps:
         step = as_mapping(item, "a step")
-        seen = step.get("observation")
-        if seen is None:
+        observation = step.get("observation")
+        if observation is None:
             yield from _last_seen(step.get("chat_completions"))
         else:
-            yield Message(
-                role=USER,
-                text=text_of_content(seen),
-                image_parts=images_of(seen),
-                source={"observation": seen},
-            )
-        action = step.get("action")
-        answer = text_of_content(step.get("model_response"))
+            yield seen(USER, observation, {"observation": observation})
+        action = text_of_content(step.get("action"))
         yield Message(
             role=ASSISTANT,
-            text=answer or text_of_content(action),
+            text=text_of_content(step.get("model_response")) or action,
             thought=text_of_content(step.get("thought")),
-            action=text_of_content(action) or None,
+            action=action or None,
             reward=as_number(step.get("reward"), "a step's reward"),
-            source={k: v for k, v in step.items() if k != "chat_completions" and v is not None},
+            source=without(step, ("chat_completions",)),
         )
 
 
@@ -121,83 +108,69 @@ def _last_seen(chat: object) -> Iterator[Message]:
 
 def is_art(value: object, path: Path) -> bool:
     """Return whether a record is a row of ART's Parquet."""
-    return _has(value, "group_index", "messages", "reward")
+    return {"group_index", "messages", "reward"} <= fields_of(value).keys()
 
 
-def read_art(record: Record) -> Iterator[LoggedRollout | Omission]:
+def read_art(record: Record) -> Rollouts:
     """Yield the rollout of a row; its file is called after the training step."""
     row = as_mapping(record.value, "a row")
-    step = record.path.name.partition(".")[0]
-    split = record.path.parent.name
-    whole = _mapping(parse_json(as_text(row.get("trajectory_json")) or ""))
-    sampling = LoggedSampling(
-        policy_version=version_of(
-            whole.get("initial_policy_version"), whole.get("final_policy_version")
-        )
-    )
-    messages = [
-        with_sampling(_art_message(raw, number), sampling)
-        for number, raw in enumerate(as_list(row["messages"], "messages"))
-    ]
-    metrics = parse_json(row.get("metrics") or "")
-    index = as_text(row.get("trajectory_index"))
+    step, split = record.path.name.partition(".")[0], record.path.parent.name
+    whole = fields_of(parse_json(as_text(row.get("trajectory_json")) or ""))
+    versions = (whole.get("initial_policy_version"), whole.get("final_policy_version"))
+    sampling = LoggedSampling(policy_version=version_of(*versions))
     group = f"{split}:{step}:{row['group_index']}"
+    messages = enumerate(as_list(row["messages"], "messages"))
     yield LoggedRollout(
-        messages=tuple(messages),
-        record={k: v for k, v in row.items() if v is not None},
-        label=group if index is None else f"{group}:{index}",
+        messages=tuple([with_sampling(_art_message(raw, n), sampling) for n, raw in messages]),
+        record=without(row, ()),
+        label=joined(group, row.get("trajectory_index")),
         group=group,
         run=run_of_evaluation(None) if split == "val" else None,
         notes=(EVALUATED,) if split == "val" else (),
         iteration=int(step) if step.isdecimal() else None,
         reward=as_number(row["reward"], "reward"),
-        rewards=numbers_of(_mapping(metrics)),
-        info={
-            name: row[name] for name in ("metrics", "metadata") if row.get(name) not in (None, "{}")
-        },
+        rewards=numbers_of(parse_json(row.get("metrics") or "")),
+        info={n: row[n] for n in ("metrics", "metadata") if row.get(n) not in (None, "{}")},
     )
 
 
 def _art_message(value: object, number: int) -> Message:
     """Return a message; of the assistant's, those that are not trainable are context."""
-    raw = dict(as_mapping(value, f"messages[{number}]"))
-    calls = raw.get("tool_calls")
-    if isinstance(calls, str):
-        raw["tool_calls"] = parse_json(calls)
+    raw = as_mapping(value, f"messages[{number}]")
+    if isinstance(raw.get("tool_calls"), str):
+        raw = {**raw, "tool_calls": parse_json(raw["tool_calls"])}
     is_context = raw.get("trainable") is False
     return chat_message(raw, f"messages[{number}]", is_context=is_context)
 
 
 def is_titan(value: object, path: Path) -> bool:
     """Return whether a record is a sample of TitanRL."""
-    return _has(value, "group_id", "rollout_id", "turns")
+    return {"group_id", "rollout_id", "turns"} <= fields_of(value).keys()
 
 
-def read_titan(record: Record) -> Iterator[LoggedRollout | Omission]:
+def read_titan(record: Record) -> Rollouts:
     """Yield the rollout of a sample: the prompt of its first turn, then answers and results."""
     row = as_mapping(record.value, "a sample")
     if row.get("is_validation") is True:
         yield Omission(reason="sample of validation")
         return
-    turns = [as_mapping(turn, "a turn") for turn in as_list(row["turns"], "turns")]
     messages: list[Message] = []
-    for number, turn in enumerate(turns):
+    for number, item in enumerate(as_list(row["turns"], "turns")):
+        turn = as_mapping(item, "a turn")
         if not number:
-            messages += chat_messages(
-                turn.get("prompt_messages") or [], "prompt_messages", is_context=True
-            )
+            prompt = turn.get("prompt_messages") or []
+            messages += chat_messages(prompt, "prompt_messages", is_context=True)
         messages.append(_titan_answer(turn))
         messages += chat_messages(turn.get("env_messages") or [], "env_messages")
-    status = (as_text(row.get("status")) or "").lower()
     yield LoggedRollout(
         messages=tuple(messages),
         record=row,
         label=as_text(row["rollout_id"]) or "",
         group=as_text(row["group_id"]),
         reward=as_number(row.get("reward"), "reward"),
-        rewards=numbers_of(_mapping(row.get("reward_breakdown"))),
-        truncated=is_limit(status),
-        info={k: v for k, v in row.items() if k != "turns" and v is not None},
+        rewards=numbers_of(row.get("reward_breakdown")),
+        truncated=is_limit(as_text(row.get("status"))),
+        info=without(row, ("turns",)),
         notes=(FILTERED,),
     )
 
@@ -205,12 +178,16 @@ def read_titan(record: Record) -> Iterator[LoggedRollout | Omission]:
 def _titan_answer(turn: Mapping[str, Any]) -> Message:
     message = chat_message(turn.get("completion_message"), "completion_message")
     rewards = turn.get("env_rewards")
-    if isinstance(rewards, list | Mapping):
-        parts = cast("Any", rewards)
-        values = list(parts.values()) if isinstance(rewards, Mapping) else list(parts)
-        reward = sum(as_number(value, "env_rewards") or 0.0 for value in values)
+    values = (
+        list(cast("Mapping[str, Any]", rewards).values())
+        if isinstance(rewards, Mapping)
+        else rewards
+    )
+    if isinstance(values, list):
+        numbers = [as_number(value, "env_rewards") for value in cast("list[Any]", values)]
+        reward = sum(number or 0.0 for number in numbers)
     else:
-        reward = as_number(rewards, "env_rewards")
+        reward = as_number(values, "env_rewards")
     return replace(
         message,
         reward=reward,

@@ -4,27 +4,32 @@ A trace is a tree of messages: `parent` is the index of the message before. Step
 messages on the way to the last one; other branches (compaction, retries) are left out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from graphcredit.collector.importers.logs.chat import chat_message
-from graphcredit.collector.importers.logs.messages import (
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.chat import chat_message
+from graphcredit.collector.importers.messages.rollout import (
+    ASSISTANT,
     EVALUATED,
     LoggedRollout,
     LoggedSampling,
     Message,
     Omission,
+    Rollouts,
     run_of_evaluation,
 )
-from graphcredit.collector.importers.logs.records import Record
-from graphcredit.collector.importers.logs.values import (
+from graphcredit.collector.importers.messages.values import (
     RecordError,
+    as_integer,
     as_list,
     as_mapping,
     as_number,
     as_text,
     field_at,
+    fields_of,
     first_of,
     is_limit,
     short,
@@ -34,23 +39,19 @@ from graphcredit.collector.importers.logs.values import (
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record is an episode: traces that are trees of messages."""
-    if not isinstance(value, Mapping):
-        return False
-    traces = cast("Mapping[str, Any]", value).get("traces")
-    return isinstance(traces, list) and "env" in value and "task" in value
+    episode = fields_of(value)
+    return {"env", "task"} <= episode.keys() and isinstance(episode.get("traces"), list)
 
 
-def read(record: Record) -> Iterator[LoggedRollout | Omission]:
+def read(record: Record) -> Rollouts:
     """Yield a rollout for each trained agent of an episode."""
     episode = as_mapping(record.value, "an episode")
     traces = [as_mapping(trace, "a trace") for trace in as_list(episode["traces"], "traces")]
     if not traces:
         yield Omission(reason="episode without a trace (it ended in an error)")
     trained = [t for t in traces if field_at(t, "agent.trainable") is not False]
-    if len(trained) < len(traces) and trained:
-        yield Omission(
-            reason="trace of an agent that is not trained", count=len(traces) - len(trained)
-        )
+    if trained and (others := len(traces) - len(trained)):
+        yield Omission(reason="trace of an agent that is not trained", count=others)
     kept = trained or traces
     has_roles = len({as_text(field_at(t, "agent.name")) for t in kept}) > 1
     for trace in kept:
@@ -69,36 +70,30 @@ def _rollout(
     group = as_text(field_at(episode, "group.id"))
     role = f"/{field_at(trace, 'agent.name')}" if has_roles else ""
     rewards, total = _rewards(trace)
-    num_sampled = sum(node.get("sampled") is True for node in nodes)
-    num_kept = sum(nodes[index].get("sampled") is True for index in path)
-    is_branched = num_sampled > num_kept
+    run = as_text(field_at(episode, "run.id"))
+    is_evaluation = field_at(episode, "run.work.type") == "eval"
+    others = sum(node.get("sampled") is True for node in nodes)
+    others -= sum(nodes[index].get("sampled") is True for index in path)
+    info = {name: trace[name] for name in _OF_TRACE if trace.get(name) is not None}
+    info |= {name: episode[name] for name in ("env", "run") if episode.get(name) is not None}
     return LoggedRollout(
         messages=_messages(episode, trace, nodes, path),
         record={**episode, "traces": [trace], "trace": trace},
         trajectory_id=as_text(trace.get("id")),
         group=f"{group}{role}" if group is not None else None,
         task=f"{task}{role}" if task is not None else None,
-        run=_run(episode),
-        iteration=_step(episode),
+        run=run_of_evaluation(run) if is_evaluation else run,
+        iteration=as_integer(field_at(episode, "run.work.step")),
         reward=total,
         rewards=rewards,
         truncated=trace.get("is_timeout") is True or is_limit(trace.get("stop_condition")),
-        info=_info(episode, trace),
-        notes=(EVALUATED,) if field_at(episode, "run.work.type") == "eval" else (),
-        left_out={"sampled message of another branch": num_sampled - num_kept}
-        if is_branched
-        else {},
+        info={**info, "episode": episode.get("id")},
+        notes=(EVALUATED,) if is_evaluation else (),
+        left_out={"sampled message of another branch": others} if others else {},
     )
 
 
-def _run(episode: Mapping[str, Any]) -> str | None:
-    run = as_text(field_at(episode, "run.id"))
-    return run_of_evaluation(run) if field_at(episode, "run.work.type") == "eval" else run
-
-
-def _step(episode: Mapping[str, Any]) -> int | None:
-    step = field_at(episode, "run.work.step")
-    return step if isinstance(step, int) else None
+_OF_TRACE = ("rewards", "metrics", "info", "stop_condition", "agent", "timing")
 
 
 def _path_to_last(nodes: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -110,8 +105,11 @@ def _path_to_last(nodes: Sequence[Mapping[str, Any]]) -> list[int]:
     sampled = [index for index, node in enumerate(nodes) if node.get("sampled") is True]
     if not sampled:
         return list(range(len(nodes)))
+    last = sampled[-1]
+    for index in range(last + 1, len(nodes)):  # the results that follow it
+        last = index if nodes[index].get("parent") == last else last
     path: list[int] = []
-    index: object = _last_descendant(nodes, sampled[-1])
+    index: object = last
     before = len(nodes)
     while index is not None:
         if not isinstance(index, int) or not 0 <= index < before:
@@ -121,15 +119,6 @@ def _path_to_last(nodes: Sequence[Mapping[str, Any]]) -> list[int]:
     return path[::-1]
 
 
-def _last_descendant(nodes: Sequence[Mapping[str, Any]], start: int) -> int:
-    """Return the end of the chain of results that follow a message."""
-    last = start
-    for index in range(start + 1, len(nodes)):
-        if nodes[index].get("parent") == last:
-            last = index
-    return last
-
-
 def _messages(
     episode: Mapping[str, Any],
     trace: Mapping[str, Any],
@@ -137,32 +126,25 @@ def _messages(
     path: Sequence[int],
 ) -> tuple[Message, ...]:
     turn_rewards = field_at(trace, "info.turn_rewards")
-    rewards = list(as_list(turn_rewards, "info.turn_rewards")) if turn_rewards is not None else []
+    rewards = [] if turn_rewards is None else as_list(turn_rewards, "info.turn_rewards")
     calls = {call.get("node"): call for call in trace.get("calls") or ()}
     order = [i for i, node in enumerate(nodes) if node.get("sampled") is True]
     before: list[int] = []
     messages: list[Message] = []
     for index in path:
-        node = nodes[index]
+        node, what = nodes[index], f"nodes[{index}]"
         is_sampled = node.get("sampled") is True
-        message = chat_message(
-            node.get("message"), f"nodes[{index}].message", is_context=not is_sampled
-        )
+        message = chat_message(node.get("message"), f"{what}.message", is_context=not is_sampled)
         if is_sampled:
             number = order.index(index)
-            message = Message(
-                role="assistant",
-                text=message.text,
-                thought=message.thought,
-                tool_calls=message.tool_calls,
-                image_parts=message.image_parts,
-                source=message.source,
-                reward=as_number(rewards[number], "a turn's reward")
-                if number < len(rewards)
-                else None,
+            reward = rewards[number] if number < len(rewards) else None
+            message = replace(
+                message,
+                role=ASSISTANT,
+                reward=as_number(reward, "a turn's reward"),
                 sampling=_sampling(episode, node, calls.get(index), before),
             )
-        before += as_list(node.get("token_ids") or [], f"nodes[{index}].token_ids")
+        before += as_list(node.get("token_ids") or [], f"{what}.token_ids")
         messages.append(message)
     return tuple(messages)
 
@@ -175,15 +157,15 @@ def _sampling(
 ) -> LoggedSampling:
     prompt, response, logprobs = _tokens(node, before)
     settings = call.get("sampling") if call is not None else None
-    settings = as_mapping(settings, "sampling") if settings is not None else {}
-    top_k = settings.get("top_k")
+    settings = as_mapping({} if settings is None else settings, "sampling")
+    top_k = as_integer(settings.get("top_k"))
     return LoggedSampling(
         prompt_ids=prompt,
         response_ids=response,
         response_logprobs=logprobs,
         temperature=as_number(settings.get("temperature"), "temperature"),
         top_p=as_number(settings.get("top_p"), "top_p"),
-        top_k=top_k if isinstance(top_k, int) and top_k > 0 else None,
+        top_k=top_k if top_k and top_k > 0 else None,
         policy_version=version_of(
             field_at(episode, "run.work.policy.start"), field_at(episode, "run.work.policy.end")
         ),
@@ -230,10 +212,3 @@ def _rewards(trace: Mapping[str, Any]) -> tuple[dict[str, float], float | None]:
             named[name] = score
             total = (total or 0.0) + score * (1.0 if weight is None else weight)
     return named, total
-
-
-def _info(episode: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("rewards", "metrics", "info", "stop_condition", "agent", "timing")
-    own = {name: trace[name] for name in names if trace.get(name) is not None}
-    of_episode = {name: episode[name] for name in ("env", "run") if episode.get(name) is not None}
-    return {**own, **of_episode, "episode": episode.get("id")}

@@ -8,20 +8,29 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from graphcredit.collector.importers.formats.verl import is_row as is_verl_row
-from graphcredit.collector.importers.formats.verl_chains import PastStep, StepRow, joined
-from graphcredit.collector.importers.logs.chat import split_thinking
-from graphcredit.collector.importers.logs.messages import (
+from graphcredit.collector.importers.formats.text_dumps import is_verl
+from graphcredit.collector.importers.formats.verl_chains import PastStep, StepRow, joined_rows
+from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.messages.chat import split_thinking
+from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     USER,
     LoggedRollout,
     Message,
     Omission,
+    Rollouts,
 )
-from graphcredit.collector.importers.logs.records import Record, RowError
-from graphcredit.collector.importers.logs.values import RecordError, as_number, as_text, short
+from graphcredit.collector.importers.messages.values import (
+    RecordError,
+    as_integer,
+    as_number,
+    as_text,
+    fields_of,
+    short,
+    without,
+)
 
 _NOW = re.compile(
     r"current observation is[^:\n]*:\s*(?P<observation>.*?)\s*"
@@ -56,37 +65,32 @@ class Chain:
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record is a row of a step, with a prompt of verl-agent."""
-    return is_verl_row(value, path) and _parsed(cast("Mapping[str, Any]", value)) is not None
+    return is_verl(value, path) and _parsed(fields_of(value)) is not None
 
 
 def gather(records: Iterator[Record]) -> Iterator[Record]:
     """Yield a record for each trajectory of a file, then what was not joined."""
     rows: list[StepRow] = []
-    last: Record | None = None
+    path = Path()
     for record in records:
-        row = _parsed(record.value) if is_verl_row(record.value, record.path) else None
+        row = _parsed(record.value) if is_verl(record.value, record.path) else None
         if row is None:
             yield record
-            continue
-        rows.append(row)
-        last = record
-    if last is None:
-        return
-    if not any(row.past or row.trajectory for row in rows):
-        yield _record(last, RowError(NO_HISTORY))
-        return
-    chains, left_out = joined(rows)
-    for chain in chains:
-        yield _record(last, Chain(rows=chain))
-    for reason, count in left_out.items():
-        yield _record(last, Omission(reason=reason, count=count))
+        else:
+            rows.append(row)
+            path = record.path
+    values: list[object] = []
+    if any(row.past or row.trajectory for row in rows):
+        chains, left_out = joined_rows(rows)
+        values += [Chain(rows=chain) for chain in chains]
+        values += [Omission(reason=reason, count=count) for reason, count in left_out.items()]
+    elif rows:
+        values.append(RowError(NO_HISTORY))
+    for value in values:
+        yield Record(path=path, place="", value=value, share=1.0)
 
 
-def _record(last: Record, value: object) -> Record:
-    return Record(path=last.path, place="", value=value, share=1.0)
-
-
-def read(record: Record) -> Iterator[LoggedRollout | Omission]:
+def read(record: Record) -> Rollouts:
     """Yield the rollout of joined rows; its reward is that of the last row."""
     if isinstance(record.value, Omission):
         yield record.value
@@ -98,16 +102,15 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
         )
     rows = record.value.rows
     last = rows[-1].source
-    step = last["step"]
     yield LoggedRollout(
         messages=tuple(_messages(rows)),
         record={"rows": [row.source for row in rows]},
-        label=f"step-{step}",
+        label=f"step-{last['step']}",
         group=as_text(last.get("uid")),
-        iteration=step if isinstance(step, int) else None,
+        iteration=as_integer(last["step"]),
         reward=as_number(last["score"], "score"),
         rewards={"score": float(last["score"])},
-        info={k: v for k, v in last.items() if k not in ("input", "output") and v is not None},
+        info=without(last, ("input", "output")),
         notes=("verl-agent gives each row the reward of its episode: it is that of the last row",),
     )
 
@@ -155,13 +158,13 @@ def _parsed(row: Mapping[str, Any]) -> StepRow | None:
 def _searching(row: Mapping[str, Any], question: str, rest: str) -> StepRow | None:
     """Return a row of a search; it sees the question, then the result of its last search."""
     history = rest.partition("History:")[2].partition("\n\nNow it's your turn")[0]
-    found = list(_SEARCH.finditer(history))
+    searches = list(_SEARCH.finditer(history))
     count = _count(row["input"])
-    first = count - len(found) + 1
-    seen = [question if first == 1 else "", *(match["result"] for match in found)]
+    first = count - len(searches) + 1
+    seen = [question if first == 1 else "", *(match["result"] for match in searches)]
     past = tuple(
         PastStep(number=first + index, observation=seen[index], action=match["action"])
-        for index, match in enumerate(found)
+        for index, match in enumerate(searches)
     )
     return _row(row, past, seen[-1], None)
 

@@ -5,8 +5,9 @@ same before that. Several rows may have equal steps so far: then it does not mat
 goes on, if their rewards are equal too. Otherwise nobody can tell, and all of them are left out.
 """
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -59,10 +60,14 @@ class _Chain:
     is_broken: bool = False
 
 
-def joined(rows: Sequence[StepRow]) -> tuple[list[tuple[StepRow, ...]], dict[str, int]]:
+def joined_rows(rows: Sequence[StepRow]) -> tuple[list[tuple[StepRow, ...]], dict[str, int]]:
     """Return the trajectories, and how many rows were left out, by reason."""
     if all(row.trajectory is not None for row in rows):
-        return _by_id(rows), {}
+        by_id: dict[str | None, list[StepRow]] = defaultdict(list)
+        for row in sorted(rows, key=lambda row: row.number):
+            by_id[row.trajectory].append(row)
+        ids = dict.fromkeys(row.trajectory for row in rows)
+        return [tuple(by_id[name]) for name in ids], {}
     steps: dict[int, list[StepRow]] = defaultdict(list)
     for row in rows:
         if row.past or row.number == 1:
@@ -71,7 +76,7 @@ def joined(rows: Sequence[StepRow]) -> tuple[list[tuple[StepRow, ...]], dict[str
     ended: list[_Chain] = []
     open_chains = [_Chain(rows=[row]) for row in steps.pop(1, [])]
     for number in range(2, max(steps, default=1) + 1):
-        going, num_new = _step(open_chains, steps[number], number)
+        going, num_new = _step(open_chains, steps[number])
         num_orphans += num_new
         ended += [chain for chain in open_chains if len(chain.rows) < number]
         open_chains = going
@@ -82,16 +87,7 @@ def joined(rows: Sequence[StepRow]) -> tuple[list[tuple[StepRow, ...]], dict[str
     return whole, {reason: count for reason, count in left_out.items() if count}
 
 
-def _by_id(rows: Iterable[StepRow]) -> list[tuple[StepRow, ...]]:
-    chains: dict[str | None, list[StepRow]] = defaultdict(list)
-    for row in rows:
-        chains[row.trajectory].append(row)
-    return [tuple(sorted(chain, key=lambda row: row.number)) for chain in chains.values()]
-
-
-def _step(
-    chains: Sequence[_Chain], rows: Sequence[StepRow], number: int
-) -> tuple[list[_Chain], int]:
+def _step(chains: Sequence[_Chain], rows: Sequence[StepRow]) -> tuple[list[_Chain], int]:
     """Join the rows of a step to the chains before it.
 
     Returns:
@@ -100,30 +96,17 @@ def _step(
     going: list[_Chain] = []
     num_orphans = 0
     for before, after in _matched(chains, rows):
-        if not before:
-            num_orphans += len(after)
-            continue
-        if not after:
-            continue
-        is_clear = len(after) <= len(before) and _are_equal(before)
-        for chain, row in zip(before, after, strict=False):
-            chain.rows.append(row)
-            last = row.past[-1]
-            chain.steps.append((last.observation, last.action))
-            going.append(chain)
-        if not is_clear:
+        num_orphans += max(0, len(after) - len(before))
+        # It matters which chain goes on, unless all have the same steps.
+        is_clear = all(c.steps == before[0].steps and not c.is_broken for c in before)
+        if after and not (is_clear and len(after) <= len(before)):
             for chain in before:
                 chain.is_broken = True
-            num_orphans += max(0, len(after) - len(before))
+        for chain, row in zip(before, after, strict=False):
+            chain.rows.append(row)
+            chain.steps.append((row.past[-1].observation, row.past[-1].action))
+            going.append(chain)
     return going, num_orphans
-
-
-def _are_equal(chains: Sequence[_Chain]) -> bool:
-    """Return whether chains have the same steps, so that it does not matter which one goes on."""
-    first = chains[0]
-    return all(chain.steps == first.steps for chain in chains) and not any(
-        chain.is_broken for chain in chains
-    )
 
 
 def _matched(
@@ -145,23 +128,16 @@ def _matched(
         key = next((key for key in keys if key in after), None)
         if key is not None:
             before[key].append(chain)
-    return [
-        part
-        for key in dict.fromkeys([*after])
-        for part in _by_reward(before.get(key, []), after[key])
-    ]
+    return [pair for key in after for pair in _by_reward(before.get(key, []), after[key])]
 
 
 def _key(past: Sequence[PastStep], observation: str, action: str) -> Any:
-    steps = tuple(
-        (step.number, _bare(step.observation), step.action.strip().lower()) for step in past
+    """Return what must be equal; some templates put a full stop behind an observation."""
+    steps = [(step.number, step.observation, step.action) for step in past]
+    return tuple(
+        (number, seen.strip(" .\n"), done.strip().lower())
+        for number, seen, done in (*steps, (0, observation, action))
     )
-    return steps, _bare(observation), action.strip().lower()
-
-
-def _bare(observation: str) -> str:
-    """Return an observation as all templates have it; some put a full stop behind it."""
-    return observation.strip(" .\n")
 
 
 def _possible_actions(row: StepRow) -> Iterator[str]:
@@ -180,14 +156,11 @@ def _by_reward(
     """Cut what fits by steps where the rewards differ by more than a penalty."""
     scores = sorted({*(chain.rows[-1].score for chain in chains), *(row.score for row in rows)})
     cuts = [(low + high) / 2 for low, high in pairwise(scores) if high - low > PENALTY]
-
-    def part(score: float) -> int:
-        return sum(score > cut for cut in cuts)
-
+    bounds = pairwise([-math.inf, *cuts, math.inf])
     return [
         (
-            [chain for chain in chains if part(chain.rows[-1].score) == number],
-            [row for row in rows if part(row.score) == number],
+            [chain for chain in chains if low < chain.rows[-1].score <= high],
+            [row for row in rows if low < row.score <= high],
         )
-        for number in range(len(cuts) + 1)
+        for low, high in bounds
     ]

@@ -1,59 +1,84 @@
-"""Read a log in batches: its large files in pieces, with the help of other processes."""
+"""Read a log in batches: its large files in pieces, by several processes."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from functools import partial
 from itertools import chain, groupby
 
 from graphcredit.collector.importers.batches import TrajectoryBatch, batches_of
-from graphcredit.collector.importers.helpers.crew import Crew
-from graphcredit.collector.importers.helpers.pieces import pieces_of
-from graphcredit.collector.importers.logs.records import LINES, is_indented, read_records
+from graphcredit.collector.importers.helpers.pieces import Piece, pieces_of, read_pieces
+from graphcredit.collector.importers.logs.files import LINES
+from graphcredit.collector.importers.logs.jsonl import is_indented
+from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.reading import (
     recognised,
     refuse_folders,
     trajectories_of_file,
 )
 from graphcredit.collector.importers.report import Tally
-from graphcredit.collector.importers.rules.chosen import rules_of
+from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.sources import Log, LogFile
+from graphcredit.store.processors import num_processors
+from graphcredit.store.workers.pool import WorkerPool
 
 HELPED_BYTES = 32 << 20
-"""Bytes of a JSONL file from which other processes help: they take half a second to start."""
+"""Bytes of a JSONL file from which other processes read it: they take half a second to start."""
+
+MOST_WORKERS = 4
+
+_PIECES_AT_ONCE = 2
+"""One being read and one waiting, so that no worker waits for the import."""
 
 
 def read_batches(log: Log, tally: Tally) -> Generator[TrajectoryBatch]:
-    """Yield the trajectories of a log in its order, and tally everything else."""
+    """Yield the trajectories of a log in its order, and tally everything else.
+
+    What a worker that dies was reading is read by another one, up to three times
+    (`store/workers/pool.py`).
+
+    Raises:
+        EngineError: A piece was lost with four workers.
+    """
     refuse_folders(log, tally)
-    crew: Crew | None = None
-    try:
-        for is_large, files in groupby(log.files, _is_large):
-            if is_large:
-                crew = crew or Crew(log.options)
-                for file in files:
-                    yield from _with_help(file, log, tally, crew)
-            else:
-                yield from _alone(files, log, tally)
-    finally:
-        if crew is not None:
-            crew.end()
+    with_formats = ((file, _format_in_pieces(file, log)) for file in log.files)
+    for is_large, files in groupby(with_formats, lambda pair: pair[1] is not None):
+        if is_large:
+            yield from _in_pieces(files, log, tally)
+        else:
+            yield from _as_a_whole((file for file, _ in files), log, tally)
 
 
-def _is_large(file: LogFile) -> bool:
+def _format_in_pieces(file: LogFile, log: Log) -> str | None:
+    """Return the format of a file that is read in pieces; None if it is read as a whole."""
     is_long = file.path.suffix.lower() in LINES and file.size >= HELPED_BYTES
-    return is_long and not is_indented(file.path)
+    if not is_long or is_indented(file.path):
+        return None
+    _, row = recognised(read_records(file.path), log)
+    return None if row is None or row.gather else row.name
 
 
-def _alone(files: Iterator[LogFile], log: Log, tally: Tally) -> Iterator[TrajectoryBatch]:
+def _as_a_whole(files: Iterable[LogFile], log: Log, tally: Tally) -> Iterator[TrajectoryBatch]:
     rules = rules_of(log.options)
     found = (trajectories_of_file(file, log, rules, tally) for file in files)
     return batches_of(chain.from_iterable(found))
 
 
-def _with_help(file: LogFile, log: Log, tally: Tally, crew: Crew) -> Iterator[TrajectoryBatch]:
-    _, row = recognised(read_records(file.path), log)
-    if row is None or row.gather:
-        yield from _alone(iter([file]), log, tally)
-    else:
-        tally.num_files[row.name] += 1
-        for found in crew.read(pieces_of(file, row.name)):
-            tally.take(found.tally)
-            yield found.batch
+def _in_pieces(
+    files: Iterable[tuple[LogFile, str | None]], log: Log, tally: Tally
+) -> Iterator[TrajectoryBatch]:
+    def pieces() -> Iterator[Piece]:
+        for file, format_ in files:
+            assert format_ is not None, "only files of a known format are read in pieces"
+            tally.read_file(format_)
+            yield from pieces_of(file, format_)
+
+    num_workers = min(num_processors(), MOST_WORKERS)
+    pool = WorkerPool(
+        work=partial(read_pieces, log.options),
+        num_workers=num_workers if num_workers > 1 else 0,
+        pieces_at_once=_PIECES_AT_ONCE,
+    )
+    with closing(pool.in_order(pieces())) as readings:
+        for reading in readings:
+            tally.take(reading.tally)
+            yield reading.batch

@@ -1,10 +1,14 @@
-"""Tell the type of an image by its content, and whether the file is whole; no pixel is decoded."""
+"""The type of an image by its content, and whether the file is whole; no pixel is decoded."""
 
 import struct
 import zlib
 from collections.abc import Callable
 
-from graphcredit.collector.importers.images.lost import BROKEN, UNKNOWN, ImageError
+ELSEWHERE = "image at an address that is not fetched"
+MISSING = "image that is missing"
+NOT_FOLLOWED = "image in a file that may not be read"
+BROKEN = "image that is damaged or too large"
+UNKNOWN = "image that is no PNG, JPEG, GIF or WebP"
 
 MOST_BYTES = 32 << 20
 """Bytes of an image file."""
@@ -19,6 +23,21 @@ _JPEG_BARE = frozenset({0x01, *range(0xD0, 0xD8)})
 """Markers without a segment."""
 
 
+class ImageError(Exception):
+    """An image cannot be kept."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        """Say why.
+
+        Args:
+            reason: One of those above, by which images are counted.
+            detail: What must hold, and what was found.
+        """
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
 class _TruncatedError(Exception):
     pass
 
@@ -31,14 +50,14 @@ def image_type(content: bytes) -> str:
     """
     if len(content) > MOST_BYTES:
         raise ImageError(BROKEN, f"an image must have at most {MOST_BYTES >> 20} MiB")
-    found = next(((name, walk) for sign, name, walk in _TYPES if content.startswith(sign)), None)
-    if found is None or (found[0] == "webp" and content[8:12] != b"WEBP"):
+    types = ((name, size) for sign, name, size in _TYPES if content.startswith(sign))
+    name, size_of = next(types, ("", _png))
+    if not name or (name == "webp" and content[8:12] != b"WEBP"):
         raise ImageError(
             UNKNOWN, f"an image must be a PNG, JPEG, GIF or WebP: it begins with {content[:8]!r}"
         )
-    name, walk = found
     try:
-        width, height = walk(content)
+        width, height = size_of(content)
     except (IndexError, struct.error, _TruncatedError):
         raise ImageError(BROKEN, f"the {name} file is cut off or damaged") from None
     if not 0 < width * height <= MOST_PIXELS:

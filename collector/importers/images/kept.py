@@ -1,27 +1,31 @@
-"""Images that are kept: content that was checked, under a path that is made of it."""
+"""Images that are kept: content that was checked, under a path that is made of it.
+
+They stand in a rollout in the place of what its messages have for them.
+"""
 
 import binascii
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote, unquote_to_bytes
 
-from graphcredit.collector.importers.images.beside import ImageFolder, read_file
-from graphcredit.collector.importers.images.image_types import MOST_BYTES, image_type
-from graphcredit.collector.importers.images.lost import (
+from graphcredit.collector.importers.images.image_types import (
     BROKEN,
     ELSEWHERE,
     MISSING,
+    MOST_BYTES,
     NOT_FOLLOWED,
     ImageError,
+    image_type,
 )
-from graphcredit.collector.importers.logs.image_parts import ImageAddress
+from graphcredit.collector.importers.images.neighbour_files import ImageFolder, read_file
+from graphcredit.collector.importers.messages.content import address_of, text_of_content
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, Message
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_ATTACHMENT = "attachment"
 
 _BASE64_BEGINS = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
 """How the base64 of an image may begin, where nothing says that it is base64."""
@@ -63,28 +67,78 @@ class KeptImage:
         return {"bytes": None, "path": self.path}
 
 
-def keep_image(found: ImageAddress, folder: ImageFolder) -> KeptImage:
-    """Return the image that a part of a message has or names.
+def with_images(
+    rollout: LoggedRollout, folder: ImageFolder
+) -> tuple[LoggedRollout, tuple[ImageError, ...]]:
+    """Return a rollout whose messages have their images, and the images that cannot be kept.
+
+    Args:
+        rollout: As its format reads it.
+        folder: Where its images may be.
+    """
+    if not any(message.image_parts for message in rollout.messages):
+        return rollout, ()
+    lost: list[ImageError] = []
+    messages = tuple(
+        _with_images(message, folder, lost) if message.image_parts else message
+        for message in rollout.messages
+    )
+    return replace(rollout, messages=messages), tuple(lost)
+
+
+def _with_images(message: Message, folder: ImageFolder, lost: list[ImageError]) -> Message:
+    text, images = message.text, list[KeptImage]()
+    instead: dict[int, str] = {}
+    for part in message.image_parts:
+        named = address_of(part)
+        address = _shown(named.address)
+        try:
+            image = _kept(named.address, folder)
+        except ImageError as error:
+            lost.append(ImageError(error.reason, f"{address}: {error.detail}"))
+            if isinstance(named.address, bytes):  # JSON has no bytes
+                instead[id(named.given)] = f"({address} that are not kept)"
+            continue
+        images.append(image)
+        instead[id(named.given)] = image.path
+        text = text.replace(text_of_content(part), image.mark)
+    source = _replaced(message.source, instead) if instead else message.source
+    return replace(message, text=text, images=tuple(images), source=source)
+
+
+def _replaced(value: Any, instead: Mapping[int, str]) -> Any:
+    """Return a JSON value with other texts in the place of some of its parts."""
+    if id(value) in instead:
+        return instead[id(value)]
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, Any]", value).items()
+        return {name: _replaced(item, instead) for name, item in items}
+    if isinstance(value, list | tuple):
+        return [_replaced(item, instead) for item in cast("list[Any]", value)]
+    return value
+
+
+def _kept(address: str | bytes | None, folder: ImageFolder) -> KeptImage:
+    """Return the image at an address.
 
     Raises:
         ImageError: It cannot be kept.
     """
-    address = found.address
     if address is None:
         raise ImageError(MISSING, "an image must have bytes, a path or a URL: it has none of them")
     if isinstance(address, bytes):
-        return KeptImage(path=_path_of(address), content=address)
-    if address.startswith("data:"):
+        content = address
+    elif address.startswith("data:"):
         content = _of_data_url(address)
-        return KeptImage(path=_path_of(content), content=content)
-    if len(address) > _SHORTEST_BASE64 and address.startswith(_BASE64_BEGINS):
+    elif len(address) > _SHORTEST_BASE64 and address.startswith(_BASE64_BEGINS):
         content = _decoded(address)
-        return KeptImage(path=_path_of(content), content=content)
-    path = folder.find(_file_name(address))
-    return KeptImage(path=_path_of(read_file(path)), content=path)
+    else:
+        path = folder.find(_file_name(address))
+        return KeptImage(path=_path_of(read_file(path)), content=path)
+    return KeptImage(path=_path_of(content), content=content)
 
 
-def shown(address: str | bytes | None) -> str:
+def _shown(address: str | bytes | None) -> str:
     """Return the beginning of an address, for a message."""
     if not isinstance(address, str):
         return "no address" if address is None else f"{len(address):,} bytes"
@@ -101,7 +155,7 @@ def _file_name(address: str) -> str:
     """Return the path of an address that may name a file."""
     match = _SCHEME.match(address)
     scheme = match[1].lower() if match else ""
-    if scheme == _ATTACHMENT:
+    if scheme == "attachment":
         raise ImageError(MISSING, "the log must have its attachments: this one is not among them")
     if scheme not in ("", "file"):
         raise ImageError(ELSEWHERE, f"addresses of {scheme} are not fetched")

@@ -5,12 +5,14 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
+
+from graphcredit.collector.importers.logs.files import Record, RowError, broken
 
 _ZSTD = 93
 _HEADERS = ("header.json", "_journal/start.json")
@@ -35,14 +37,9 @@ class EvalArchive:
         names = self._zip.namelist()
         self._shells = {match[1]: name for name in names if (match := _SHELL.fullmatch(name))}
         whole = (n for n in names if n.startswith("samples/") and n.endswith(".json"))
-        self.samples: Sequence[str] = sorted(
-            [*self._shells, *(name for name in whole if not self._is_part(name))]
-        )
+        others = (n for n in whole if self._shells.keys().isdisjoint(map(str, Path(n).parents)))
+        self.samples: Sequence[str] = sorted([*self._shells, *others])
         """Names of the samples: of a member, or of a folder of members."""
-
-    def _is_part(self, name: str) -> bool:
-        folders = (name[: match.start()] for match in re.finditer("/", name))
-        return any(folder in self._shells for folder in folders)
 
     def __enter__(self) -> Self:
         return self
@@ -63,8 +60,8 @@ class EvalArchive:
             ValueError: It is no JSON.
             zipfile.BadZipFile: It is damaged.
         """
-        found = next((name for name in _HEADERS if name in self._zip.NameToInfo), None)
-        return {} if found is None else json.loads(self._read(found))
+        name = next((name for name in _HEADERS if name in self._zip.NameToInfo), None)
+        return {} if name is None else json.loads(self._read(name))
 
     def sample(self, name: str) -> Any:
         """Return a sample; one in several members is put together.
@@ -91,8 +88,8 @@ class EvalArchive:
     def _sequence(self, sample: str, kind: str) -> list[Any]:
         """Return the items of a sequence, whose members are named by their first index."""
         folder = f"{sample}/{kind}/"
-        parts = (n.removeprefix(folder) for n in self._zip.NameToInfo if n.startswith(folder))
-        starts = sorted(int(p.removesuffix(".json")) for p in parts if p[:1].isdecimal())
+        members = (n.removeprefix(folder) for n in self._zip.NameToInfo if n.startswith(folder))
+        starts = sorted(int(m.removesuffix(".json")) for m in members if m[:1].isdecimal())
         return [item for at in starts for item in json.loads(self._read(f"{folder}{at}.json"))]
 
     def _read(self, name: str) -> bytes:
@@ -108,3 +105,23 @@ class EvalArchive:
         if zlib.crc32(content) != info.CRC:
             raise zipfile.BadZipFile(f"the checksum of {name} is wrong")
         return content
+
+
+def samples_of(path: Path) -> Iterator[Record]:
+    """Yield the samples of an Inspect archive, each with the header of its evaluation."""
+    try:
+        with EvalArchive(path) as archive:
+            header = archive.header()
+            for number, name in enumerate(archive.samples, start=1):
+                value = {"header": header, "sample": _sample(archive, name)}
+                share = number / len(archive.samples)
+                yield Record(path=path, place=name, value=value, share=share)
+    except (ValueError, zipfile.BadZipFile, OSError) as error:
+        yield broken(path, "", error)
+
+
+def _sample(archive: EvalArchive, name: str) -> Any:
+    try:
+        return archive.sample(name)
+    except (ValueError, RecursionError, NotImplementedError, zipfile.BadZipFile, OSError) as error:
+        return RowError(f"the sample cannot be read: {error}")

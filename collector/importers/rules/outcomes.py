@@ -1,12 +1,12 @@
-"""The rules of `--success`, `--group` and `--reward`."""
+"""The rules that the options of an import name: of states, success, groups and rewards."""
 
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from graphcredit.collector.importers.logs.messages import LoggedRollout, Turns, prompt_name
-from graphcredit.collector.importers.logs.values import (
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, Turns, prompt_name
+from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_number,
     as_text,
@@ -14,6 +14,8 @@ from graphcredit.collector.importers.logs.values import (
     field_at,
     short,
 )
+from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.rules.states import StateRule, state_rule
 from graphcredit.store.errors import OptionError
 
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -44,13 +46,43 @@ class Verdict:
     """What decided, for the report."""
 
 
-OWN_REWARDS = ("end", "turns")
-"""Rules of `--reward` that take the log's own."""
+_NO_VERDICT = Verdict(success=None, by="nothing")
 
 SuccessRule = Callable[[LoggedRollout], Verdict]
 GroupRule = Callable[[LoggedRollout], str]
 RewardRule = Callable[[LoggedRollout, Turns], list[float]]
 """Returns the reward of each turn."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rules:
+    """What the options decide, ready for use."""
+
+    state: StateRule
+    success: SuccessRule
+    group: GroupRule
+    reward: RewardRule
+    is_reward_chosen: bool
+    """Whether the reward is a sum of named ones, in place of the log's own."""
+    run: str | None
+    iteration: int | None
+
+
+def rules_of(options: ImportOptions) -> Rules:
+    """Return the rules that the options name.
+
+    Raises:
+        OptionError: One is not a rule.
+    """
+    return Rules(
+        state=state_rule(options.state),
+        success=success_rule(options.success),
+        group=group_rule(options.group),
+        reward=reward_rule(options.reward),
+        is_reward_chosen=options.reward not in ("end", "turns"),
+        run=options.run,
+        iteration=options.iteration,
+    )
 
 
 def success_rule(text: str) -> SuccessRule:
@@ -61,20 +93,19 @@ def success_rule(text: str) -> SuccessRule:
     """
     if text == "auto":
         return _auto_success
-    match = _THRESHOLD.fullmatch(text)
-    named = _TEXT.fullmatch(text) if match is None else None
-    if named is not None:
-        return lambda rollout: _by_text(rollout, named[1], named[2], text)
-    if match is None and re.search("[<>=]", text):
+    if match := _THRESHOLD.fullmatch(text):
+        name, sign, number = match.groups()
+        threshold = _number(number, "success", text)
+        return lambda rollout: _by_threshold(rollout, name, sign, threshold, text)
+    if match := _TEXT.fullmatch(text):
+        name, wanted = match.groups()
+        return lambda rollout: _by_text(rollout, name, wanted, text)
+    if re.search("[<>=]", text):
         raise OptionError(
             "import.success must be a field, a field with a threshold such as 'reward>=1', or one "
             f"with a text such as 'status==solved': got {text!r}"
         )
-    if match is None:
-        return lambda rollout: _by_field(rollout, text)
-    name, sign, number = match.groups()
-    threshold = _number(number, "success", text)
-    return lambda rollout: _by_threshold(rollout, name, sign, threshold, text)
+    return lambda rollout: _by_field(rollout, text)
 
 
 def _number(text: str, option: str, whole: str) -> float:
@@ -93,17 +124,15 @@ def _auto_success(rollout: LoggedRollout) -> Verdict:
 def _by_threshold(
     rollout: LoggedRollout, name: str, sign: str, threshold: float, by: str
 ) -> Verdict:
-    value = number_at(rollout, name)
+    value = _number_at(rollout, name)
     if value is None:
-        return Verdict(success=None, by="nothing")
+        return _NO_VERDICT
     return Verdict(success=_COMPARISONS[sign](value, threshold), by=by)
 
 
 def _by_text(rollout: LoggedRollout, name: str, wanted: str, by: str) -> Verdict:
     value = as_text(field_at(rollout.record, name))
-    if value is None:
-        return Verdict(success=None, by="nothing")
-    return Verdict(success=value == wanted, by=by)
+    return _NO_VERDICT if value is None else Verdict(success=value == wanted, by=by)
 
 
 def _by_field(rollout: LoggedRollout, name: str) -> Verdict:
@@ -111,7 +140,7 @@ def _by_field(rollout: LoggedRollout, name: str) -> Verdict:
     if value is None:
         value = rollout.rewards.get(name)
     if value is None:
-        return Verdict(success=None, by="nothing")
+        return _NO_VERDICT
     if value in ("C", "I"):  # Inspect's letters
         return Verdict(success=value == "C", by=name)
     success = as_verdict(value)
@@ -123,7 +152,7 @@ def _by_field(rollout: LoggedRollout, name: str) -> Verdict:
     return Verdict(success=success, by=name)
 
 
-def number_at(rollout: LoggedRollout, name: str) -> float | None:
+def _number_at(rollout: LoggedRollout, name: str) -> float | None:
     """Return a number of a rollout: its reward, a named reward, or a field of its record."""
     if name == "reward":
         return rollout.reward
@@ -186,7 +215,7 @@ def _terms(text: str) -> Iterator[tuple[float, str]]:
 def _total(rollout: LoggedRollout, terms: list[tuple[float, str]]) -> float:
     total = 0.0
     for weight, name in terms:
-        value = number_at(rollout, name)
+        value = _number_at(rollout, name)
         if value is None:
             known = ", ".join(rollout.rewards) or "none"
             hint = ". A minus needs a space beside it, or a weight" if "-" in name else ""

@@ -1,17 +1,13 @@
-"""The rules of `--state`: what of a rollout identifies the state of each step."""
+"""The rules of `--state`: the part of a rollout that identifies the state of each step."""
 
 import hashlib
 import re
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from graphcredit.collector.importers.logs.messages import SYSTEM, Message, Turn, text_of
-from graphcredit.collector.importers.logs.values import (
-    as_text,
-    canonical,
-    field_at,
-    parse_json,
-)
+from graphcredit.collector.importers.messages.rollout import SYSTEM, Message, Turn, text_of
+from graphcredit.collector.importers.messages.values import as_text, field_at, parse_json
 from graphcredit.store.errors import OptionError
 
 NOTHING_SEEN = "(nothing)"
@@ -55,11 +51,11 @@ def state_rule(text: str) -> StateRule:
         return lambda turns: _window(turns, int(argument))
     if kind == "regex" and argument:
         pattern = _compiled(argument)
-        return lambda turns: _found(turns, lambda turn: _match(pattern, turn))
+        return lambda turns: _extracted(turns, lambda turn: _match(pattern, turn))
     if kind == "json" and argument:
-        return lambda turns: _found(turns, lambda turn: _json_part(argument, turn))
+        return lambda turns: _extracted(turns, lambda turn: _json_part(argument, turn))
     if kind == "column" and argument:
-        return lambda turns: _found(turns, lambda turn: _column(argument, turn))
+        return lambda turns: _extracted(turns, lambda turn: _column(argument, turn))
     raise OptionError(f"import.state must be {_RULES}: got {text!r}")
 
 
@@ -126,23 +122,20 @@ def action_of(message: Message) -> str:
     return "\n".join(map(str, calls)) or message.text
 
 
-def _found(turns: Sequence[Turn], find: Callable[[Turn], str | None]) -> States:
+def _extracted(turns: Sequence[Turn], extract: Callable[[Turn], str | None]) -> States:
     """Return what a rule finds in each turn, or what the agent last saw where it finds nothing."""
-    found = [find(turn) for turn in turns]
-    texts = [
-        last if text is None else text for text, last in zip(found, last_seen(turns), strict=True)
-    ]
-    return States(texts=tuple(texts), num_missed=found.count(None))
+    texts = [extract(turn) for turn in turns]
+    pairs = zip(texts, last_seen(turns), strict=True)
+    states = tuple(last if text is None else text for text, last in pairs)
+    return States(texts=states, num_missed=texts.count(None))
 
 
 def _match(pattern: re.Pattern[str], turn: Turn) -> str | None:
     """Return the groups of the last match, or all of it where the pattern has no groups."""
-    match = None
-    for match in pattern.finditer(text_of(turn.seen)):  # noqa: B007
-        pass
-    if match is None:
+    last = deque(pattern.finditer(text_of(turn.seen)), maxlen=1)
+    if not last:
         return None
-    return " | ".join(g or "" for g in match.groups()) if pattern.groups else match[0]
+    return " | ".join(g or "" for g in last[0].groups()) if pattern.groups else last[0][0]
 
 
 def _json_part(path: str, turn: Turn) -> str | None:
@@ -150,7 +143,7 @@ def _json_part(path: str, turn: Turn) -> str | None:
     for message in reversed(turn.seen):
         part = field_at(parse_json(message.text), path)
         if part is not None:
-            return part if isinstance(part, str) else canonical(part)
+            return as_text(part)
     return None
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from graphcredit.credit.merging.recognise import NAME_SCHEMA
 from graphcredit.credit.steps.arrays import Floats, Ints
-from graphcredit.store.files.atomic import write_table
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.options import options_as_json
 from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.provenance.configuration import (

@@ -1,21 +1,29 @@
-"""Where the batches of an iteration are computed.
+"""The engines that compute batches: this machine's processes, or a Ray cluster (`ray.py`).
 
 An engine computes and the stage writes: whichever process computes a batch, its result comes back
-to the one that writes, in the order of the plan. So the bytes do not depend on the engine, and what
-was computed twice, because a worker died on the way, is still written once.
+to the one that writes, in the order of the plan. So the bytes do not depend on the engine. A batch
+whose worker dies is computed by another one, up to three times, and is still written once.
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
 from typing import Protocol
 
 from graphcredit.credit.iteration.credit_batch import BatchWork, CreditedBatch
 from graphcredit.credit.merging.table import MergeSettings, merge_named
-from graphcredit.credit.steps.batches import read_batches
+from graphcredit.credit.steps.batches import read_batch, read_batches
 from graphcredit.store.errors import OptionError
 from graphcredit.store.processors import num_processors
+from graphcredit.store.workers.pool import WorkerPool
 
 ENGINES: tuple[str, ...] = ("local", "ray")
+
+_BATCHES_PER_WORKER = 2
+"""One being computed and one waiting, so that no worker waits for the one that writes."""
+
+_MOST_WORKERS = 4
+"""By default: each holds a batch, up to a gibibyte of steps."""
 
 
 class BatchEngine(Protocol):
@@ -27,17 +35,39 @@ class BatchEngine(Protocol):
 
 
 class LocalEngine:
-    """One batch after the other in this process, while the next one is read."""
+    """This process, which reads the next batch ahead; or worker processes, if they pay off."""
+
+    def __init__(self, num_workers: int = 1) -> None:
+        """Use so many worker processes; with 1, this process alone."""
+        self._num_workers = num_workers
 
     def map(self, work: BatchWork) -> Iterator[CreditedBatch]:
-        """Yield the result of each batch, in the order of the plan."""
-        batches = read_batches(work.shards, work.plan, work.columns())
-        for number, pieces in enumerate(batches):
-            yield work.credit_batch(number, pieces)
+        """Yield the result of each batch, in the order of the plan.
+
+        Raises:
+            EngineError: A batch was lost with four workers.
+        """
+        num_batches = len(work.plan.shards_of_batch)
+        num_workers = min(self._num_workers, num_batches)
+        if num_workers > 1:
+            pool = WorkerPool(
+                work=partial(_credit_batches, work),
+                num_workers=num_workers,
+                pieces_at_once=_BATCHES_PER_WORKER,
+            )
+            with closing(pool.in_order(range(num_batches))) as credited:
+                yield from credited
+        else:
+            batches = read_batches(work.shards, work.plan, work.columns())
+            for number, pieces in enumerate(batches):
+                yield work.credit_batch(number, pieces)
 
 
-_MOST_WORKERS = 4
-"""By default: each holds a batch, up to a gibibyte of steps."""
+def _credit_batches(work: BatchWork, numbers: Iterator[int]) -> Iterator[tuple[int, CreditedBatch]]:
+    """Yield each batch; a worker reads the steps from the store itself, and writes nothing."""
+    for number in numbers:
+        pieces = read_batch(work.shards, work.plan, number, work.columns())
+        yield number, work.credit_batch(number, pieces)
 
 
 def num_workers_for(merge: MergeSettings) -> int:
@@ -57,7 +87,7 @@ def open_engine(
 
     Args:
         name: One of `ENGINES`.
-        ray_address: Of the Ray cluster; see `ray_engine.connect`.
+        ray_address: Of the Ray cluster; see `ray.connect`.
         num_workers: Processes of the local engine; by default it is this process alone.
 
     Raises:
@@ -69,14 +99,10 @@ def open_engine(
         raise OptionError(f"--engine must be one of {', '.join(ENGINES)}: got {name!r}")
     if name == "ray":
         if num_workers is not None:
-            raise OptionError(f"--workers goes with --engine local: got --engine {name}")
+            raise OptionError(f"processes go with --engine local: got --engine {name}")
         from graphcredit.credit.iteration.engines.ray import connect
 
         return connect(ray_address)
     if ray_address is not None:
-        raise OptionError(f"--ray-address goes with --engine ray: got --engine {name}")
-    if num_workers is not None and num_workers > 1:
-        from graphcredit.credit.iteration.engines.processes import ProcessEngine
-
-        return nullcontext(ProcessEngine(num_workers))
-    return nullcontext(LOCAL)
+        raise OptionError(f"an address goes with --engine ray: got --engine {name}")
+    return nullcontext(LocalEngine(num_workers or 1))

@@ -30,9 +30,7 @@ from graphcredit.store.errors import (
     MissingDependencyError,
     OptionError,
 )
-
-_RETRIES = 3
-"""How often a batch is given to another worker; one that killed four would kill the fifth."""
+from graphcredit.store.workers.pool import RETRIES
 
 _BATCHES_PER_CPU = 2
 """One being computed and one waiting, so that no worker waits for the driver."""
@@ -44,7 +42,7 @@ _ALONE = {
     # With this, a cluster of one machine listens on its loopback address only.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     # Ray would give a batch that outgrows the memory to one worker after the other, for ever.
-    "RAY_task_oom_retries": str(_RETRIES),
+    "RAY_task_oom_retries": str(RETRIES),
 }
 """Environment of a cluster that is started here and ends with the command."""
 
@@ -76,7 +74,7 @@ def connect(address: str | None = None) -> Generator["RayEngine"]:
         kind = OptionError if isinstance(error, ValueError) else EngineError
         raise kind(
             f"a Ray cluster must answer at {address!r}: {error}. Start one with `ray start "
-            "--head`, give its HOST:PORT as --ray-address, or use --engine local."
+            "--head`, give --engine ray:HOST:PORT, or use --engine local."
         ) from error
     try:
         yield RayEngine()
@@ -89,7 +87,7 @@ class RayEngine:
 
     def __init__(self) -> None:
         self._ray = _ray()
-        self._credit = self._ray.remote(max_retries=_RETRIES)(_credit_batch)
+        self._credit = self._ray.remote(max_retries=RETRIES)(_credit_batch)
 
     def map(self, work: BatchWork) -> Iterator[CreditedBatch]:
         """Yield the result of each batch, in the order of the plan.
@@ -137,7 +135,7 @@ def _result(promise: Any) -> CreditedBatch:
         raise
     except RayError as error:
         raise EngineError(
-            f"a batch must be done by one of the {_RETRIES + 1} workers that it is given to: none "
+            f"a batch must be done by one of the {RETRIES + 1} workers that it is given to: none "
             f"did it. {error} If memory was short, have fewer CPUs share it, or use --engine local."
         ) from error
 

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from graphcredit.credit.merging.embedding.ngram import Embedder
 from graphcredit.credit.merging.nearest import Vectors
-from graphcredit.store.files.atomic import remove_left_overs, write_table
+from graphcredit.store.files.atomic import remove_left_overs
+from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
 

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from graphcredit.collector.importers.logs.messages import (
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     USER,
     LoggedRollout,
     Message,
     Omission,
 )
-from graphcredit.collector.importers.logs.records import Record
-from graphcredit.collector.importers.logs.values import RecordError, as_list, as_mapping
+from graphcredit.collector.importers.messages.values import RecordError, as_list, as_mapping
 from graphcredit.collector.importers.table import LogFormat
 
 
@@ -20,7 +20,7 @@ def is_row(value: object, path: Path) -> bool:
     """Return whether a record is a game."""
     if not isinstance(value, Mapping):
         return False
-    return cast("Mapping[str, Any]", value).keys() == {"game", "won", "moves"}
+    return {*cast("Mapping[str, Any]", value)} == {"game", "won", "moves"}
 
 
 def read(record: Record) -> Iterator[LoggedRollout | Omission]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from experiments.credit_truth.averages import averages
-from experiments.credit_truth.markdown import interval, number, table
 from experiments.credit_truth.noise.judge import NONE
+from experiments.markdown import interval, number, table
 
 
 def main() -> None:

@@ -1,27 +1,36 @@
-"""The worlds that judge. Adding one is a function and a row here."""
+"""The worlds by name. Adding one is a function and a row here."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
 
 from experiments.credit_truth.world import World
 from experiments.credit_truth.worlds.chance import ladder, lift, rabbit
-from experiments.credit_truth.worlds.design.table import DESIGN_WORLDS
+from experiments.credit_truth.worlds.design_grids import crate, fog, lake, mirrors, road, slippery
+from experiments.credit_truth.worlds.design_tasks import (
+    blocks,
+    farm,
+    flat,
+    letter,
+    lever,
+    pump,
+    puzzle,
+)
 from experiments.credit_truth.worlds.grids import cliff, maze, push, vault
 from experiments.credit_truth.worlds.tasks import brew, office, safe, shop
 
-WORLDS: Mapping[str, Callable[[], World]] = {
-    "push": push,
-    "cliff": cliff,
-    "maze": maze,
-    "vault": vault,
-    "safe": safe,
-    "brew": brew,
-    "office": office,
-    "shop": shop,
-    "rabbit": rabbit,
-    "lift": lift,
-    "ladder": ladder,
-}
+
+def _by_name(*worlds: Callable[[], World]) -> Mapping[str, Callable[[], World]]:
+    return {world.__name__: world for world in worlds}
+
+
+WORLDS = _by_name(push, cliff, maze, vault, safe, brew, office, shop, rabbit, lift, ladder)
+"""The worlds that judge."""
+
+DESIGN_WORLDS = _by_name(
+    *(lake, slippery, crate, road, fog, mirrors),
+    *(puzzle, blocks, flat, farm, pump, lever, letter),
+)
+"""The worlds that estimators may be designed on."""
 
 
 @cache

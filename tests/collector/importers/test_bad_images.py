@@ -15,7 +15,7 @@ from graphcredit.collector.importers.images.beside import ImageFolder
 from graphcredit.collector.importers.images.image_types import image_type
 from graphcredit.collector.importers.images.kept import keep_image
 from graphcredit.collector.importers.images.lost import ImageError
-from graphcredit.collector.importers.logs.image_parts import address_of, images_of
+from graphcredit.collector.importers.messages.content import address_of, images_of
 from graphcredit.collector.importers.report import ImportReport
 from tests.collector.importers.image_files import (
     base64_of,

@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.collector.importers.logs.chat import chat_messages
-from graphcredit.collector.importers.logs.messages import LoggedRollout, turns_of
+from graphcredit.collector.importers.messages.chat import chat_messages
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, turns_of
 from graphcredit.collector.importers.options import ImportOptions
-from graphcredit.collector.importers.rules.chosen import rules_of
+from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.steps import trajectory_of
 from tests.collector.importers.logs import called, said
 

@@ -1,4 +1,4 @@
-"""Other processes that help to read: whoever reads a piece, the store becomes the same."""
+"""Large files are read in pieces by several processes: the store becomes the same."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,9 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from graphcredit.collector.importers.helpers import crew, pieces, read
-from graphcredit.collector.importers.helpers.transfer import receive
-from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.helpers import pieces, read
 from graphcredit.collector.importers.report import ImportReport
 from tests.collector.importers.logs import WALKS, episode, said, walk, write_lines
 from tests.collector.importers.read_back import imported, steps_of
@@ -28,88 +26,36 @@ def _log(folder: Path) -> Path:
     return folder
 
 
-class _PatientCrew(crew.Crew):
-    """Begins when the helpers have started, as it would soon with a log that is long."""
-
-    def __init__(self, options: ImportOptions) -> None:
-        super().__init__(options)
-        for helper in self.helpers:
-            helper.wait()
-
-
 @pytest.fixture
 def small_pieces() -> Iterator[None]:
-    with (
-        patch.object(read, "HELPED_BYTES", 1000),
-        patch.object(pieces, "PIECE_BYTES", 1500),
-        patch.object(crew, "num_helpers", lambda: 1),
-        patch.object(read, "Crew", _PatientCrew),
-    ):
+    with patch.object(read, "HELPED_BYTES", 1000), patch.object(pieces, "PIECE_BYTES", 1500):
         yield
 
 
 def _same(log: Path, folder: Path) -> ImportReport:
-    """Import with and without help; return the report."""
-    with_help = imported(log, folder / "with")
+    """Import in pieces and as a whole; return the report."""
+    in_pieces = imported(log, folder / "with")
     with patch.object(read, "HELPED_BYTES", 1 << 40):
-        assert imported(log, folder / "without") == with_help
+        assert imported(log, folder / "without") == in_pieces
     unlike = ("logged_at",)
     one, other = (
         [{k: v for k, v in row.items() if k not in unlike} for row in steps_of(folder / name)]
         for name in ("with", "without")
     )
     assert one == other
-    return with_help
+    return in_pieces
 
 
 @pytest.mark.usefixtures("small_pieces")
-def test_a_log_that_helpers_read_becomes_the_same(tmp_path: Path):
-    taken: list[int] = []
-
-    def counted(connection: crew.Connection) -> pieces.PieceRead:
-        found = receive(connection)
-        taken.append(len(found.batch.entries))
-        return found
-
-    with patch.object(crew, "receive", counted):
+@pytest.mark.parametrize("num_processors", [1, 3])
+def test_a_log_that_is_read_in_pieces_becomes_the_same(tmp_path: Path, num_processors: int):
+    with patch.object(read, "num_processors", lambda: num_processors):
         report = _same(_log(tmp_path / "log"), tmp_path)
-    assert sum(taken) > 20
+    assert report.num_trajectories > 80
     assert {bad.where for bad in report.bad_rows} == {
         f"{tmp_path / 'log' / 'a.jsonl'}, line {number}" for number in (31, 33, 34)
     }
     assert report.other_files == (str(tmp_path / "log" / "config.jsonl"),)
-
-
-@pytest.mark.usefixtures("small_pieces")
-def test_helpers_that_do_not_start_are_not_needed(tmp_path: Path):
-    with patch.object(crew, "WORKER", "graphcredit.no_such_module"):
-        assert _same(_log(tmp_path / "log"), tmp_path).num_trajectories > 80
-
-
-@pytest.mark.usefixtures("small_pieces")
-def test_the_pieces_of_a_helper_that_is_killed_while_it_sends_are_read_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    deaths: list[OSError] = []
-
-    def watched(connection: crew.Connection) -> pieces.PieceRead:
-        try:
-            return receive(connection)
-        except OSError as error:
-            deaths.append(error)
-            raise
-
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
-    monkeypatch.setattr(crew, "WORKER", "tests.collector.importers.dying_worker")
-    monkeypatch.setattr(crew, "receive", watched)
-    assert _same(_log(tmp_path / "log"), tmp_path).num_trajectories > 80
-    assert len(deaths) == 1
-
-
-@pytest.mark.usefixtures("small_pieces")
-def test_a_machine_that_starts_no_process_reads_alone(tmp_path: Path):
-    with patch.object(crew.subprocess, "Popen", side_effect=OSError("too many")):
-        assert _same(_log(tmp_path / "log"), tmp_path).num_trajectories > 80
 
 
 def test_pieces_are_whole_lines(tmp_path: Path):

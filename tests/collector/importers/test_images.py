@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.collector.importers import batches
-from graphcredit.collector.importers.helpers import crew, pieces, read
+from graphcredit.collector.importers.helpers import pieces, read
 from graphcredit.collector.importers.writer import Writer
 from tests.cli.in_process import run
 from tests.collector.importers.image_files import base64_of, data_url, image_url, png, shows
@@ -284,7 +284,7 @@ def test_one_image_of_many_rows_is_one_file_also_after_a_kill(tmp_path: Path):
     assert run("check", store).exit_code == 0
 
 
-def test_helpers_read_images_too(tmp_path: Path):
+def test_pieces_bring_their_images(tmp_path: Path):
     def made(number: int) -> dict[str, Any]:
         lost = image_url("missing.png") if number == 7 else "fine"
         seen = shows(lost, image_url(data_url(png(number))), {"type": "image", "path": "b.png"})
@@ -293,17 +293,10 @@ def test_helpers_read_images_too(tmp_path: Path):
     (tmp_path / "b.png").write_bytes(B)
     log = write_lines(tmp_path / "w.jsonl", *map(made, range(20)))
 
-    class Patient(crew.Crew):
-        def __init__(self, options: Any) -> None:
-            super().__init__(options)
-            for helper in self.helpers:
-                helper.wait()
-
     with (
         patch.object(read, "HELPED_BYTES", 1000),
         patch.object(pieces, "PIECE_BYTES", 1500),
-        patch.object(crew, "num_helpers", lambda: 1),
-        patch.object(read, "Crew", Patient),
+        patch.object(read, "num_processors", lambda: 2),
     ):
         report = imported(log, tmp_path / "with")
     assert report == imported(log, tmp_path / "without")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from graphcredit.collector.importers.logs.chat import chat_messages
-from graphcredit.collector.importers.logs.messages import LoggedRollout, turns_of
-from graphcredit.collector.importers.logs.values import RecordError
+from graphcredit.collector.importers.messages.chat import chat_messages
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, turns_of
+from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.rules.outcomes import group_rule, reward_rule, success_rule
 from graphcredit.collector.importers.rules.states import state_rule
 from graphcredit.store.errors import OptionError

@@ -14,11 +14,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from graphcredit.store import Store
-from graphcredit.store.parquet.er_graph import merge_er_graph
-from tests.credit.test_sapo import GRAPH, example
 from tests.viewer.flows.watch import Watch
 from tests.viewer.stores import corridors, credited, hostile, house, learned, two_tasks
-from tests.worlds import worked_example, write_store
+from tests.worlds import worked_example
 
 _PATIENCE = 30_000
 """Milliseconds that a condition may take to come true: the machine may be busy."""
@@ -39,14 +37,12 @@ _ARGUMENTS = [
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Return a store with a run to look at, one of searches, a long one, and hostile text."""
+    """Return a store with a run to look at, a long one, and hostile text."""
     root = tmp_path_factory.mktemp("flows") / "s"
     credited(root, hostile(), names=("graphgpo", "gigpo"), run_id="hostile")
     credited(root, corridors(), names=("gigpo", "graphgpo"), run_id="long")
     credited(root, learned(), names=("gigpo", "graphgpo"), run_id="long", iteration=1)
     credited(root, house(), names=("gigpo", "graphgpo"), run_id="house")
-    merge_er_graph(write_store(root, example(), run_id="asked"), GRAPH)
-    credited(root, example(), names=("sapo", "grpo"), run_id="asked")
     credited(root, worked_example(), names=("gigpo", "graphgpo"), run_id="r0", iteration=0)
     return credited(root, two_tasks(), names=("gigpo", "graphgpo"), run_id="r0", iteration=1)
 

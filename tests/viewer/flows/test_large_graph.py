@@ -1,6 +1,4 @@
-"""A graph of more states than can be read at once: chains, find, the small map."""
-
-import re
+"""A graph of more states than can be read at once: find, the small map."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,7 +6,6 @@ from playwright.sync_api import Page, expect
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
 from tests.viewer.flows.screen import (
-    click_in_graph,
     expect_at,
     in_graph,
     is_drawn,
@@ -37,62 +34,23 @@ def _states(store: Store, words: str = "") -> list[str]:
     return [f"n{state}" for state in found["state_id"].to_pylist()]
 
 
-def _chains(page: Page) -> list[str]:
-    return [key for key in in_graph(page, _KEYS) if key.startswith("c")]
-
-
-def test_a_chain_opens_by_a_click_and_all_of_them_by_a_button(page: Page, store: Store):
+def test_all_states_and_transitions_are_drawn_and_none_overlap(page: Page, store: Store):
     open_page(page, "graph", **_HERE)
-    states = _states(store)
-    expect(page.get_by_text(f"{len(states)} of {len(states)} states, ")).to_be_visible()
-    chains = _chains(page)
-    assert len(chains) >= 2
-    before = in_graph(page, _KEYS)
-    click_in_graph(page, chains[0])
-    fold = page.get_by_role("button", name="Fold 1 chain")
-    expect(fold).to_be_visible()
-    assert _chains(page) == [key for key in chains if key != chains[0]]
-    assert in_graph(page, "(cy, key) => cy.getElementById(key).length", f"n{chains[0][1:]}") == 1
-    fold.focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name=f"Open {len(chains)} chains")).to_be_focused()
-    assert sorted(in_graph(page, _KEYS)) == sorted(before)
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name=f"Fold {len(chains)} chains")).to_be_visible()
-    assert sorted(in_graph(page, _KEYS)) == sorted(states)
+    assert sorted(in_graph(page, _KEYS)) == sorted(_states(store))
     sql = "SELECT count(DISTINCT (state_id, next_state_id)) AS n FROM edges WHERE iteration = 0"
     number = run_trusted_query(store, sql, run_id="long").table["n"][0].as_py()
     assert in_graph(page, "cy => cy.edges().length") == number
-
-
-def test_states_of_a_chain_do_not_overlap_others_when_it_opens(page: Page):
-    open_page(page, "graph", **_HERE)
-    page.locator(".graph .folds").click()
     assert in_graph(page, _OVERLAPPING) == 0
 
 
-def test_a_room_opens_by_a_click_and_closes_with_all_that_leads_to_it(page: Page, store: Store):
+def test_curves_and_labels_are_where_python_put_them(page: Page):
     open_page(page, "graph", **{**_HERE, "run": "house"})
-    before = in_graph(page, _KEYS)
-    button = page.locator(".graph .folds")
-    expect(button).to_have_text(re.compile(r"^Open (\d chains? and )?\d rooms?$"))
-    kinds = "cy => cy.nodes('[kind = \"room\"]').map(node => node.id())"
-    rooms = in_graph(page, kinds)
-    click_in_graph(page, rooms[0])
-    expect(button).to_have_text("Fold 1 room")
-    assert in_graph(page, kinds) == rooms[1:]
-    within = (
-        """(cy, key) => cy.nodes().filter(node => node.data('label').includes('room')).length"""
-    )
-    assert in_graph(page, within, rooms[0]) >= 9
-    assert in_graph(page, _OVERLAPPING) == 0
-    button.click()
-    assert sorted(in_graph(page, _KEYS)) == sorted(before)
-    button.click()
-    sql = "SELECT count(DISTINCT (state_id, next_state_id)) AS n FROM edges"
-    number = run_trusted_query(store, sql, run_id="house").table["n"][0].as_py()
-    assert in_graph(page, "cy => cy.edges().length") == number
-    assert in_graph(page, _OVERLAPPING) == 0
+    off = """cy => Math.max(...cy.edges('[bends]').map(edge => {
+        const { x, y } = edge.midpoint(), points = edge.controlPoints(), half = points.length / 2;
+        if (half % 1) return 0;
+        const [one, two] = [points[half - 1], points[half]];
+        return Math.hypot(x - (one.x + two.x) / 2, y - (one.y + two.y) / 2); }))"""
+    assert in_graph(page, off) < 1
 
 
 def test_find_marks_counts_and_goes_from_one_to_the_next(page: Page, store: Store):
@@ -108,7 +66,7 @@ def test_find_marks_counts_and_goes_from_one_to_the_next(page: Page, store: Stor
     expect(said).to_have_text(f"{len(expected)} states, at 1")
     current = "cy => cy.$('.current').map(node => node.id())"
     assert in_graph(page, current) == [expected[0]]
-    # It was in a folded chain, and is now in the middle.
+    # It is now in the middle.
     off = """(cy, key) => { const {x, y} = cy.getElementById(key).renderedPosition();
         return Math.hypot(x - cy.width() / 2, y - cy.height() / 2); }"""
     assert in_graph(page, off, expected[0]) < 2

@@ -1,7 +1,6 @@
 // Tokens as a text. Text of a log is only ever set as textContent: it cannot become markup.
 
-/** data: {tokens: [{text, about, band}], legend: [words of each band], tint, sign}; a tint is the colour
- *  of all tokens, instead of bands, and its sign is credit, blame or nothing. */
+/** data: {tokens: [{text, about, band}], legend: [words of each band]}. */
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".tokens");
   root.replaceChildren(legendOf(data.legend), textOf(data));
@@ -13,10 +12,6 @@ function textOf(data) {
   text.tabIndex = 0;
   text.setAttribute("role", "region");
   text.setAttribute("aria-label", "Tokens");
-  if (data.tint) {
-    text.style.setProperty("--tint", data.tint);
-    text.classList.add("tinted", data.sign);
-  }
   for (const token of data.tokens) {
     const made = document.createElement("span");
     made.className = token.band === null ? "token" : `token band${token.band}`;

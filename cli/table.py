@@ -1,0 +1,65 @@
+"""The commands of `graphcredit`: a table of all, each loaded only when it is called."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from graphcredit.cli.options import quietable
+from graphcredit.cli.output.help import PlainCommand, PlainGroup
+
+COMMANDS: Mapping[str, str] = {
+    "audit": "Check the groups and the credit of a store.",
+    "check": "Check every rule of the store's format, and the digest of every file.",
+    "collect": "Play groups of trajectories and record them in a store.",
+    "copy": "Copy a store, or what is new in it, from or to object storage.",
+    "credit": "Assign credit to every step of the complete trajectories and write it beside them.",
+    "demo": "Play TextWorld games, credit every step, and show which steps deserved it.",
+    "estimators": "List the estimators, or show one: its formula, its options, its columns and "
+    "its paper.",
+    "export": "Write steps with their credit for other tools, or credit back into the log they "
+    "are from.",
+    "import": "Make a store of the log of another program.",
+    "loop": "Improve a policy: play, assign credit, train, and again with the better policy.",
+    "replay": "Play on from logged decisions, and record Q - V of each in the store.",
+    "sql": "Query a store's views with SQL.",
+    "states": "Show which texts of a task became one state, and which states are nearly alike.",
+    "train": "Improve a policy on the steps of an iteration, weighed by one advantage column.",
+    "view": "Show in a browser on this machine which steps got credit, and why.",
+    "warmup": "Make a tiny language model that acts validly and wins seldom: a policy to start "
+    "from.",
+}
+"""Name to the first sentence of the help. The function and its module in `commands/` are called the
+same, `import_` where Python has the word for itself."""
+
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+
+
+class LazyCommand(TyperCommand):
+    """A command that is known by its name and its first sentence until it is called."""
+
+    def make_context(self, *args: Any, **settings: Any) -> Any:
+        """Load the command, and parse its arguments."""
+        return load(self.name or "").make_context(*args, **settings)
+
+
+class CommandTable(PlainGroup):
+    """The group of all commands."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.commands = {
+            name: LazyCommand(name, short_help=sentence) for name, sentence in COMMANDS.items()
+        }
+
+
+def load(name: str) -> Any:
+    """Import a command, and return it with its options as Typer makes them."""
+    attribute = "import_" if name == "import" else name
+    module = import_module(f"graphcredit.cli.commands.{attribute}")
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    command = quietable(getattr(module, attribute))
+    app.command(name, cls=PlainCommand, context_settings=HELP_NAMES)(command)
+    return typer.main.get_command(app)

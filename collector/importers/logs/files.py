@@ -1,0 +1,126 @@
+"""The files of a log: which there are, how each is compressed, and what a record of one is."""
+
+import errno
+import gzip
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pyarrow as pa
+
+from graphcredit.collector.importers.logs.json_text import parse_json_text
+from graphcredit.store.errors import InputError
+
+COMPRESSIONS = (".gz", ".zst")
+
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".traj", ".parquet", ".eval")
+"""Files that a folder is searched for, with or without a suffix of `COMPRESSIONS`."""
+
+LINES = (".jsonl", ".ndjson")
+"""Files with a record a line."""
+
+PICKLES = (".pt", ".pth", ".pkl", ".pickle")
+"""Files that are never opened: to read a pickle is to run what is in it."""
+
+DAMAGE = (EOFError, OSError, pa.ArrowInvalid)
+"""What reading a compressed file may raise that is cut off or changed."""
+
+
+class RowError(InputError):
+    """A row of a file cannot be read; the message has the reason alone."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    """One record of a file."""
+
+    path: Path
+    place: str
+    """Where in the file: `line 3`, `row 3`, `item 3`, a member of an archive, or empty."""
+    value: Any
+    """What JSON has there, or a RowError."""
+    share: float
+    """How much of the file has been read, 0 to 1."""
+
+    @property
+    def where(self) -> str:
+        """File and place, for messages."""
+        return f"{self.path}, {self.place}" if self.place else str(self.path)
+
+
+def decompressed(raw: IO[bytes], path: Path) -> IO[bytes]:
+    """Return the content of an open file, whose suffix says how it is compressed."""
+    match path.suffix.lower():
+        case ".gz":
+            return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+        case ".zst":
+            stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+            return io.BufferedReader(stream, 1 << 16)
+        case _:
+            return raw
+
+
+def kind_of(path: Path) -> str:
+    """Return the suffix of a file without that of its compression."""
+    name = path.name.lower()
+    for compression in COMPRESSIONS:
+        name = name.removesuffix(compression)
+    return Path(name).suffix
+
+
+def stem_of(path: Path) -> str:
+    """Return the name of a file without its suffixes of format and compression."""
+    name = path.name
+    for suffix in (*COMPRESSIONS, kind_of(path)):
+        name = name.removesuffix(suffix)
+    return name
+
+
+def json_file(path: Path) -> Mapping[str, Any]:
+    """Return the JSON object of a file; an empty one if it has none or cannot be read."""
+    try:
+        value: object = parse_json_text(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def log_files(source: Path) -> tuple[list[Path], list[OSError]]:
+    """Return a file, or the files of a folder that may be logs, in the order of their names.
+
+    Also returns why folders and files in it cannot be read.
+    """
+    if not source.is_dir():
+        return [source], []
+    unreadable: list[OSError] = []
+    files: list[Path] = []
+    for folder, _, names in os.walk(source, onerror=unreadable.append):
+        for name in names:
+            path = Path(folder, name)
+            if kind_of(path) not in SUFFIXES or name.startswith("."):
+                continue
+            if path.is_file():
+                files.append(path)
+            else:
+                reason = "it must be a file: found a link to nothing, a pipe or a device"
+                unreadable.append(OSError(errno.EINVAL, reason, str(path)))
+    return sorted(files), unreadable
+
+
+def parsed(text: bytes) -> Any:
+    """Return the value of a JSON text, or a RowError."""
+    try:
+        return parse_json_text(text)
+    except (ValueError, RecursionError) as error:
+        return RowError(f"it must be JSON: {error}")
+
+
+def broken(path: Path, place: str, error: Exception | str) -> Record:
+    """Return what stands for the rest of a damaged file."""
+    reason = " ".join(str(error).split())[:200]
+    return Record(
+        path=path, place=place, value=RowError(f"the file is damaged here: {reason}"), share=1.0
+    )

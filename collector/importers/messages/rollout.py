@@ -1,0 +1,246 @@
+"""A rollout of a foreign log: its messages, its rewards, and how it ended."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from graphcredit.collector.importers.messages.values import (
+    MALFORMED,
+    RecordError,
+    as_mapping,
+    as_number,
+    field_at,
+)
+
+if TYPE_CHECKING:
+    from graphcredit.collector.importers.images.kept import KeptImage
+
+ASSISTANT, SYSTEM, USER, TOOL = "assistant", "system", "user", "tool"
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """A call of a tool by the policy."""
+
+    name: str
+    arguments: str
+    """JSON with sorted keys, so that equal calls have equal texts; the log's text if not JSON."""
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.arguments})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoggedSampling:
+    """How a message was sampled; None where the log does not say."""
+
+    prompt_ids: list[int] | None = None
+    """Token ids that the policy was given."""
+    response_ids: list[int] | None = None
+    """Token ids that the policy sampled."""
+    response_logprobs: list[float] | None = None
+    """Log-probability of each sampled token."""
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    policy_version: str | None = None
+    """Which weights sampled it."""
+
+
+NO_SAMPLING = LoggedSampling()
+"""Of a message of which the log does not say how it was sampled."""
+
+
+def sampling_of(settings: object) -> LoggedSampling:
+    """Return the temperature and `top_p` of some settings.
+
+    Raises:
+        RecordError: One is no number.
+    """
+    return LoggedSampling(
+        temperature=as_number(field_at(settings, "temperature"), "temperature"),
+        top_p=as_number(field_at(settings, "top_p"), "top_p"),
+    )
+
+
+EVALUATED = "rollouts of an evaluation are in a run of their own, whose name ends in `eval`"
+
+
+def run_of_evaluation(run: str | None) -> str:
+    """Return the run of a training's evaluations, which must not be compared with its rollouts."""
+    return "eval" if run is None else f"{run}-eval"
+
+
+@dataclass(kw_only=True, slots=True)
+class Message:
+    """A message of a rollout. Do not change it: it is not frozen because that takes 2 µs more."""
+
+    role: str
+    """assistant, system, user or tool."""
+    text: str
+    thought: str = ""
+    """Reasoning that the log keeps apart from the text."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    action: str | None = None
+    """The action that was run, where the log names it; by default it is made from the message."""
+    is_context: bool = False
+    """An assistant message that was part of the prompt: no step of this rollout."""
+    is_refused: bool = False
+    """A result which says that the call could not be parsed or was refused."""
+    admissible_actions: tuple[str, ...] | None = None
+    """What the environment accepts after this message, where the log says so."""
+    reward: float | None = None
+    """The reward of this turn; of an assistant message only."""
+    image_parts: tuple[Mapping[str, Any], ...] = ()
+    """The images of its content as the log has them; each has a mark in the text."""
+    images: tuple["KeptImage", ...] = ()
+    """Those of them that are kept."""
+    sampling: LoggedSampling = NO_SAMPLING
+    source: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The message as the log has it, for `extra` and for `--state column:NAME`."""
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the policy sampled it."""
+        return self.role == ASSISTANT and not self.is_context
+
+
+def with_sampling(message: Message, sampling: LoggedSampling) -> Message:
+    """Return a message of the policy as sampled so; others as they are."""
+    return replace(message, sampling=sampling) if message.is_answer else message
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoggedRollout:
+    """One trajectory of a foreign log."""
+
+    messages: tuple[Message, ...]
+    record: Mapping[str, Any]
+    """The record that it was read from, for fields that options name."""
+    trajectory_id: str | None = None
+    """An id of the log that no other rollout has anywhere. None makes one of `label` and the
+    content."""
+    label: str = ""
+    """A readable beginning of the id, such as `task:trial`."""
+    group: str | None = None
+    """What the log names as the group: rollouts of the same task from the same start."""
+    task: str | None = None
+    """What the log names as the task."""
+    run: str | None = None
+    iteration: int | None = None
+    """The training step that the policy was sampled at."""
+    reward: float | None = None
+    """The log's total reward."""
+    rewards: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Rewards by name, unweighted."""
+    success: bool | None = None
+    """Whether the task was accomplished, where the log itself says so."""
+    truncated: bool = False
+    """Whether a limit ended it."""
+    info: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What else the log says of it, for `extra` of the first step."""
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What the reader left out of this rollout: reason to number."""
+    notes: tuple[str, ...] = ()
+    """What the reader decided, for the report; each note is shown once."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Omission:
+    """Something of a log that becomes no step."""
+
+    reason: str
+    """A noun in the singular with its reason, for `counted`: `episode with an error`."""
+    count: int = 1
+
+
+Rollouts = Iterator[LoggedRollout | Omission]
+"""What a reader yields of a record."""
+
+_SHOWN = 5
+"""Broken parts that an error names."""
+
+
+def each_part(
+    parts: Sequence[Any], what: str, read: Callable[[Mapping[str, Any]], Rollouts]
+) -> Rollouts:
+    """Yield the rollouts of all sound parts of a record, then raise an error about the others.
+
+    Args:
+        parts: JSON objects.
+        what: What their list is called in the record.
+        read: Returns the rollouts of a part.
+
+    Raises:
+        RecordError: Parts are broken; at the end.
+    """
+    broken: list[str] = []
+    for number, part in enumerate(parts):
+        try:
+            yield from read(as_mapping(part, "it"))
+        except RecordError as error:
+            broken.append(f"{what}[{number}]: {error}")
+        except MALFORMED as error:
+            broken.append(f"{what}[{number}]: {error!r}")
+    if broken:
+        more = f"; and {len(broken) - _SHOWN} more" if len(broken) > _SHOWN else ""
+        raise RecordError(
+            f"{len(broken)} of its parts cannot be read: " + "; ".join(broken[:_SHOWN]) + more
+        )
+
+
+@dataclass(slots=True)
+class Turn:
+    """A message of the policy, and what it had seen since its message before."""
+
+    seen: tuple[Message, ...]
+    message: Message
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turns:
+    """The turns of a rollout, in order, and what followed the last one."""
+
+    turns: tuple[Turn, ...]
+    after: tuple[Message, ...]
+    """Messages after the last one of the policy, for example the final result."""
+
+
+def turns_of(messages: tuple[Message, ...]) -> Turns:
+    """Cut a list of messages at the messages that the policy sampled.
+
+    Every message is in exactly one turn, or in `after`.
+    """
+    turns: list[Turn] = []
+    seen: list[Message] = []
+    for message in messages:
+        if message.is_answer:
+            turns.append(Turn(tuple(seen), message))
+            seen = []
+        else:
+            seen.append(message)
+    return Turns(turns=tuple(turns), after=tuple(seen))
+
+
+def text_of(messages: tuple[Message, ...], *, system: bool = False) -> str:
+    """Return the texts of messages, joined by empty lines.
+
+    Args:
+        messages: Any messages.
+        system: Whether system messages count even where there are others.
+    """
+    if len(messages) == 1:
+        return messages[0].text
+    kept = [m for m in messages if system or m.role != SYSTEM] or list(messages)
+    return "\n\n".join(message.text for message in kept if message.text)
+
+
+def prompt_name(messages: tuple[Message, ...]) -> str:
+    """Return a name of the messages before the first action: its first words and a digest."""
+    turns = turns_of(messages)
+    prompt = turns.turns[0].seen if turns.turns else turns.after
+    content = json.dumps([(message.role, message.text) for message in prompt])
+    words = " ".join(text_of(prompt).split())[:48].rstrip()
+    return f"{words} #{hashlib.sha256(content.encode()).hexdigest()[:12]}"

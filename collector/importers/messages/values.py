@@ -1,0 +1,212 @@
+"""Values of foreign JSON: objects, numbers, names, verdicts, and fields by path."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, cast
+
+from graphcredit.collector.importers.logs.json_text import parse_json_text
+from graphcredit.store.errors import InputError
+
+
+class RecordError(InputError):
+    """A record is not what its format says; the message says what must hold and what was found."""
+
+
+MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
+"""What a reader may raise of a record whose parts have other types than its format says."""
+
+
+def fields_of(value: object) -> Mapping[str, Any]:
+    """Return a JSON object; an empty one for every other value."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def as_mapping(value: object, what: str) -> Mapping[str, Any]:
+    """Return a JSON object.
+
+    Raises:
+        RecordError: It is none.
+    """
+    if isinstance(value, (dict, Mapping)):  # first the type that is quick to see
+        return cast("Mapping[str, Any]", value)
+    raise RecordError(f"{what} must be a JSON object: got {short(value)}")
+
+
+def as_list(value: object, what: str) -> list[Any]:
+    """Return a JSON list.
+
+    Raises:
+        RecordError: It is none.
+    """
+    if not isinstance(value, list):
+        raise RecordError(f"{what} must be a list: got {short(value)}")
+    return cast("list[Any]", value)
+
+
+def as_objects(value: object, what: str, item: str) -> list[Mapping[str, Any]]:
+    """Return a list of JSON objects; an empty one for null.
+
+    Raises:
+        RecordError: It is no list, or an `item` of it is no object.
+    """
+    return [as_mapping(each, item) for each in as_list(value or [], what)]
+
+
+def without(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of an object that are not null, but for some."""
+    return {name: value for name, value in row.items() if name not in names and value is not None}
+
+
+_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str).encode
+_quoted = json.encoder.encode_basestring
+_NAME = itemgetter(0)
+
+
+def canonical(value: object) -> str:
+    """Return JSON text for the reader, which is equal for equal values."""
+    if type(value) is not dict:
+        return _encode(value)
+    # Most calls have a few texts and numbers: that is quicker than to make an encoder.
+    fields: list[str] = []
+    for name, field in sorted(cast("dict[Any, Any]", value).items(), key=_NAME):
+        if type(name) is not str or type(field) not in (str, int):
+            return _encode(value)
+        fields.append(f"{_quoted(name)}: {_quoted(field) if type(field) is str else field}")
+    return f"{{{', '.join(fields)}}}"
+
+
+def canonical_text(value: object) -> str:
+    """Return arguments of a call as canonical JSON, also where the log has them as JSON text."""
+    if isinstance(value, str):
+        parsed = parse_json(value)
+        return value if parsed is None else canonical(parsed)
+    return "" if value is None else canonical(value)
+
+
+_OPENING = frozenset("{[")
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON object or list in a text; None if it is something else."""
+    if text[:1] not in _OPENING and text.lstrip()[:1] not in _OPENING:
+        return None
+    try:
+        return parse_json_text(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def as_number(value: object, what: str) -> float | None:
+    """Return a number; None for null.
+
+    Raises:
+        RecordError: It is something else, NaN or infinite.
+    """
+    if value is None:
+        return None
+    if isinstance(value, int | float) and _is_finite(value):
+        return float(value)
+    raise RecordError(f"{what} must be a finite number: got {short(value)}")
+
+
+def as_integer(value: object) -> int | None:
+    """Return a whole number; None for everything else."""
+    return value if isinstance(value, int) else None
+
+
+def numbers_of(value: object) -> dict[str, float]:
+    """Return the finite numbers of a JSON object by name; none of any other value."""
+    return {
+        name: float(number)
+        for name, number in fields_of(value).items()
+        if isinstance(number, int | float) and _is_finite(number)
+    }
+
+
+def _is_finite(number: float) -> bool:
+    """Return whether a float can hold a number: JSON has integers of any length."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
+
+
+def as_text(value: object) -> str | None:
+    """Return a name as text, whether the log has it as text or as a number; None for null."""
+    return None if value is None else value if isinstance(value, str) else canonical(value)
+
+
+def joined(*names: object, by: str = ":") -> str:
+    """Return names as one text, without those that are null or empty."""
+    return by.join(text for name in names if (text := as_text(name)))
+
+
+def version_of(first: object, last: object) -> str | None:
+    """Return the weights of a rollout: `3`, or `3-4` where they were replaced while it was played.
+
+    Args:
+        first: Their version at its start; null if the log does not say.
+        last: Their version at its end; the same.
+    """
+    names = [text for version in (first, last) if (text := as_text(version)) is not None]
+    return "-".join(dict.fromkeys(names)) or None
+
+
+def first_of(mapping: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return the value of the first name that is there and not null; None if there is none."""
+    for name in names:
+        value = mapping.get(name)
+        if value is not None:
+            return value
+    return None
+
+
+def field_at(value: object, path: str) -> Any:
+    """Return a part of a JSON value by a path such as `info.task.0.name`; None if not there."""
+    whole = cast("Any", value)
+    if isinstance(whole, Mapping) and path in whole:
+        return cast("Mapping[str, Any]", whole)[path]
+    for name in path.split("."):
+        if isinstance(whole, Mapping):
+            whole = cast("Mapping[str, Any]", whole).get(name)
+        elif isinstance(whole, list) and name.isdecimal() and int(name) < len(whole):
+            whole = cast("list[Any]", whole)[int(name)]
+        else:
+            return None
+    return whole
+
+
+VERDICTS: Mapping[str, bool] = {
+    **dict.fromkeys(("true", "yes", "pass", "passed", "success", "resolved"), True),
+    **dict.fromkeys(("false", "no", "fail", "failed", "failure", "unresolved"), False),
+}
+"""Words that say whether a task was accomplished, in lower case."""
+
+
+def as_verdict(value: object) -> bool | None:
+    """Return whether a value says yes: true, 1, or a word for it; None if it says neither."""
+    if isinstance(value, str):
+        return VERDICTS.get(value.strip().lower())
+    return bool(value) if isinstance(value, int | float) and value in (0, 1) else None
+
+
+def no_verdict(name: str, value: object) -> dict[str, int]:
+    """Return what is left out of a rollout where a field for its success does not tell it."""
+    is_unclear = value is not None and as_verdict(value) is None
+    return {f"`{name}` that is neither true nor false": 1} if is_unclear else {}
+
+
+_LIMITS = ("max", "timeout", "length", "truncat", "limit", "context")
+
+
+def is_limit(reason: object) -> bool:
+    """Return whether the reason of an end names a limit, such as `max_turns` or `timeout`."""
+    return isinstance(reason, str) and any(word in reason.lower() for word in _LIMITS)
+
+
+def short(value: object) -> str:
+    """Return a value for a message."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"

@@ -1,0 +1,61 @@
+"""Modules that the command line loads: counted, as seconds depend on the machine."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphcredit.cli.table import COMMANDS
+from tests.worlds import worked_example, write_store
+
+REPORT = """
+import atexit, runpy, sys
+atexit.register(lambda: sys.stderr.write("loaded " + " ".join(sys.modules)))
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+
+
+def _loaded(module: str, *arguments: object, given: str = "") -> set[str]:
+    """Return the modules that a process has loaded when it ends."""
+    command = [sys.executable, "-c", REPORT, module, *map(str, arguments)]
+    ended = subprocess.run(command, input=given.encode(), capture_output=True, check=True)
+    return set(ended.stderr.decode().rpartition("loaded ")[2].split())
+
+
+def _libraries(modules: set[str]) -> set[str]:
+    return {module.partition(".")[0] for module in modules} - sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("flag", ["--version", "--help"])
+def test_the_version_and_the_help_load_typer_and_no_command(flag: str):
+    loaded = _loaded("graphcredit.cli.main", flag)
+    needless = {"pydantic", "pydantic_core", "rich", "numpy", "pyarrow", "duckdb"}
+    assert _libraries(loaded) & needless == set()
+    assert [name for name in loaded if name.startswith("graphcredit.cli.commands.")] == []
+    assert len(loaded) < 260
+
+
+def test_a_command_loads_no_other():
+    loaded = _loaded("graphcredit.cli.main", "check", "--help")
+    commands = {name for name in COMMANDS if f"graphcredit.cli.commands.{name}" in loaded}
+    assert commands == {"check"}
+
+
+def test_a_query_loads_arrow_in_the_parent_and_duckdb_in_the_sandbox(tmp_path: Path):
+    store = write_store(tmp_path / "store", worked_example())
+    loaded = _loaded("graphcredit.cli.main", "sql", store.root, "SELECT 1")
+    needless = {"pyarrow.parquet", "pyarrow.dataset"} | {"duckdb", "polars", "pandas", "orjson"}
+    assert loaded & needless == set()
+    assert len(loaded) < 620
+
+
+@pytest.mark.parametrize("query", ["SELECT 1", "FROM enriched"])
+def test_the_sandbox_loads_no_pandas(query: str, tmp_path: Path):
+    store = write_store(tmp_path / "store", worked_example())
+    limits = '"max_rows": 9, "seconds": 60, "memory": 1073741824'
+    request = f'{{"root": "{store.root}", "sql": "{query}", {limits}}}'
+    loaded = _loaded("graphcredit.store.sql.sandbox_start", given=request)
+    needless = {"pandas", "polars", "rich", "typer"}
+    assert _libraries(loaded) & needless == set()
+    assert len(loaded) < 600

@@ -1,0 +1,77 @@
+"""The tables of the pages in docs/research are what their commands print from the kept results."""
+
+import re
+from itertools import groupby
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from experiments.credit_quality.report import tables as quality_tables
+from experiments.credit_truth.noise.report import noise_tables
+from experiments.credit_truth.report import tables as truth_tables
+from experiments.markdown import frame
+from experiments.sokoban.report import tables as sokoban_tables
+from experiments.textworld import report
+from experiments.textworld.runs import KEPT
+
+ROOT = Path(__file__).parents[2]
+
+
+def _tables(text: str) -> list[str]:
+    """Return the Markdown tables of a text."""
+    lines = ((line.startswith("|"), line) for line in text.splitlines())
+    groups = groupby(lines, key=lambda line: line[0])
+    return ["\n".join(line for _, line in group) for is_table, group in groups if is_table]
+
+
+def _page(name: str) -> str:
+    return (ROOT / "docs" / "research" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def _assert_shown(printed: str, page: str) -> None:
+    """Check that each table of a page whose columns are printed is one that is printed."""
+    of_command = _tables(printed)
+    headers = {table.splitlines()[0] for table in of_command}
+    shown = [table for table in _tables(_page(page)) if table.splitlines()[0] in headers]
+    assert shown
+    for table in shown:
+        assert table in of_command
+
+
+def _kept(experiment: str, name: str) -> pl.DataFrame:
+    return pl.read_parquet(ROOT / "experiments" / experiment / "results" / f"{name}.parquet")
+
+
+def test_tables_of_credit_are_those_of_the_kept_results():
+    _assert_shown(quality_tables(_kept("credit_quality", "credit-quality")), "credit-quality")
+    rows, curves = (_kept("credit_truth", name) for name in ("credit-truth", "learning"))
+    _assert_shown(truth_tables(rows, curves), "credit-truth")
+    _assert_shown(noise_tables(_kept("credit_truth", "noise")), "credit-truth")
+    _assert_shown(sokoban_tables(_kept("sokoban", "sokoban")), "learning")
+
+
+def test_tables_of_learning_are_those_of_the_kept_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(report, "plot", lambda *_: None)
+    for path in sorted(KEPT.glob("*.parquet")):
+        options = ("--setting", path.stem, "--kept", KEPT, "--out", tmp_path / "none")
+        command = ["report", *options, "--save", tmp_path / "saved"]
+        monkeypatch.setattr("sys.argv", list(map(str, command)))
+        report.main()
+    printed = capsys.readouterr().out
+    _assert_shown(printed, "learning")
+    headers = {table.splitlines()[0] for table in _tables(printed)}
+    shown = {table.splitlines()[0] for table in _tables(_page("learning"))}
+    assert headers <= shown, "of every kind, one is shown"
+
+
+def test_tables_under_queries_are_what_these_return(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(ROOT)
+    text = _page("learning")
+    queries = re.findall(r'duckdb\.sql\(\\"(.*?)\\"\)\.show\(\)', text)
+    assert len(queries) == text.count("duckdb.sql(") > 0
+    for query in queries:
+        assert frame(duckdb.sql(query).pl()).rstrip() in _tables(text), query

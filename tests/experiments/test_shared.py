@@ -1,0 +1,47 @@
+"""Means, and rows that are kept for the next run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from experiments.jobs import made
+from experiments.means import mean
+
+
+def test_a_mean_is_over_the_units_that_have_the_number():
+    found = mean([0.5, None, 0.5])
+    assert (found.value, found.low, found.high) == (0.5, 0.5, 0.5)
+    # A mean of two units is 0, 1/2 or 1, with probabilities 1/4, 1/2 and 1/4.
+    found = mean([0.0, 1.0])
+    assert (found.value, found.low, found.high) == (0.5, 0.0, 1.0)
+    assert str(mean([None]).value) == "nan"
+
+
+@dataclass(frozen=True)
+class _Job:
+    name: str
+    path: Path
+    """A file with a line for each time that a job was done."""
+
+
+def _make(job: _Job) -> pl.DataFrame:
+    with job.path.open("a") as file:
+        file.write(f"{job.name}\n")
+    return pl.DataFrame({"job": [job.name]})
+
+
+def _first(job: _Job) -> str:
+    return f"{job.name}, first options"
+
+
+def _second(job: _Job) -> str:
+    return f"{job.name}, second options"
+
+
+def test_rows_are_kept_until_what_decides_them_changes(tmp_path: Path):
+    jobs = [_Job(name, tmp_path / "done") for name in ("b", "a")]
+    for made_by in (_first, _first, _second):
+        rows = made(tmp_path / "rows", jobs, _make, made_by, 1)
+        assert rows["job"].to_list() == ["b", "a"]
+    assert (tmp_path / "done").read_text().split() == ["b", "a", "b", "a"]

@@ -1,0 +1,62 @@
+"""What every page does alike: with an empty store, without credit, with text that is markup."""
+
+from pathlib import Path
+
+import pytest
+
+from graphcredit.store import create_store
+from tests.viewer.browser import boxes, component, markdown_of, open_page
+from tests.viewer.stores import HOSTILE, credited, hostile
+from tests.worlds import worked_example, write_store
+
+
+@pytest.mark.parametrize("page", ["runs", "over_time", "tasks", "graph", "trajectory", "compare"])
+def test_an_empty_store_says_how_to_fill_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+):
+    app = open_page(monkeypatch, create_store(tmp_path / "s"), page)
+    assert not app.exception
+    assert "no steps yet" in app.info[0].value
+    assert app.code[0].value.startswith("graphcredit collect ")
+    assert not app.dataframe
+
+
+@pytest.mark.parametrize("page", ["tasks", "graph", "trajectory", "compare"])
+def test_without_credit_the_command_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+):
+    app = open_page(monkeypatch, write_store(tmp_path / "s", worked_example()), page)
+    assert not app.exception
+    assert "no credit yet" in markdown_of(app)
+    assert app.code[0].value.startswith("graphcredit credit ")
+
+
+@pytest.mark.parametrize(
+    ("page", "selected"),
+    [
+        ("runs", {}),
+        ("tasks", {}),
+        ("graph", {"other": "gigpo"}),
+        ("graph", {"other": "gigpo", "at": "n0"}),
+        ("graph", {"other": "gigpo", "at": "e0-2"}),
+        ("trajectory", {"trajectory": "y" + HOSTILE}),
+        ("compare", {}),
+    ],
+)
+def test_text_of_a_log_is_never_markdown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str, selected: dict[str, str]
+):
+    store = credited(tmp_path / "s", hostile(), names=("graphgpo", "gigpo"), run_id="r0")
+    app = open_page(monkeypatch, store, page, **selected)
+    assert not app.exception
+    for markup in ("<script>", "![x](", "\x1b"):
+        assert markup not in markdown_of(app)
+    texts = boxes(app) + [text.value for text in app.text] + [code.value for code in app.code]
+    for table in app.dataframe:
+        texts += [cell for row in table.value.to_numpy().tolist() for cell in row]
+    if page == "trajectory":
+        parts = [part for m in component(app, "chat")["messages"] for part in m["parts"]]
+        texts += [part["text"] for part in parts]
+    shown = [text for text in texts if isinstance(text, str)]
+    assert not any("\x1b" in text for text in shown)
+    assert page in ("runs", "graph") or any("␛[2J" in text for text in shown)

@@ -1,0 +1,173 @@
+// A task's state graph. Places, colours and sizes come from Python; this file draws them with
+// Cytoscape and says what was clicked. Text of a log is only ever set as textContent or drawn on
+// the canvas: it cannot become markup.
+
+const DRAWN = Symbol.for("graphcredit.graph");
+const LIBRARY_READY = "graphcredit-cytoscape";
+const MARKS = "graphcredit-marks";
+const PLAY = "graphcredit-play";
+const MANY = 600;
+const PADDING = 36;
+const LARGEST_AT_FIRST = 1.3;
+const NOTHING = { words: "", keys: [], total: 0 };
+
+/** Streamlit calls this on the first run, on new data and on a change of theme.
+ *  data: {nodes, edges, legend, signature}. What is marked comes by an event of its own, so that a
+ *  click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or
+ *  null, found: see find.js}, and globalThis[PLAY] is the trajectory to play, see play.js. */
+export default function drawGraph(component) {
+  const { data, parentElement, setTriggerValue } = component;
+  if (!globalThis.cytoscape) {
+    const again = () => drawGraph(component);
+    globalThis.addEventListener(LIBRARY_READY, again, { once: true });
+    return () => globalThis.removeEventListener(LIBRARY_READY, again);
+  }
+  const root = parentElement.querySelector(".graph");
+  if (root[DRAWN]?.signature !== data.signature) {
+    forget(root);
+    const drawn = build(root, data);
+    globalThis.addEventListener(MARKS, drawn.onMarks);
+    globalThis.addEventListener(PLAY, drawn.onPlay);
+    root[DRAWN] = Object.assign(drawn, { signature: data.signature, inks: inks(root).join() });
+  }
+  const drawn = root[DRAWN];
+  drawn.click = (id) => setTriggerValue("clicked", id);
+  drawn.ask = (words) => setTriggerValue("find", words);
+  // To style thousands of elements takes as long as to place them: only for another theme.
+  if (drawn.inks !== inks(root).join()) {
+    drawn.inks = inks(root).join();
+    drawn.cy.style(styles(root));
+  }
+  drawn.onMarks();
+  return () => forget(root);
+}
+
+function forget(root) {
+  if (!root[DRAWN]) return;
+  globalThis.removeEventListener(MARKS, root[DRAWN].onMarks);
+  globalThis.removeEventListener(PLAY, root[DRAWN].onPlay);
+  root[DRAWN].play.stop();
+  root[DRAWN].cy.destroy();
+  root[DRAWN] = undefined;
+}
+
+function build(root, data) {
+  const many = data.edges.length > MANY;
+  const cy = globalThis.cytoscape({
+    container: root.querySelector(".canvas"),
+    style: styles(root),
+    minZoom: 0.02,
+    maxZoom: 4,
+    autoungrabify: true,
+    boxSelectionEnabled: false,
+    hideEdgesOnViewport: many,
+    pixelRatio: many ? 1 : "auto",
+  });
+  const showMap = minimap(root, cy);
+  let inView = null;
+  /** The drawing has more or less room: fit it again, unless somebody has moved it. */
+  const onRoom = () => {
+    cy.resize();
+    const now = { zoom: cy.zoom(), pan: cy.pan() };
+    if (!inView || JSON.stringify(now) === JSON.stringify(inView)) inView = fitTo(cy, data.nodes);
+  };
+  const play = player(root, cy, { onMove: showMap, onRoom });
+  const find = finder(root, cy, (words) => root[DRAWN].ask(words));
+  let isWhole = false;
+  const onMarks = () => {
+    if (!isWhole) return;
+    const marks = globalThis[MARKS];
+    mark(cy, marks);
+    find.take(marks?.found ?? NOTHING);
+    showMap();
+  };
+  const onPlay = () => isWhole && play.load(globalThis[PLAY] ?? { name: "", moments: [] });
+  listen(root, cy);
+  showLegend(root, data.legend);
+  onRoom();
+  delete root.dataset.picture;
+  delete root.dataset.ready;
+  const all = [...data.nodes, ...data.edges];
+  addInSlices(cy, all, data.nodes.length, (there) => {
+    if (there === data.nodes.length) {
+      root.dataset.picture = "";
+      markPaint("graphcredit-picture");
+    }
+    if (there < all.length) return;
+    markPaint("graphcredit-whole");
+    isWhole = true;
+    onMarks();
+    onPlay();
+    root.dataset.ready = String(data.nodes.length);
+  });
+  return { cy, find, play, onMarks, onPlay };
+}
+
+/** Note in the browser's timeline when what is there now has been painted: benchmarks read it. */
+function markPaint(name) {
+  requestAnimationFrame(() => setTimeout(() => performance.mark(name)));
+}
+
+/** Answer to the pointer and to the keyboard. */
+function listen(root, cy) {
+  // Cytoscape does not see that a page around it has scrolled or moved it.
+  root.querySelector(".canvas").onpointerdown = () => cy.resize();
+  const tip = root.querySelector(".tip");
+  cy.on("tap", (event) => root[DRAWN].click(event.target === cy ? "" : event.target.id()));
+  cy.on("mouseover", "node,edge", (event) => {
+    tip.textContent = event.target.data("tip");
+    tip.hidden = false;
+  });
+  cy.on("mouseout", "node,edge", () => (tip.hidden = true));
+  root.querySelector(".fit").onclick = () => cy.animate({ fit: { padding: PADDING }, duration: 150 });
+  root.querySelector(".png").onclick = () => savePicture(root, cy);
+  root.onkeydown = (event) => onKey(root, cy, event);
+}
+
+function onKey(root, cy, event) {
+  const zoom = (factor) =>
+    cy.zoom({
+      level: cy.zoom() * factor,
+      renderedPosition: { x: root.clientWidth / 2, y: root.clientHeight / 2 },
+    });
+  const keys = {
+    f: () => cy.fit(undefined, PADDING),
+    "+": () => zoom(1.25),
+    "=": () => zoom(1.25),
+    "-": () => zoom(0.8),
+    ArrowLeft: () => cy.panBy({ x: 60, y: 0 }),
+    ArrowRight: () => cy.panBy({ x: -60, y: 0 }),
+    ArrowUp: () => cy.panBy({ x: 0, y: 60 }),
+    ArrowDown: () => cy.panBy({ x: 0, y: -60 }),
+    "/": () => root.querySelector(".find input").focus(),
+    Enter: () => root[DRAWN].find.current() && root[DRAWN].click(root[DRAWN].find.current()),
+    Escape: () => root[DRAWN].click(""),
+  };
+  if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
+  if (event.target !== root) return;
+  keys[event.key]();
+  event.preventDefault();
+}
+
+/** Show what is selected and which trajectory is laid over the graph. */
+function mark(cy, marks) {
+  cy.batch(() => {
+    cy.$(".path, .faded, .chosen").removeClass("path faded chosen");
+    if (!marks) return;
+    const path = cy.collection(marks.path.map((id) => cy.getElementById(id)[0]).filter(Boolean));
+    if (path.length) {
+      cy.elements().not(path).addClass("faded");
+      path.addClass("path");
+    }
+    if (!marks.selected) return;
+    cy.getElementById(marks.selected).removeClass("faded").addClass("chosen");
+  });
+}
+
+function savePicture(root, cy) {
+  const paper = getComputedStyle(root).getPropertyValue("--st-background-color").trim();
+  const link = document.createElement("a");
+  link.href = cy.png({ full: true, scale: 2, maxWidth: 8000, maxHeight: 8000, bg: paper || "#fff" });
+  link.download = "graph.png";
+  link.click();
+}

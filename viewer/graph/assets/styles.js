@@ -1,0 +1,133 @@
+// How states and transitions look, in the theme's colours.
+
+/** The theme's colours of text and of ground. */
+function inks(root) {
+  const theme = getComputedStyle(root);
+  const colour = (name, otherwise) => theme.getPropertyValue(name).trim() || otherwise;
+  return [colour("--st-text-color", "#212529"), colour("--st-background-color", "#ffffff")];
+}
+
+function styles(root) {
+  const [ink, paper] = inks(root);
+  const text = { color: ink, "text-outline-color": paper, "text-outline-width": 2 };
+  return [
+    {
+      selector: "node",
+      style: {
+        ...text,
+        label: "data(label)",
+        width: "data(width)",
+        height: "data(height)",
+        "font-size": 14,
+        "min-zoomed-font-size": 6,
+        "text-valign": "bottom",
+        "text-margin-y": 3,
+        "background-color": paper,
+        "border-width": 1.5,
+        "border-color": ink,
+        "border-opacity": 0.55,
+      },
+    },
+    { selector: "node[colour]", style: { "background-color": "data(colour)" } },
+    {
+      selector: "node[?box]",
+      style: {
+        shape: "round-rectangle",
+        "text-valign": "center",
+        "text-margin-y": 0,
+        "text-wrap": "wrap",
+        "text-outline-width": 0,
+        "font-size": 16,
+        "line-height": 1.15,
+      },
+    },
+    { selector: "node[?box][ink]", style: { color: "data(ink)" } },
+    { selector: "node[kind='start']", style: { shape: "round-rectangle", "border-width": 3 } },
+    {
+      selector: "node[kind='goal'][!box]",
+      style: { shape: "star", width: 40, height: 40, "border-width": 2 },
+    },
+    { selector: "node[kind='goal'][?box]", style: { "border-style": "double", "border-width": 6 } },
+    { selector: "node[kind='dead end']", style: { "border-style": "dashed", "border-opacity": 1 } },
+    { selector: "node[kind='dead end'][!box]", style: { shape: "diamond" } },
+    {
+      selector: "edge",
+      style: {
+        width: "data(width)",
+        "line-color": "data(colour)",
+        "target-arrow-color": "data(colour)",
+        "target-arrow-shape": "triangle",
+        "curve-style": "straight",
+      },
+    },
+    {
+      selector: "edge[label != '']",
+      style: {
+        color: ink,
+        label: "data(label)",
+        "font-size": 12,
+        "min-zoomed-font-size": 6,
+        "text-margin-x": "data(dx)",
+        "text-margin-y": "data(dy)",
+        "text-background-color": paper,
+        "text-background-opacity": 0.8,
+        "text-background-padding": 1,
+      },
+    },
+    {
+      selector: "edge[bends]",
+      style: {
+        "curve-style": "unbundled-bezier",
+        "edge-distances": "node-position",
+        "control-point-distances": "data(bends)",
+        "control-point-weights": "data(shares)",
+      },
+    },
+    {
+      selector: "edge:loop",
+      style: { "curve-style": "bezier", "loop-direction": "0deg", "control-point-step-size": 40, "arrow-scale": 0.6 },
+    },
+    // Blame is told by a bar across its tip too, not by colour alone.
+    { selector: "edge[?blamed]", style: { "target-arrow-shape": "triangle-tee" } },
+    { selector: "edge[?pruned]", style: { "line-style": "dashed" } },
+    {
+      selector: "edge[?flipped]",
+      style: { "underlay-color": "#c9a400", "underlay-opacity": 0.45, "underlay-padding": 4 },
+    },
+    {
+      selector: "edge[?conflict]",
+      style: { "underlay-color": "#b3261e", "underlay-opacity": 0.3, "underlay-padding": 3 },
+    },
+    { selector: "edge.faded", style: { opacity: 0.22 } },
+    {
+      selector: "node.faded",
+      style: { "background-opacity": 0.25, "border-opacity": 0.3, color: ink, "text-opacity": 0.7 },
+    },
+    { selector: "edge.faded[?flipped]", style: { "underlay-opacity": 0.1 } },
+    { selector: "edge.path", style: { "z-index": 2 } },
+    { selector: "node.path", style: { "border-color": ink, "border-opacity": 1, "border-width": 3 } },
+    {
+      selector: "node.found",
+      style: {
+        "outline-width": 3,
+        "outline-style": "dashed",
+        "outline-color": ink,
+        "outline-offset": 4,
+        "background-opacity": 1,
+      },
+    },
+    { selector: "node.current", style: { "outline-width": 6, "outline-style": "solid" } },
+    {
+      selector: "node.here",
+      style: { "border-width": 5, "border-opacity": 1, "background-opacity": 1, opacity: 1 },
+    },
+    {
+      selector: "edge.went",
+      style: { opacity: 1, "z-index": 3, "overlay-color": ink, "overlay-opacity": 0.22, "overlay-padding": 5 },
+    },
+    {
+      selector: ".chosen",
+      style: { "overlay-color": ink, "overlay-opacity": 0.28, "overlay-padding": 6, "z-index": 3 },
+    },
+  ];
+}

@@ -1,0 +1,236 @@
+"""Draw a part of a task's graph: places, colours, widths, words and marks, as Cytoscape's data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphcredit.store.plural import counted
+from graphcredit.viewer.graph.layout import Layout, Point, label_places, layout_of, middle_of
+from graphcredit.viewer.graph.shading import Shading
+from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph, edge_key, node_key
+from graphcredit.viewer.graph.visible_part import READABLE
+from graphcredit.viewer.graph.words import (
+    box_label,
+    distinctions,
+    edge_label,
+    edge_tip,
+    legend_notes,
+    node_tip,
+    scale_ends,
+    state_name,
+)
+from graphcredit.viewer.widgets.colours import colour_limit, diverging, sequential
+
+Element = Mapping[str, Any]
+
+_BOX, _CIRCLE = (144, 62), (44, 44)
+"""Width and height of a box, and of the largest circle, in pixels."""
+_COLUMNS, _ROWS = {True: 210, False: 170}, {True: 112, False: 70}
+"""Least distances of columns and of states in one, of boxes and of circles."""
+_ROOM_FOR_ACTIONS = 110
+"""Most transitions that have their actions as labels; of more, only the marks are written."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drawing:
+    """The drawing without the selection, so that a selection does not change it."""
+
+    nodes: Sequence[Element]
+    """States."""
+    edges: Sequence[Element]
+    """Transitions."""
+    legend: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the data of the component."""
+        return {"nodes": self.nodes, "edges": self.edges, "legend": self.legend}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scales:
+    """What the ends of the scales of colour and width stand for."""
+
+    limit: float
+    """Of advantages: the scale goes from -limit to limit."""
+    edge_ends: Sequence[str]
+    """The ends of the scale of advantages, as text."""
+    most: int
+    """Visits of the widest transition."""
+    low: float
+    high: float
+    """The least and the greatest number by which states are coloured."""
+
+    @classmethod
+    def of(cls, graph: TaskGraph, shading: Shading) -> "Scales":
+        """Return scales that fit a graph."""
+        values = [v for v in map(shading.drawn_value, graph.edges) if v is not None]
+        shades = [shade for shade in map(shading.states.of, graph.nodes) if shade is not None]
+        limit = colour_limit(values)
+        return cls(
+            limit=limit,
+            edge_ends=scale_ends(values, limit),
+            most=max((edge.visits for edge in graph.edges), default=1),
+            low=min(shades, default=0.0),
+            high=max(shades, default=0.0),
+        )
+
+
+def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> Drawing:
+    """Return the drawing of a graph.
+
+    Args:
+        graph: The part of the task's graph that is shown.
+        layers: From `layers_of` the whole graph.
+        shading: The meaning of the colours.
+    """
+    are_boxes = len(graph.nodes) <= READABLE
+    scales = Scales.of(graph, shading)
+    sizes = _sizes(graph, are_boxes=are_boxes)
+    layout = layout_of(
+        graph,
+        layers,
+        column=_COLUMNS[are_boxes],
+        row=_ROWS[are_boxes],
+        box=_BOX if are_boxes else _CIRCLE,
+    )
+    has_room = len(graph.edges) <= _ROOM_FOR_ACTIONS
+    labels = [edge_label(edge, shading, has_room=has_room) for edge in graph.edges]
+    at = label_places(
+        graph.edges, layout, labels, sizes=sizes, order=_by_importance(graph, shading)
+    )
+    labels = ["" if place is None else label for place, label in zip(at, labels, strict=True)]
+    left_out = labels.count("")
+    apart = distinctions(graph.nodes) if are_boxes else None
+    start = min(layers, key=layers.__getitem__)
+    return Drawing(
+        nodes=[
+            {
+                "data": _state(node, shading, scales, apart)
+                | {"kind": _kind(node, start)}
+                | dict(zip(("width", "height"), sizes[node.state_id], strict=True)),
+                "position": dict(zip("xy", layout.places[node.state_id], strict=True)),
+            }
+            for node in graph.nodes
+        ],
+        edges=[
+            {
+                "data": _transition(edge, shading, scales)
+                | {"label": labels[index]}
+                | _route(layout, index, edge, at[index], sizes[edge.source][1])
+            }
+            for index, edge in enumerate(graph.edges)
+        ],
+        legend=_legend(
+            shading,
+            scales,
+            [
+                *(["in boxes: seen distance, visits"] if are_boxes else []),
+                *legend_notes(shading),
+                *(
+                    [f"{counted(left_out, 'action')} without room: point at the edge"]
+                    if left_out
+                    else []
+                ),
+            ],
+        ),
+    )
+
+
+def _sizes(graph: TaskGraph, *, are_boxes: bool) -> dict[int, tuple[int, int]]:
+    """Return the width and height of each state; circles grow with the visits."""
+    most = max((node.visits for node in graph.nodes), default=1)
+    sides = {n.state_id: round(18 + 26 * (n.visits / max(most, 1)) ** 0.5) for n in graph.nodes}
+    return {state: _BOX if are_boxes else (side, side) for state, side in sides.items()}
+
+
+def _by_importance(graph: TaskGraph, shading: Shading) -> list[int]:
+    """Return the edges, those of the laid trajectory first, then by the size of their value."""
+
+    def rank(index: int) -> tuple[bool, float]:
+        edge = graph.edges[index]
+        return edge.ends not in shading.own, -abs(shading.drawn_value(edge) or 0.0)
+
+    return sorted(range(len(graph.edges)), key=rank)
+
+
+def _state(
+    node: Node, shading: Shading, scales: Scales, apart: Mapping[int, str] | None
+) -> dict[str, Any]:
+    """Return the data of a state; `apart` is None for a circle."""
+    value = shading.states.of(node)
+    fill: dict[str, str] = {}
+    if value is not None:
+        # Deeper means nearer to the goal, or a higher value.
+        share = (value - scales.low) / ((scales.high - scales.low) or 1.0)
+        depth = 1 - share if shading.states.is_cost else share
+        fill = {"colour": sequential(depth), "ink": "#ffffff" if depth > 0.6 else "#1d2229"}
+    return {
+        "id": node_key(node.state_id),
+        "label": state_name(node) if apart is None else box_label(node, apart),
+        "tip": node_tip(node, shading),
+        **({} if apart is None else {"box": True}),
+        **fill,
+    }
+
+
+def _kind(node: Node, start: int) -> str:
+    if node.is_goal:
+        return "goal"
+    if node.state_id == start:
+        return "start"
+    return "dead end" if node.goal_distance is None else "state"
+
+
+def _transition(edge: Edge, shading: Shading, scales: Scales) -> dict[str, Any]:
+    value = shading.drawn_value(edge) or 0.0
+    flags = {
+        "pruned": edge.is_pruned,
+        "blamed": value < 0,
+        "flipped": shading.is_flipped(edge),
+        "conflict": shading.verdict(edge) == "conflicts",
+    }
+    return {
+        "id": edge_key(edge.ends),
+        "source": node_key(edge.source),
+        "target": node_key(edge.target),
+        "tip": edge_tip(edge, shading),
+        "colour": diverging(value, scales.limit),
+        "width": round(1.5 + 6 * (edge.visits / scales.most) ** 0.5, 1),
+    } | {name: True for name, is_set in flags.items() if is_set}
+
+
+def _route(layout: Layout, index: int, edge: Edge, at: Point | None, height: int) -> dict[str, Any]:
+    """Return the control points of an edge as Cytoscape has them, and the shift of its label.
+
+    A control point has a share of the way between the centres, and a distance from it, to the right
+    of the direction of travel.
+    """
+    (x0, y0), (x1, y1) = layout.places[edge.source], layout.places[edge.target]
+    controls = layout.controls[index]
+    dx, dy = x1 - x0, y1 - y0
+    square = dx * dx + dy * dy or 1.0
+    middle = middle_of((x0, y0), controls, (x1, y1))
+    if edge.source == edge.target:
+        middle = (x0, y0 - height / 2 - 22)
+    shift = (0.0, 0.0) if at is None else (at[0] - middle[0], at[1] - middle[1])
+    route: dict[str, Any] = {"dx": round(shift[0]), "dy": round(shift[1])}
+    if controls:
+        away = [(x - x0, y - y0) for x, y in controls]
+        shares = (round((x * dx + y * dy) / square, 3) for x, y in away)
+        bends = (round((y * dx - x * dy) / square**0.5, 1) for x, y in away)
+        route |= {"shares": " ".join(map(str, shares)), "bends": " ".join(map(str, bends))}
+    return route
+
+
+def _legend(shading: Shading, scales: Scales, notes: Sequence[str]) -> dict[str, Any]:
+    scale = shading.states
+    ends = (scales.high, scales.low) if scale.is_cost else (scales.low, scales.high)
+    return {
+        "advantage": shading.advantage,
+        "edge_ends": scales.edge_ends,
+        "edge_scale": [diverging(step, 4) for step in range(-4, 5)],
+        "state": scale.title,
+        "state_scale": [sequential(step / 4) for step in range(5)],
+        "state_ends": [f"{end:.3g}" for end in ends],
+        "marks": list(notes),
+    }

@@ -1,1 +1,0 @@
-"""A graph as one HTML file, or as a page of a site."""

@@ -1,0 +1,269 @@
+"""The lists beside the graph: details of the selection, or transitions to look at first."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import streamlit as st
+
+from graphcredit.store.plural import counted
+from graphcredit.store.schema import split_estimator_column
+from graphcredit.store.text_diff import compare
+from graphcredit.viewer.graph.facts import (
+    SHOWN,
+    Choice,
+    choices,
+    edge_steps,
+    ranked_steps,
+    remarkable,
+)
+from graphcredit.viewer.graph.shading import Shading, signed
+from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
+from graphcredit.viewer.graph.words import distance_words, state_name
+from graphcredit.viewer.pages.parts import graph_controls as controls
+from graphcredit.viewer.pages.parts.similar_states import show_similar_states
+from graphcredit.viewer.queries.graphs import state_texts
+from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
+from graphcredit.viewer.steps.facts import outcome
+from graphcredit.viewer.widgets import selection
+from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.text import label, show_box, show_table, show_text
+
+_MOST_EDGES = 12
+_MOST_ACTIONS = 20
+_MOST_TEXTS = 10
+_MOST_LINKS = 12
+_LIST_HEIGHT = 560
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Panel:
+    """The panel beside the graph, which can be used with the keyboard alone."""
+
+    run_id: str
+    iteration: int
+    task_id: str
+    column: str
+    """The advantage that colours the edges."""
+    graph: TaskGraph
+    """The whole graph."""
+    shown: TaskGraph
+    """The part that is drawn."""
+    steps: pa.Table
+    """Steps of the task, from `queries.graphs.task_steps`, with what is `SHOWN`."""
+    shading: Shading
+    """The meaning of the colours; with the truth, if it was logged."""
+    trajectory: str | None
+    """The trajectory that is laid over the graph."""
+
+    def show(self, selected: int | Ends | None) -> None:
+        """Show the panel for a state, a transition, or nothing in particular."""
+        self._choose_state(selected)
+        if selected is None and self.trajectory is not None:
+            self._trajectory(self.trajectory)
+        elif selected is None:
+            self._overview()
+        elif isinstance(selected, tuple):
+            self._transition(selected)
+        else:
+            self._state(selected)
+
+    def show_steps(self, ends: Ends) -> None:
+        """Show the steps of a transition with every part of every estimator's credit."""
+        _title("Steps of this transition")
+        steps = edge_steps(self.steps, ends)
+        shown = [name for name in steps.column_names if name != "is_action_valid"]
+        parts = [name for name in shown if split_estimator_column(name)]
+        number = st.column_config.NumberColumn(format="%+.3f")
+        show_table(steps.select(shown), column_config=dict.fromkeys(parts, number))
+
+    def _choose_state(self, selected: int | Ends | None) -> None:
+        names = {node_key(node.state_id): state_name(node) for node in self.shown.nodes}
+        key = controls.picked_key(selected)
+        st.session_state["graph_state"] = key if key in names else None
+        st.selectbox(
+            "State",
+            list(names),
+            key="graph_state",
+            format_func=names.__getitem__,
+            placeholder="choose a state, or click it in the graph",
+            on_change=lambda: controls.pick(st.session_state["graph_state"] or ""),
+        )
+
+    def _trajectory(self, trajectory_id: str) -> None:
+        compared = self.shading.others is not None
+        _title(
+            "Its steps, the greatest difference first"
+            if compared
+            else "Its steps, the most credited first"
+        )
+        selection.link("trajectory", "Step by step", trajectory=trajectory_id)
+        with st.container(gap=None, height=_LIST_HEIGHT):
+            for step in ranked_steps(self.steps, trajectory_id, SHOWN):
+                ends = step["state_id"], step["next_state_id"]
+                self._button(
+                    f"step {step['step_index']}: {step['action']}  "
+                    f"({ends[0]} → {self._target(ends[1])})",
+                    edge_key(ends),
+                    f"step{step['step_index']}",
+                    credit=_mark(step[self.column], step) + tinted(step[SHOWN]),
+                )
+
+    def _overview(self) -> None:
+        compared = self.shading.others is not None
+        _title("Where they differ most" if compared else "Most credited, most blamed")
+        edges = remarkable(self.shown, self.shading, most=_MOST_EDGES)
+        if not edges:
+            st.caption("All shown transitions have the advantage 0.")
+        with st.container(gap=None):
+            for edge in edges:
+                self._edge_button(edge)
+
+    def _state(self, state_id: int) -> None:
+        node = next(node for node in self.graph.nodes if node.state_id == state_id)
+        show_text(
+            f"{distance_words(node, self.shading.truth)} · {counted(node.visits, 'visit')} by "
+            f"{counted(node.num_trajectories, 'trajectory')}, {node.success_rate:.0%} succeeded"
+            + "".join(f" · {value}" for value in _values(node))
+        )
+        show_box(node.state, key="state")
+        if node.num_merged > 1:
+            self._merged_texts(state_id, node.state)
+        show_similar_states(
+            self.graph.nodes,
+            state_id,
+            run_id=self.run_id,
+            iteration=self.iteration,
+            task_id=self.task_id,
+        )
+        if self.shading.others is None:
+            _title("Actions, the most advantageous first")
+        else:
+            _title(f"Actions by {label(self.shading.advantage)}")
+        taken = choices(self.steps, state_id, SHOWN)
+        with st.container(gap=None):
+            for number, choice in enumerate(taken[:_MOST_ACTIONS]):
+                self._action_button(state_id, choice, number)
+        if not taken:
+            st.caption("No trajectory continued from here.")
+        if len(taken) > _MOST_ACTIONS:
+            st.caption(f"{len(taken) - _MOST_ACTIONS} more with lower advantages.")
+
+    def _merged_texts(self, state_id: int, representative: str) -> None:
+        texts = ask(
+            state_texts,
+            run_id=self.run_id,
+            iteration=self.iteration,
+            task_id=self.task_id,
+            state_id=state_id,
+        )
+        others = [text for text in texts if text.text != representative]
+        _title(f"{len(texts)} texts map to this state")
+        for number, text in enumerate(others[:_MOST_TEXTS]):
+            difference = compare(representative, text.text)
+            with st.expander(f"{difference.ratio:.0%} alike, {counted(text.visits, 'visit')}"):
+                lines = difference.lines or "They differ only in spaces."
+                show_box(lines, key=f"merged_{number}")
+        if len(others) > _MOST_TEXTS:
+            st.caption(f"{len(others) - _MOST_TEXTS} more with fewer visits.")
+
+    def _transition(self, ends: Ends) -> None:
+        edge = next(edge for edge in self.graph.edges if edge.ends == ends)
+        names = {node.state_id: state_name(node) for node in self.graph.nodes}
+        with st.container(gap=None):
+            for title, state_id in zip(("from", "to"), ends, strict=True):
+                self._button(f"{title} {names[state_id]}", node_key(state_id), title)
+        show_text(self._edge_facts(edge))
+        steps = edge_steps(self.steps, ends)
+        st.caption("Open a step in its trajectory:")
+        with st.container(gap=None):
+            for step in steps.slice(0, _MOST_LINKS).to_pylist():
+                self._step_link(step)
+        if len(steps) > _MOST_LINKS:
+            st.caption(f"{len(steps) - _MOST_LINKS} more in the table.")
+
+    def _step_link(self, step: Mapping[str, Any]) -> None:
+        facts = f"{outcome(step['succeeded'])}, {signed(step.get(self.column))}"
+        mark = _mark(step.get(self.column), step)
+        selection.link(
+            "trajectory",
+            f"{mark}{step['trajectory_id']}, step {step['step_index']}: {step['action']} ({facts})",
+            trajectory=step["trajectory_id"],
+            step=step["step_index"],
+        )
+
+    def _edge_facts(self, edge: Edge) -> str:
+        facts = [counted(edge.visits, "step"), f"{self.column} {signed(edge.advantage)}"]
+        if self.shading.others is not None:
+            facts.append(f"the other {signed(self.shading.others.get(edge.ends))}")
+            facts.append(f"difference {signed(self.shading.value(edge))}")
+        progress = (
+            None if self.shading.truth is None else self.shading.truth.progress.get(edge.ends)
+        )
+        if progress is not None:
+            said = self.shading.verdict(edge)
+            facts.append(f"true progress {progress:+g}{f': {MARKS[said]} {said}' if said else ''}")
+        if edge.is_pruned:
+            facts.append("pruned: it leads back, or every step was invalid")
+        return " · ".join(facts)
+
+    def _edge_button(self, edge: Edge) -> None:
+        flip = "⇄ " if self.shading.is_flipped(edge) else ""
+        said = MARKS[self.shading.verdict(edge)]
+        action, *others = edge.actions
+        more = f" and {len(others)} more" if others else ""
+        self._button(
+            f"{action}{more}  ({edge.source} → {self._target(edge.target)})",
+            edge_key(edge.ends),
+            "edge",
+            credit=flip + tinted(self.shading.value(edge)) + f" {said}".rstrip(),
+        )
+
+    def _action_button(self, state_id: int, choice: Choice, number: int) -> None:
+        self._button(
+            f"{choice.action} → {self._target(choice.target)}  "
+            f"({choice.visits}×, {choice.success_rate:.0%} succeeded)",
+            edge_key((state_id, choice.target)),
+            f"action{number}",
+            credit=tinted(choice.advantage),
+        )
+
+    def _target(self, state_id: int) -> str:
+        return "GOAL" if state_id == self.graph.goal else str(state_id)
+
+    def _button(self, text: str, key: str, kind: str, *, credit: str = "") -> None:
+        st.button(
+            f"{credit} {label(text, 110)}".lstrip(),
+            key=f"graph_{kind}_{key}",
+            type="tertiary",
+            on_click=controls.pick,
+            args=(key,),
+        )
+
+
+def tinted(value: float | None) -> str:
+    """Return an advantage as Markdown: credit is blue and blame orange, as in the graph."""
+    text = label(signed(value))
+    return f":{'blue' if value > 0 else 'orange'}[{text}]" if value else text
+
+
+def _mark(credit: float | None, step: Mapping[str, Any]) -> str:
+    """Return the mark of a step by its own true progress, and a space; empty without one."""
+    known = "oracle_distance" in step and "next_oracle_distance" in step
+    said = verdict(credit, progress_of(step)) if known else None
+    return f"{MARKS[said]} " if said else ""
+
+
+def _title(text: str) -> None:
+    """Show a small heading, which must not contain text from a log."""
+    st.markdown(f"**{text}**")
+
+
+def _values(node: Node) -> Iterator[str]:
+    """Yield what estimators say a state is worth."""
+    if node.rewardflow_value is not None:
+        yield f"RewardFlow value {node.rewardflow_value:.3g}"
+    if node.reach_value is not None:
+        doubt = "" if node.reach_doubt is None else f", {node.reach_doubt:.0%} of it in doubt"
+        yield f"chance of success {node.reach_value:.0%} by the group's own steps{doubt}"

@@ -1,0 +1,134 @@
+"""Choose the graph of the Graph page, and what it is compared with."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import streamlit as st
+
+from graphcredit.store.layout import Store
+from graphcredit.store.plural import counted
+from graphcredit.viewer.graph import facts
+from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, read_task_graph
+from graphcredit.viewer.pages.parts import graph_controls as controls
+from graphcredit.viewer.queries.estimators import estimators
+from graphcredit.viewer.queries.graphs import graph_tasks
+from graphcredit.viewer.steps.facts import outcome
+from graphcredit.viewer.widgets import missing, selection
+from graphcredit.viewer.widgets.cache import ask, viewed_store
+
+_ITERATION = "iteration "
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GraphPlace:
+    """Selection of the shown graph."""
+
+    run_id: str
+    iteration: int
+    task_id: str
+    estimator: str
+    other: str | None = None
+    """The other side of the comparison: an estimator, or an iteration."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Other:
+    """The other side of a comparison; without one, nothing is subtracted."""
+
+    name: str = ""
+    """What follows the name of the advantage."""
+    of_edges: Mapping[Ends, float | None] | None = None
+    """Its mean advantages by the transitions of the shown graph."""
+    values: str | Mapping[Ends, float | None] | None = None
+    """What to subtract from single steps: another column, or the means."""
+
+
+def other_side(place: GraphPlace, graph: TaskGraph, part: str, steps: pa.Table) -> Other:
+    """Return the other side of the comparison; one that cannot be read is named, and is empty.
+
+    Args:
+        place: What is shown.
+        graph: Its graph.
+        part: The part of the advantage that is shown.
+        steps: From `queries.graphs.task_steps`.
+    """
+    if place.other is None:
+        return Other()
+    with missing.guarded("The other side of the comparison"):
+        if place.other.startswith(_ITERATION):
+            number = int(place.other.removeprefix(_ITERATION))
+            missing.doubtful_credit(place.run_id, number)
+            there = read_graph(place, number, f"{place.estimator}_{part}")
+            means = facts.advantages_at(graph, there)
+            return Other(name=f" − {place.other}", of_edges=means, values=means)
+        # An estimator without a step part is compared by the advantage that it has.
+        column = f"{place.other}_{part}"
+        column = column if column in steps.column_names else f"{place.other}_advantage"
+        means = facts.advantages_at(graph, read_graph(place, place.iteration, column))
+        return Other(name=f" − {place.other}", of_edges=means, values=column)
+    return Other(name=f" − {place.other}", of_edges={}, values={})
+
+
+def choose_place(store: Store) -> GraphPlace | None:
+    """Show boxes of run, iteration, task, estimator and the other side of a comparison."""
+    with st.container(horizontal=True):
+        where = selection.choose_place(store)
+        if where is None:
+            return None
+        run_id, iteration = where
+        names = ask(estimators, run_id=run_id, iteration=iteration)
+        tasks = ask(graph_tasks, run_id=run_id, iteration=iteration)
+        if not names or not tasks:
+            missing.no_credit(store, run_id, iteration)
+            return None
+        task_id = selection.choose_task(tasks)
+        estimator = selection.choose_estimator(names)
+        if task_id is None or estimator is None:
+            return None
+        controls.forget_when_changed((run_id, iteration, task_id))
+        place = GraphPlace(run_id=run_id, iteration=iteration, task_id=task_id, estimator=estimator)
+        return replace(place, other=_choose_other(place, names))
+
+
+def _choose_other(place: GraphPlace, names: Sequence[str]) -> str | None:
+    store = viewed_store()
+    iterations = [
+        number
+        for number in store.iterations(place.run_id)
+        if number != place.iteration and store.graph_dir(place.run_id, number).exists()
+    ]
+    return selection.choose(
+        "other",
+        "Compare with",
+        [
+            *(name for name in names if name != place.estimator),
+            *(f"{_ITERATION}{number}" for number in iterations),
+        ],
+        nothing="nothing",
+        help="Edges then show the difference. Edges with opposite signs are marked yellow.",
+    )
+
+
+def choose_trajectory(steps: pa.Table) -> str | None:
+    """Show a box of the trajectories that can be laid over the graph."""
+    found = facts.trajectories(steps)
+
+    def show(trajectory: str) -> str:
+        length, succeeded = found[trajectory]
+        return f"{trajectory} · {outcome(succeeded)} · {counted(length, 'step')}"
+
+    return selection.choose(
+        "trajectory", "Trajectory laid over it", list(found), nothing="none", show=show
+    )
+
+
+def read_graph(place: GraphPlace, iteration: int, column: str) -> TaskGraph:
+    """Return the graph of the place's task in an iteration, with an advantage on its edges."""
+    return ask(
+        read_task_graph,
+        run_id=place.run_id,
+        iteration=iteration,
+        task_id=place.task_id,
+        column=column,
+    )

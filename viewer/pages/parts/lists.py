@@ -1,0 +1,162 @@
+"""The Tasks page's lists of trajectories, and of steps whose credit contradicts the outcome."""
+
+from typing import Any
+
+import pyarrow as pa
+import streamlit as st
+
+from graphcredit.store.plural import counted
+from graphcredit.viewer.browser_fixes import folded
+from graphcredit.viewer.pages.parts.filters import choose_limits, tagged
+from graphcredit.viewer.queries.trajectories import (
+    ORDERS,
+    OUTCOMES,
+    against_outcome,
+    found_trajectories,
+)
+from graphcredit.viewer.queries.truth import (
+    marked,
+    progress_of,
+    seen_change,
+    true_change,
+    verdict,
+)
+from graphcredit.viewer.steps.facts import outcome
+from graphcredit.viewer.widgets import selection
+from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.note_words import NoteRows
+from graphcredit.viewer.widgets.notes import all_tags, notes_of
+from graphcredit.viewer.widgets.tables import choose_row
+from graphcredit.viewer.widgets.text import label
+
+_TRAJECTORIES = (
+    *("task_id", "trajectory_id", "outcome", "num_steps", "return", "disagreement", "most"),
+    *("least", "tags"),
+)
+_STEPS = (
+    *("action", "advantage", "truth", "seen", "true", "q_minus_v"),
+    *("task_id", "trajectory_id", "step_index"),
+)
+_OUTCOMES = {"credit in failures": False, "blame in successes": True}
+"""Kinds of steps against the outcome: title to whether the trajectory succeeded."""
+_MOST_SURPRISES = 500
+
+
+def show_trajectories(
+    run: str, iteration: int, estimator: str | None, names: tuple[str, ...]
+) -> None:
+    """Show the filters, and the trajectories that they leave.
+
+    Args:
+        run: The run.
+        iteration: The iteration.
+        estimator: Whose advantages are shown; None without credit.
+        names: All estimators.
+    """
+    notes = notes_of(run, iteration)
+    with folded("filters"):
+        with st.container(horizontal=True):
+            text = st.text_input("Find in names, texts and notes", key="text", bind="query-params")
+            ending = st.selectbox("Outcome", list(OUTCOMES), key="outcome", bind="query-params")
+            order = st.selectbox("First", list(ORDERS), key="order", bind="query-params")
+        limits = choose_limits(notes, has_disagreement=len(names) > 1)
+    text = text.strip()
+    found = ask(
+        found_trajectories,
+        run_id=run,
+        iteration=iteration,
+        estimator=estimator,
+        others=names,
+        outcome=ending,
+        shortest=limits.shortest,
+        longest=limits.longest,
+        disagreement=limits.disagreement,
+        text=text,
+        noted=_with_text(notes, text),
+        only=None if limits.tag is None else tagged(notes, limits.tag, "trajectory_id"),
+        order=order,
+    )
+    _table(found, notes)
+
+
+def _with_text(notes: NoteRows, text: str) -> tuple[str, ...]:
+    """Return the trajectories with a text in a note on them or on a step."""
+    wanted = text.lower()
+    names = {row["trajectory_id"] for row in notes if wanted in (row["note"] or "").lower()}
+    return tuple(sorted(names)) if wanted else ()
+
+
+def _table(found: pa.Table, notes: NoteRows) -> None:
+    total = found["num_found"][0].as_py() if found.num_rows else 0
+    st.caption(
+        counted(total, "trajectory")
+        + (f", the first {found.num_rows:,} of them shown" if found.num_rows < total else "")
+        + ". Select a row to see its steps."
+    )
+    names = found["trajectory_id"].to_pylist()
+    noted: dict[str, list[dict[str, Any]]] = {}
+    for row in notes:
+        noted.setdefault(row["trajectory_id"], []).append(row)
+    columns = {
+        "outcome": [outcome(success) for success in found["success"].to_pylist()],
+        "tags": [", ".join(all_tags(noted.get(name, []))) or None for name in names],
+    }
+    shown = found
+    for name, values in columns.items():
+        shown = shown.append_column(name, pa.array(values, pa.string()))
+    row = choose_row(shown, _TRAJECTORIES, key="trajectories_table", title="Trajectories")
+    if row is not None:
+        selection.open_row(found, row)
+
+
+def show_against_outcome(run: str, iteration: int, estimator: str) -> None:
+    """Show steps whose credit contradicts the outcome, such as good steps of failures."""
+    st.subheader("Against the outcome")
+    kind = st.segmented_control(
+        "What",
+        list(_OUTCOMES),
+        default=next(iter(_OUTCOMES)),
+        required=True,
+        key="against",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    success = _OUTCOMES[kind]
+    found = ask(
+        against_outcome,
+        run_id=run,
+        iteration=iteration,
+        estimator=estimator,
+        success=success,
+        num_rows=_MOST_SURPRISES,
+    )
+    if not found.num_rows:
+        st.caption(f"{label(estimator)} gives no {kind}.")
+        return
+    which = "most blamed step of each success" if success else "most credited step of each failure"
+    shown = _with_truth(found)
+    st.caption(f"The {which}, in all tasks.{_judged(shown)} Select a row to see the step, and why.")
+    title = "Steps whose credit goes against the outcome"
+    row = choose_row(shown, _STEPS, key="against_outcome", title=title)
+    if row is not None:
+        selection.open_row(shown, row)
+
+
+def _with_truth(found: pa.Table) -> pa.Table:
+    """Return the steps with their distances as texts, and what the truth says of their credit."""
+    rows = found.to_pylist()
+    columns = {
+        "truth": [marked(verdict(row["advantage"], progress_of(row))) for row in rows],
+        "seen": [seen_change(row) for row in rows],
+        "true": [true_change(row) for row in rows],
+    }
+    for name, values in columns.items():
+        found = found.append_column(name, pa.array(values, pa.string()))
+    return found
+
+
+def _judged(shown: pa.Table) -> str:
+    said = [value for value in shown["truth"].to_pylist() if value is not None]
+    if not said:
+        return ""
+    return f" The true progress agrees with {said.count(marked('agrees'))} of {len(said)}."

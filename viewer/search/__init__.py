@@ -1,1 +1,0 @@
-"""The entities of a search task, and charts of them."""

@@ -1,0 +1,146 @@
+"""The one kind of list: its rows can be chosen, and its columns are the same on every page."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import streamlit as st
+
+from graphcredit.viewer.widgets.text import show_table
+
+_NUMBER, _TEXT = st.column_config.NumberColumn, st.column_config.TextColumn
+_SIGNED = "%+.3f"
+
+
+def signed_number(title: str | None = None, help: str | None = None) -> Any:  # noqa: A002
+    """Return the configuration of a column of advantages."""
+    return _NUMBER(title, format=_SIGNED, help=help)
+
+
+COLUMNS: Mapping[str, Any] = {
+    "run": _TEXT("run", pinned=True),
+    "iteration": _NUMBER("iteration", pinned=True),
+    "task_id": _TEXT("task", pinned=True),
+    "trajectory_id": _TEXT("trajectory"),
+    "step_index": _NUMBER("step"),
+    "success_rate": st.column_config.ProgressColumn(
+        "success",
+        min_value=0.0,
+        max_value=1.0,
+        format="percent",
+        help="Share of complete trajectories.",
+    ),
+    "mean_return": _NUMBER("return", format="%.3f", help="Mean return."),
+    "mean_length": _NUMBER("length", format="%.1f", help="Mean length in steps."),
+    "invalid_share": _NUMBER(
+        "invalid", format="percent", help="Steps whose action could not be parsed or was refused."
+    ),
+    "degenerate_share": _NUMBER(
+        "degenerate",
+        format="percent",
+        help="Groups whose trajectories all have the same return, so that they teach nothing.",
+    ),
+    "action_entropy": _NUMBER(
+        "entropy",
+        format="%.3f",
+        help="Entropy of the actions taken in a state, in nats, averaged over states by visits. "
+        "With few samples it is too low, so compare iterations of equal group size. "
+        "It needs credit, which defines the states.",
+    ),
+    "advantage_spread": _NUMBER(
+        "spread",
+        format="%.3f",
+        help="Standard deviation of the estimator's advantages over the group's steps: "
+        "at 0 the group teaches nothing.",
+    ),
+    "advantages": st.column_config.BarChartColumn(
+        "advantages",
+        help="Steps by advantage: blame on the left, 0 in the middle, credit on the right. All "
+        "tasks have the same scale.",
+    ),
+    "returns": st.column_config.BarChartColumn("returns", help="One bar per trajectory."),
+    "disagreement": _NUMBER(
+        "disagree",
+        format="percent",
+        help="Steps to which one estimator gives credit and another one blame.",
+    ),
+    "num_groups": _NUMBER("groups"),
+    "num_trajectories": _NUMBER("complete", help="Complete trajectories."),
+    "num_credited": _NUMBER(
+        "credited",
+        help="Complete trajectories with credit. If they are fewer than the complete ones, "
+        "assign credit again.",
+    ),
+    "num_incomplete": _NUMBER(
+        "incomplete", help="Trajectories that lack steps, an end or a value. They get no credit."
+    ),
+    "num_states": _NUMBER("states", help="The goal is one of them."),
+    "num_merges": _NUMBER("merges", help="Texts that were merged into the state of another text."),
+    "singleton_share": _NUMBER(
+        "singletons",
+        format="percent",
+        help="Steps without another step of the group from the same state to compare with.",
+    ),
+    "num_steps": _NUMBER("steps"),
+    "outcome": _TEXT("outcome"),
+    "return": _NUMBER("return", format="%.3f"),
+    "most": signed_number("most", "Greatest advantage."),
+    "least": signed_number("least", "Least advantage."),
+    "tags": _TEXT("tags", help="Of the trajectory and its steps."),
+    "action": _TEXT("action"),
+    "advantage": signed_number("advantage"),
+    "truth": _TEXT(
+        "truth",
+        help="Whether the advantage has the sign of the true progress: how much nearer to the "
+        "goal the step led, as the environment knows it. Empty where one of them is 0 or unknown.",
+    ),
+    "seen": _TEXT(
+        "seen distance",
+        help="Cost of the cheapest way to the goal that the group saw, before and after the step. "
+        "Estimators know no other.",
+    ),
+    "true": _TEXT(
+        "true distance", help="The same as the environment knows it, where it was logged."
+    ),
+    "q_minus_v": signed_number(
+        "Q - V", "What the action changed of the chance of success when it was replayed."
+    ),
+    "correlation": _NUMBER("correlation", format="%.3f"),
+    "flip_share": _NUMBER("sign flips", format="percent"),
+}
+"""Name of a query's column to its title, form and help."""
+
+
+def choose_row(
+    rows: pa.Table,
+    columns: Sequence[str],
+    *,
+    key: str,
+    title: str,
+    config: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> int | None:
+    """Show a list of which one row can be chosen, by a click or by Enter.
+
+    Args:
+        rows: The rows.
+        columns: The columns to show, in order; those without any value are left out.
+        key: Tells the list from others of the page.
+        title: What the rows are, for a screen reader.
+        config: Configuration of columns that are not in `COLUMNS`.
+        options: More options of `st.dataframe`.
+
+    Returns:
+        The row that was chosen; None as long as there is none.
+    """
+    chosen = show_table(
+        rows,
+        column_config={**COLUMNS, **(config or {})},
+        column_order=[name for name in columns if rows[name].null_count < rows.num_rows],
+        key=key,
+        alt=title,
+        on_select="rerun",
+        selection_mode="single-row",
+        **options,
+    )
+    return next(iter(chosen["selection"]["rows"]), None)
